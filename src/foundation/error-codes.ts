@@ -1,0 +1,95 @@
+// The one table of everything that can go wrong by name. docs/errors.md is checked against it.
+
+export interface ErrorCodeInfo {
+  /** Whether the same call may succeed later without a change by the caller. */
+  readonly retryable: boolean;
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+export const errorCodes = {
+  NAME_INVALID: {
+    retryable: false,
+    meaning:
+      'A name breaks the grammar (event type, stream, key, subject, subscription, tenant, id).',
+    remedy: 'Use the suggested spelling in the message, or the builder that it names.',
+  },
+  TENANT_UNKNOWN: {
+    retryable: false,
+    meaning: 'A tenant that contains a hyphen was used without being in the tenant directory.',
+    remedy: 'Add the tenant to the directory and pass the directory to the builder and the parser.',
+  },
+  TENANT_OVERLAP: {
+    retryable: false,
+    meaning: 'One tenant is the beginning of another, so some stream names could belong to either.',
+    remedy: 'Choose a tenant key that is not another tenant key followed by a hyphen.',
+  },
+  STREAM_AMBIGUOUS: {
+    retryable: false,
+    meaning: 'The stream name would parse back to a different tenant than it was built with.',
+    remedy: 'Choose another aggregate id, or rename the tenant that overlaps.',
+  },
+  KEY_TOO_LONG: {
+    retryable: false,
+    meaning: 'A key or name has 256 characters or more.',
+    remedy: 'Use a shorter id, or a hash of it.',
+  },
+  KEY_HOLDS_PERSONAL_DATA: {
+    retryable: false,
+    meaning:
+      'An id that looks like an e-mail address or a phone number was to become part of a key.',
+    remedy: 'Use an opaque id (UUID or ULID) and keep the address in the payload.',
+  },
+  ENVELOPE_INVALID: {
+    retryable: false,
+    meaning: 'An event envelope does not match its schema; details.problems lists every path.',
+    remedy: 'Mend the fields that the problems name.',
+  },
+  PAYLOAD_INVALID: {
+    retryable: false,
+    meaning: 'A payload does not match the schema of its event or command.',
+    remedy: 'Mend the fields that details.problems names.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    retryable: false,
+    meaning: 'A payload is larger than the limit.',
+    remedy: 'Store the blob elsewhere and refer to it, or raise payloadBytesMax.',
+  },
+  PAYLOAD_NOT_JSON: {
+    retryable: false,
+    meaning: 'A payload holds something that JSON cannot (NaN, BigInt, a function, a cycle, …).',
+    remedy: 'Convert the value at details.path before it goes into the event.',
+  },
+  SCHEMA_ASYNC: {
+    retryable: false,
+    meaning: 'A schema validates asynchronously, which events and commands cannot wait for.',
+    remedy: 'Use a synchronous schema; do look-ups in the command handler.',
+  },
+  LIFECYCLE_STOPPED: {
+    retryable: false,
+    meaning: 'Something was stopped before its start had finished.',
+    remedy: 'Start it again, or treat this as the cancellation that it is.',
+  },
+  ABORTED: {
+    retryable: false,
+    meaning: 'A wait was cancelled by its AbortSignal.',
+    remedy: 'Nothing: the caller asked for it.',
+  },
+  DRIVER_MISSING: {
+    retryable: false,
+    meaning: 'A feature needs a package that is not installed.',
+    remedy: 'Install the package that the message names.',
+  },
+  SERVER_UNAVAILABLE: {
+    retryable: true,
+    meaning: 'A server that a test asked for could not be started.',
+    remedy: 'Install the package that the message names, or read the log that it quotes.',
+  },
+  USAGE: {
+    retryable: false,
+    meaning: 'A command line is wrong.',
+    remedy: 'Run the command with --help.',
+  },
+} as const satisfies Record<string, ErrorCodeInfo>;
+
+export type ErrorCode = keyof typeof errorCodes;

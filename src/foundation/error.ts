@@ -1,0 +1,57 @@
+// The one error type: a code to branch on, whether to try again, and what a person should do.
+
+import { errorCodes, type ErrorCode } from './error-codes.ts';
+
+export interface ErrorOptions {
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+  /** Only where one occurrence differs from what the table says of its code. */
+  readonly retryable?: boolean;
+}
+
+/**
+ * Every error that Millrace throws. Branch on `code`, not on the class: two copies of the package
+ * in one process have two classes.
+ *
+ * @example
+ * import { MillraceError, hasCode } from 'millrace/foundation';
+ *
+ * try {
+ *   throw new MillraceError('PAYLOAD_TOO_LARGE', 'payload has 2 MiB', { details: { bytes: 2_097_152 } });
+ * } catch (error) {
+ *   if (hasCode(error, 'PAYLOAD_TOO_LARGE')) console.log(error.details['bytes'], error.retryable);
+ * }
+ */
+export class MillraceError extends Error {
+  override readonly name = 'MillraceError';
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? errorCodes[code].retryable;
+    this.details = options.details ?? {};
+  }
+}
+
+/**
+ * Tells whether an error carries this code, across copies of the package.
+ *
+ * @example
+ * import { hasCode } from 'millrace/foundation';
+ *
+ * const isConflict = (error: unknown) => hasCode(error, 'NAME_INVALID');
+ */
+export function hasCode<C extends ErrorCode>(
+  error: unknown,
+  code: C,
+): error is MillraceError & { readonly code: C } {
+  return (
+    error instanceof Error &&
+    error.name === 'MillraceError' &&
+    'code' in error &&
+    error.code === code
+  );
+}

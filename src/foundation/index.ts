@@ -1,0 +1,27 @@
+export { aborted, systemClock, type Clock } from './clock.ts';
+export {
+  backoffMs,
+  eventFlowBackoff,
+  nextAttempt,
+  outboxBackoff,
+  type BackoffPolicy,
+  type NextAttempt,
+} from './backoff.ts';
+export { errorCodes, type ErrorCode, type ErrorCodeInfo } from './error-codes.ts';
+export { hasCode, MillraceError, type ErrorOptions } from './error.ts';
+export { createIds, idFromKey, type IdSource, type IdSourceOptions } from './ids.ts';
+export {
+  createLifecycle,
+  type Lifecycle,
+  type LifecycleHooks,
+  type LifecycleState,
+} from './lifecycle.ts';
+export { loadDriver } from './load-driver.ts';
+export {
+  silentObserver,
+  type Attributes,
+  type Logger,
+  type Observer,
+  type Span,
+  type TraceContext,
+} from './observer.ts';

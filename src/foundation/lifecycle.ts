@@ -1,0 +1,106 @@
+// start, stop and dispose for whatever holds a resource, safe in any order and at any time.
+
+import { MillraceError } from './error.ts';
+
+export type LifecycleState = 'stopped' | 'starting' | 'started' | 'stopping';
+
+export interface Lifecycle extends AsyncDisposable {
+  readonly state: LifecycleState;
+  /** Resolves once started; concurrent calls share one start. Stopped meanwhile: `LIFECYCLE_STOPPED`. */
+  start(): Promise<void>;
+  /** Resolves once everything is released; cancels a start under way. Never rejects twice for one cause. */
+  stop(): Promise<void>;
+}
+
+export interface LifecycleHooks {
+  /** Acquire. The signal fires when stop is called before this has finished. */
+  readonly start: (signal: AbortSignal) => Promise<void>;
+  /** Release whatever start acquired, also when it acquired only a part and failed. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Wraps acquire and release so that any interleaving of start and stop ends in a clean state:
+ * release runs exactly once per acquire, and a failed start releases what it had.
+ *
+ * @example
+ * import { createLifecycle } from 'millrace/foundation';
+ *
+ * await using service = createLifecycle({
+ *   start: async () => console.log('open'),
+ *   stop: async () => console.log('closed'),
+ * });
+ * await service.start();
+ */
+export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
+  let state: LifecycleState = 'stopped';
+  let starting: { readonly done: Promise<void>; readonly abort: AbortController } | undefined;
+  let stopping: Promise<void> | undefined;
+
+  const start = async (): Promise<void> => {
+    // A stop under way finishes first; whoever comes through first after it starts for all.
+    while (stopping !== undefined) await settled(stopping);
+    if (state === 'started') return;
+    if (starting === undefined) {
+      const abort = new AbortController();
+      starting = { abort, done: acquire(abort) };
+    }
+    await starting.done;
+  };
+
+  const acquire = async (abort: AbortController): Promise<void> => {
+    state = 'starting';
+    try {
+      await hooks.start(abort.signal);
+      if (abort.signal.aborted)
+        throw new MillraceError('LIFECYCLE_STOPPED', 'stopped while starting');
+      state = 'started';
+    } catch (error) {
+      await releaseHeld();
+      throw error;
+    } finally {
+      starting = undefined;
+    }
+  };
+
+  const release = async (): Promise<void> => {
+    if (starting !== undefined) {
+      starting.abort.abort();
+      // The failed start releases by itself and tells its own caller why.
+      await settled(starting.done);
+    }
+    if (state === 'started') await releaseHeld();
+  };
+
+  const releaseHeld = async (): Promise<void> => {
+    state = 'stopping';
+    try {
+      await hooks.stop();
+    } finally {
+      state = 'stopped';
+    }
+  };
+
+  const stop = (): Promise<void> => {
+    stopping ??= release().finally(() => {
+      stopping = undefined;
+    });
+    return stopping;
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    start,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function settled(promise: Promise<unknown>): Promise<void> {
+  return promise.then(
+    () => undefined,
+    () => undefined,
+  );
+}

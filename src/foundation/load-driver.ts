@@ -1,0 +1,35 @@
+// Drivers are optional peers: a missing one is told by the name to install, not by a stack trace.
+
+import { MillraceError } from './error.ts';
+
+/**
+ * Imports an optional package when it is first needed.
+ *
+ * @example
+ * import { loadDriver } from 'millrace/foundation';
+ *
+ * const { parseSync } = await loadDriver('oxc-parser', () => import('oxc-parser'));
+ * console.log(parseSync('a.ts', 'const a = 1').errors.length); // 0
+ */
+export async function loadDriver<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!isMissing(error, name)) throw error;
+    throw new MillraceError(
+      'DRIVER_MISSING',
+      `this needs the package '${name}', which is not installed: npm install ${name}`,
+      { cause: error, details: { package: name } },
+    );
+  }
+}
+
+/** Only the driver itself counts: a package that one of its own files misses is its own defect. */
+function isMissing(error: unknown, name: string): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'ERR_MODULE_NOT_FOUND' &&
+    error.message.includes(`'${name}'`)
+  );
+}
