@@ -1,0 +1,33 @@
+// The one place where a user's Standard Schema meets a payload.
+
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { MillraceError } from '../foundation/error.ts';
+import type { Problem } from './schema.ts';
+
+export function applySchema<Output>(
+  name: string,
+  schema: StandardSchemaV1<unknown, Output>,
+  payload: unknown,
+): Output {
+  const result = schema['~standard'].validate(payload);
+  if (result instanceof Promise) {
+    // Nobody waits for it; its outcome must not become an unhandled rejection either.
+    result.catch(() => undefined);
+    throw new MillraceError('SCHEMA_ASYNC', `the schema of '${name}' validates asynchronously`, {
+      details: { name },
+    });
+  }
+  if (result.issues === undefined) return result.value;
+  const problems = result.issues.map(toProblem);
+  const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
+  throw new MillraceError('PAYLOAD_INVALID', `payload of '${name}': ${shown.join('; ')}`, {
+    details: { name, problems },
+  });
+}
+
+function toProblem(issue: StandardSchemaV1.Issue): Problem {
+  const path = (issue.path ?? []).map(
+    (segment) => `/${String(typeof segment === 'object' ? segment.key : segment)}`,
+  );
+  return { path: path.join(''), message: issue.message };
+}

@@ -1,0 +1,100 @@
+// Event types, `<agg>.<action>.v<version>`: what happened, to what kind of thing, in which schema.
+
+import {
+  checkIdentifier,
+  checkLength,
+  checkVersion,
+  identifierPattern,
+  kebabCase,
+  nameInvalid,
+  nameLimits,
+  versionPattern,
+  type Identifier,
+  type IsIdentifier,
+} from './identifier.ts';
+
+export interface ParsedEventType {
+  readonly agg: string;
+  readonly action: string;
+  readonly version: number;
+}
+
+export const eventTypePattern = `(${identifierPattern})\\.(${identifierPattern})\\.v(${versionPattern})`;
+const eventType = new RegExp(`^${eventTypePattern}$`);
+
+/** The literal itself when TypeScript can see that it is an event type; otherwise the reason. */
+export type EventType<S extends string> = string extends S
+  ? S
+  : S extends `${infer Agg}.${infer Action}.v${infer Version extends number}`
+    ? IsIdentifier<Agg> extends true
+      ? IsIdentifier<Action> extends true
+        ? `${Version}` extends `${string}.${string}` | `-${string}` | '0'
+          ? `'${S}' has no whole version from 1`
+          : S
+        : `'${Action}' is not kebab-case`
+      : `'${Agg}' is not kebab-case`
+    : `'${S}' is not <agg>.<action>.v<version>`;
+
+/**
+ * Builds `<agg>.<action>.v<version>`; the action is a past-tense verb.
+ *
+ * @example
+ * import { buildEventType } from 'millrace/contracts';
+ *
+ * console.log(buildEventType('payment', 'completed', 1)); // payment.completed.v1
+ */
+export function buildEventType<
+  const Agg extends string,
+  const Action extends string,
+  const Version extends number,
+>(agg: Identifier<Agg>, action: Identifier<Action>, v: Version): `${Agg}.${Action}.v${Version}` {
+  checkIdentifier('aggregate', agg);
+  checkIdentifier('action', action);
+  checkVersion(v);
+  const built = `${agg}.${action}.v${v}`;
+  checkLength(built, nameLimits.eventTypeCharsMax);
+  return built as `${Agg}.${Action}.v${Version}`;
+}
+
+/**
+ * Takes an event type apart.
+ *
+ * @example
+ * import { parseEventType } from 'millrace/contracts';
+ *
+ * const { agg, action, version } = parseEventType('payment.completed.v1');
+ */
+export function parseEventType(type: string): ParsedEventType {
+  const match = type.length <= nameLimits.eventTypeCharsMax ? eventType.exec(type) : null;
+  if (match === null) {
+    throw nameInvalid(
+      'event type',
+      type,
+      'must be <agg>.<action>.v<version> in kebab-case, such as payment.completed.v1',
+      suggestEventType(type),
+    );
+  }
+  const [, agg = '', action = '', version = ''] = match;
+  return { agg, action, version: Number(version) };
+}
+
+/**
+ * Tells an event type from any other text.
+ *
+ * @example
+ * import { isEventType } from 'millrace/contracts';
+ *
+ * console.log(isEventType('payment.completed.v1'), isEventType('PaymentCompleted')); // true false
+ */
+export function isEventType(type: string): boolean {
+  return type.length <= nameLimits.eventTypeCharsMax && eventType.test(type);
+}
+
+/** The nearest valid spelling, where the parts can be told apart; the linter offers it as a fix. */
+export function suggestEventType(type: string): string | undefined {
+  const parts = /^([^.]+)\.([^.]+)\.v0*([1-9][0-9]{0,8})$/i.exec(type);
+  if (parts === null) return undefined;
+  const [, agg = '', action = '', version = ''] = parts;
+  const suggestion = `${kebabCase(agg)}.${kebabCase(action)}.v${version}`;
+  return isEventType(suggestion) ? suggestion : undefined;
+}

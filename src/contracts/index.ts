@@ -1,0 +1,56 @@
+export {
+  defineCommand,
+  type CommandDefinition,
+  type CommandOf,
+  type CommandType,
+  type NewCommand,
+} from './define-command.ts';
+export { defineEvent, type EventDefinition, type EventOf } from './define-event.ts';
+export {
+  createEnvelope,
+  envelopeJsonSchema,
+  isEnvelope,
+  validateEnvelope,
+  type DomainEventEnvelope,
+  type EnvelopeContext,
+  type EnvelopeOptions,
+  type NewEvent,
+} from './envelope.ts';
+export {
+  buildEventType,
+  isEventType,
+  parseEventType,
+  type EventType,
+  type ParsedEventType,
+} from './event-type.ts';
+export { filtersHash } from './filters-hash.ts';
+export {
+  buildIdempotencyKey,
+  parseIdempotencyKey,
+  type IdempotencyKeyParts,
+} from './idempotency-key.ts';
+export { nameLimits, type Identifier, type IsIdentifier } from './identifier.ts';
+export {
+  encodePayload,
+  payloadLimits,
+  type EncodedPayload,
+  type PayloadLimits,
+} from './json-payload.ts';
+export { parseRedisKey, type ParsedRedisKey } from './parse-redis-key.ts';
+export { decodeJobId, encodeJobId, redisKeys, type QueueAddress } from './redis-keys.ts';
+export type { Problem } from './schema.ts';
+export { slackAddressing, type SendMessageJob } from './slack-addressing.ts';
+export {
+  buildCategory,
+  buildStreamName,
+  categoryStream,
+  eventTypeStream,
+  parseStreamName,
+  type ParsedStreamName,
+} from './stream-name.ts';
+export {
+  buildSubscriptionName,
+  parseSubscriptionName,
+  type ParsedSubscriptionName,
+} from './subscription-name.ts';
+export { createTenantDirectory, type TenantDirectory, type TenantLookup } from './tenant.ts';

@@ -1,0 +1,146 @@
+// The Redis keyspace. Every key pins its tenant's slot with a hash tag, so that one Lua script can
+// change a read model and its indexes together on a cluster.
+
+import { filtersHash } from './filters-hash.ts';
+import { checkId, checkIdentifier, checkLength, checkVersion, nameLimits } from './identifier.ts';
+import { checkNoPersonalData } from './personal-data.ts';
+import { parseSubscriptionName } from './subscription-name.ts';
+import { checkTenant } from './tenant.ts';
+
+/** Where BullMQ keeps one queue: its keys read `<prefix>:<name>:*`. */
+export interface QueueAddress {
+  readonly prefix: string;
+  readonly name: string;
+}
+
+/**
+ * Builders for every key of the keyspace; each checks its parts and its length.
+ *
+ * @example
+ * import { redisKeys } from 'millrace/contracts';
+ *
+ * redisKeys.snapshot('core', 'banking', 'currency', 1, 'USD'); // app:{core}:banking:currency:v1:USD
+ * redisKeys.list('core', 'banking', 'currency', 1, { enabled: true }); // app:{core}:…:list:{<hash>}
+ */
+export const redisKeys = {
+  snapshot: (tenant: string, bc: string, agg: string, v: number, id: string): string =>
+    bounded(`${space(tenant, bc, agg, v)}:${keyId(id)}`),
+
+  hash: (tenant: string, bc: string, agg: string, v: number, id: string): string =>
+    bounded(`${space(tenant, bc, agg, v)}:h:${keyId(id)}`),
+
+  indexByCode: (tenant: string, bc: string, agg: string, v: number): string =>
+    redisKeys.index(tenant, bc, agg, v, 'code'),
+
+  /** HASH from the field's value to the id. */
+  index: (tenant: string, bc: string, agg: string, v: number, field: string): string =>
+    bounded(`${space(tenant, bc, agg, v)}:index:by-${token('index', field)}`),
+
+  setAll: (tenant: string, bc: string, agg: string, v: number): string =>
+    redisKeys.set(tenant, bc, agg, v, 'all'),
+
+  setEnabled: (tenant: string, bc: string, agg: string, v: number): string =>
+    redisKeys.set(tenant, bc, agg, v, 'enabled'),
+
+  set: (tenant: string, bc: string, agg: string, v: number, name: string): string =>
+    bounded(`${space(tenant, bc, agg, v)}:set:${token('set', name)}`),
+
+  zsetByUpdated: (tenant: string, bc: string, agg: string, v: number): string =>
+    redisKeys.zset(tenant, bc, agg, v, 'updated'),
+
+  /** ZSET of ids, scored by the field. */
+  zset: (tenant: string, bc: string, agg: string, v: number, field: string): string =>
+    bounded(`${space(tenant, bc, agg, v)}:zset:by-${token('sorted set', field)}`),
+
+  list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
+    bounded(`${space(tenant, bc, agg, v)}:list:{${filtersHash(filters)}}`),
+
+  queue: (tenant: string, bc: string, agg: string, v: number, work: string): string =>
+    bounded(`${queuePrefix(tenant, bc, agg, v)}:${token('work', work)}`),
+
+  /** The same queue as BullMQ wants it named: it refuses `:` in a name, not in a prefix. */
+  queueAddress: (
+    tenant: string,
+    bc: string,
+    agg: string,
+    v: number,
+    work: string,
+  ): QueueAddress => {
+    bounded(redisKeys.queue(tenant, bc, agg, v, work));
+    return { prefix: queuePrefix(tenant, bc, agg, v), name: work };
+  },
+
+  jobId: (tenant: string, bc: string, agg: string, work: string, id: string): string => {
+    checkTenant(tenant);
+    return bounded(
+      `job:{${tenant}}:${token('bounded context', bc)}:${token('aggregate', agg)}:${token('work', work)}:${keyId(id)}`,
+    );
+  },
+
+  checkpoint: (subscriptionName: string): string => {
+    parseSubscriptionName(subscriptionName);
+    return bounded(`checkpoint:esdb:${subscriptionName}`);
+  },
+
+  workflowCheckpoint: (saga: string, tenant: string): string => {
+    checkTenant(tenant);
+    return bounded(`checkpoint:workflow:${token('saga', saga)}:{${tenant}}`);
+  },
+} as const;
+
+/**
+ * Writes a job id so that BullMQ, which refuses `:`, accepts it; `decodeJobId` reads it back.
+ *
+ * @example
+ * import { decodeJobId, encodeJobId, redisKeys } from 'millrace/contracts';
+ *
+ * const jobId = redisKeys.jobId('core', 'paymenthub', 'payment', 'process', 'p-1');
+ * const forBull = encodeJobId(jobId); // job~{core}~paymenthub~payment~process~p-1
+ * console.log(decodeJobId(forBull) === jobId); // true
+ */
+export function encodeJobId(jobId: string): string {
+  return jobId.replaceAll('%', '%25').replaceAll('~', '%7E').replaceAll(':', '~');
+}
+
+/**
+ * The reverse of `encodeJobId`.
+ *
+ * @example
+ * import { decodeJobId } from 'millrace/contracts';
+ *
+ * console.log(decodeJobId('job~{core}~paymenthub~payment~process~p-1'));
+ */
+export function decodeJobId(encoded: string): string {
+  return encoded.replaceAll('~', ':').replaceAll('%7E', '~').replaceAll('%25', '%');
+}
+
+function space(tenant: string, bc: string, agg: string, v: number): string {
+  return `app:${address(tenant, bc, agg, v)}`;
+}
+
+function queuePrefix(tenant: string, bc: string, agg: string, v: number): string {
+  return `mq:${address(tenant, bc, agg, v)}`;
+}
+
+function address(tenant: string, bc: string, agg: string, v: number): string {
+  checkTenant(tenant);
+  checkVersion(v);
+  return `{${tenant}}:${token('bounded context', bc)}:${token('aggregate', agg)}:v${v}`;
+}
+
+function token(kind: string, text: string): string {
+  checkIdentifier(kind, text);
+  return text;
+}
+
+/** `h`, `index`, `set`, … follow the version too, but with a colon behind them, which no id holds. */
+function keyId(id: string): string {
+  checkNoPersonalData(id);
+  checkId('id', id);
+  return id;
+}
+
+function bounded(key: string): string {
+  checkLength(key, nameLimits.keyCharsMax);
+  return key;
+}

@@ -1,0 +1,103 @@
+// Our own schemas: one TypeBox definition gives the TypeScript type, a compiled check, readable
+// problems and the JSON Schema. It is also a Standard Schema, like those that users bring.
+
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+/** One thing that is wrong, and where: `path` is a JSON pointer. */
+export interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Schema<T> extends StandardSchemaV1<unknown, T> {
+  readonly definition: TSchema;
+  readonly check: (value: unknown) => value is T;
+  /** Everything that is wrong at once; empty when the value fits. */
+  readonly problems: (value: unknown) => readonly Problem[];
+}
+
+/** A hostile document must not turn into an endless error. */
+const problemsMax = 100;
+
+/** Compiles a definition; a `description` on a string becomes part of its problem's message. */
+export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D>> {
+  type T = Static<D>;
+  const compiled = Compile(definition);
+  const check = (value: unknown): value is T => compiled.Check(value);
+  const problems = (value: unknown): readonly Problem[] =>
+    check(value) ? [] : explain(compiled.Errors(value), definition);
+  return {
+    definition,
+    check,
+    problems,
+    '~standard': {
+      version: 1,
+      vendor: 'millrace',
+      validate: (value) =>
+        check(value)
+          ? { value }
+          : {
+              issues: problems(value).map(({ path, message }) => ({
+                message,
+                path: pathSegments(path),
+              })),
+            },
+    },
+  };
+}
+
+type CompiledErrors = ReturnType<ReturnType<typeof Compile>['Errors']>;
+
+function explain(errors: CompiledErrors, definition: TSchema): Problem[] {
+  const found = new Map<string, string>();
+  for (const error of errors) {
+    const { instancePath, keyword } = error;
+    if (keyword === 'boolean') continue; // The same complaint as additionalProperties.
+    if (keyword === 'required') {
+      for (const name of error.params.requiredProperties)
+        add(`${instancePath}/${name}`, 'is missing');
+    } else if (keyword === 'additionalProperties') {
+      for (const name of error.params.additionalProperties) {
+        add(`${instancePath}/${escapeSegment(name)}`, 'is not a known field');
+      }
+    } else {
+      add(instancePath, describe(definition, instancePath) ?? error.message);
+    }
+    if (found.size >= problemsMax) break;
+  }
+  return [...found].map(([path, message]) => ({ path, message }));
+
+  function add(path: string, message: string): void {
+    // The first complaint about a place says most: 'must be string' before 'must match …'.
+    if (!found.has(path)) found.set(path, message);
+  }
+}
+
+function describe(definition: TSchema, path: string): string | undefined {
+  let node: unknown = definition;
+  for (const segment of pathSegments(path)) {
+    if (!isRecord(node) || !isRecord(node['properties'])) return undefined;
+    node = node['properties'][segment];
+  }
+  return isRecord(node) && typeof node['description'] === 'string'
+    ? `must be ${node['description']}`
+    : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function escapeSegment(segment: string): string {
+  return segment.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function pathSegments(path: string): string[] {
+  if (path === '') return [];
+  return path
+    .slice(1)
+    .split('/')
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
