@@ -4,6 +4,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Settings } from 'typebox/system';
 
 /** One thing that is wrong, and where: `path` is a JSON pointer. */
 export interface Problem {
@@ -27,7 +28,12 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
   const compiled = Compile(definition);
   const check = (value: unknown): value is T => compiled.Check(value);
   const problems = (value: unknown): readonly Problem[] =>
-    check(value) ? [] : explain(compiled.Errors(value), definition);
+    check(value)
+      ? []
+      : explain(
+          allErrors(() => compiled.Errors(value)),
+          definition,
+        );
   return {
     definition,
     check,
@@ -49,6 +55,17 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
 }
 
 type CompiledErrors = ReturnType<ReturnType<typeof Compile>['Errors']>;
+
+/** TypeBox stops at eight errors by a global setting: ours holds only while we ask. */
+function allErrors(ask: () => CompiledErrors): CompiledErrors {
+  const { maxErrors } = Settings.Get();
+  Settings.Set({ maxErrors: problemsMax });
+  try {
+    return ask();
+  } finally {
+    Settings.Set({ maxErrors });
+  }
+}
 
 function explain(errors: CompiledErrors, definition: TSchema): Problem[] {
   const found = new Map<string, string>();

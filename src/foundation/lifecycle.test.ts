@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { seededRandom } from '../testing/seeded-random.ts';
+import { createLifecycle } from './lifecycle.ts';
+
+test('releases exactly once per acquire over 500 rounds of racing starts and stops', async () => {
+  const random = seededRandom(7);
+  let held = 0;
+  let acquired = 0;
+  const turns = async (): Promise<void> => {
+    for (let turn = random.below(3); turn > 0; turn -= 1) await new Promise(setImmediate);
+  };
+  await stressLifecycle({
+    rounds: 500,
+    create: () => {
+      let mine = false;
+      return createLifecycle({
+        start: async () => {
+          await turns();
+          assert.equal(mine, false, 'acquired twice without a release');
+          mine = true;
+          held += 1;
+          acquired += 1;
+          await turns();
+        },
+        stop: async () => {
+          await turns();
+          if (mine) held -= 1;
+          mine = false;
+        },
+      });
+    },
+    assertReleased: () => assert.equal(held, 0),
+  });
+  assert.ok(acquired > 500);
+});
+
+test('a start that fails releases what it had and can be tried again', async () => {
+  let tries = 0;
+  let released = 0;
+  const service = createLifecycle({
+    start: async () => {
+      tries += 1;
+      if (tries === 1) throw new Error('port taken');
+    },
+    stop: async () => {
+      released += 1;
+    },
+  });
+  await assert.rejects(service.start(), /port taken/);
+  assert.deepEqual([service.state, released], ['stopped', 1]);
+  await service.start();
+  assert.equal(service.state, 'started');
+});
+
+test('concurrent starts share one acquire', async () => {
+  let acquired = 0;
+  await using service = createLifecycle({
+    start: async () => {
+      acquired += 1;
+    },
+    stop: async () => {},
+  });
+  await Promise.all([service.start(), service.start(), service.start()]);
+  assert.equal(acquired, 1);
+});
+
+test('stop cancels a start under way by its signal', async () => {
+  const service = createLifecycle({
+    start: (signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('cancelled')));
+      }),
+    stop: async () => {},
+  });
+  const started = service.start();
+  await service.stop();
+  await assert.rejects(started, /cancelled/);
+  assert.equal(service.state, 'stopped');
+});
+
+test('a release that fails is told to the caller and leaves the service stopped', async () => {
+  const service = createLifecycle({
+    start: async () => {},
+    stop: async () => {
+      throw new Error('cannot close');
+    },
+  });
+  await service.start();
+  await assert.rejects(service.stop(), /cannot close/);
+  assert.equal(service.state, 'stopped');
+});

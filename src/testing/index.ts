@@ -1,0 +1,32 @@
+export { fakeClock, type FakeClock } from './fake-clock.ts';
+export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress.ts';
+export { seededRandom, type SeededRandom } from './seeded-random.ts';
+export type { ServerOptions } from './servers/launch-server.ts';
+export { startNats, type NatsOptions, type NatsServer } from './servers/nats-server.ts';
+export {
+  startPostgres,
+  type PostgresOptions,
+  type PostgresServer,
+} from './servers/postgres-server.ts';
+export {
+  startRedisCluster,
+  type RedisCluster,
+  type RedisClusterOptions,
+} from './servers/redis-cluster.ts';
+export { startRedis, type RedisOptions, type RedisServer } from './servers/redis-server.ts';
+export type {
+  SharedNats,
+  SharedPostgres,
+  SharedRedis,
+  SharedRedisCluster,
+} from './servers/server-pool.ts';
+export type { ServerProcess, WaitOptions } from './servers/server-process.ts';
+export {
+  hostSharedServers,
+  sharedNats,
+  sharedPostgres,
+  sharedRedis,
+  sharedRedisCluster,
+} from './servers/shared-servers.ts';
+export type { ReceivedMail, SmtpRefusal, SmtpStage } from './servers/smtp-mailbox.ts';
+export { startSmtp, type SmtpOptions, type SmtpServer } from './servers/smtp-server.ts';

@@ -1,0 +1,66 @@
+// A pool of servers, lent to other processes over a socket: one word asks, one JSON value answers.
+
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { MillraceError } from '../../foundation/error.ts';
+import type {
+  ServerPool,
+  SharedNats,
+  SharedPostgres,
+  SharedRedis,
+  SharedRedisCluster,
+} from './server-pool.ts';
+
+type Kind = keyof ServerPool;
+type Reply = { readonly server: unknown } | { readonly problem: string };
+
+/** Answers at the socket, until disposed, for whoever asks; holds nothing on the event loop. */
+export async function servePool(pool: ServerPool, socketPath: string): Promise<AsyncDisposable> {
+  const server = createServer((socket) => void answer(pool, socket));
+  server.listen(socketPath);
+  await once(server, 'listening');
+  server.unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+/** The pool behind the socket, as if it were our own. */
+export function poolAt(socketPath: string): ServerPool {
+  return {
+    postgres: () => ask<SharedPostgres>(socketPath, 'postgres'),
+    redis: () => ask<SharedRedis>(socketPath, 'redis'),
+    redisCluster: () => ask<SharedRedisCluster>(socketPath, 'redisCluster'),
+    nats: () => ask<SharedNats>(socketPath, 'nats'),
+  };
+}
+
+async function answer(pool: ServerPool, socket: Socket): Promise<void> {
+  // Whoever asked was killed while waiting: there is nobody left to answer.
+  socket.on('error', () => socket.destroy());
+  let reply: Reply;
+  try {
+    const [word] = (await once(socket, 'data')) as [Buffer];
+    reply = { server: await pool[word.toString() as Kind]() };
+  } catch (error) {
+    reply = { problem: error instanceof Error ? error.message : String(error) };
+  }
+  socket.end(JSON.stringify(reply));
+}
+
+async function ask<T>(socketPath: string, kind: Kind): Promise<T> {
+  let reply: Reply;
+  try {
+    const socket = connect(socketPath);
+    socket.write(kind);
+    reply = JSON.parse(await text(socket));
+  } catch (cause) {
+    const message = `the test run that shares its servers does not answer at ${socketPath}`;
+    throw new MillraceError('SERVER_UNAVAILABLE', message, { cause });
+  }
+  if ('problem' in reply) throw new MillraceError('SERVER_UNAVAILABLE', reply.problem);
+  return reply.server as T;
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { runNodeScript, type NodeScript } from './node-script.ts';
+import { isRunning } from './process-tree.ts';
+import { createTempFolder, removeTempFolder } from './temp-folder.ts';
+
+const startAll = `
+  const [{ startNats }, { startPostgres }, { startRedis }, { startSmtp }] = await Promise.all([
+    load('./nats-server.ts'),
+    load('./postgres-server.ts'),
+    load('./redis-server.ts'),
+    load('./smtp-server.ts'),
+  ]);
+  const servers = await Promise.all([startNats(), startPostgres(), startRedis(), startSmtp()]);
+  servers[2].pause();
+  console.log(JSON.stringify(servers.map((server) => server.pid)));`;
+
+const endings = [
+  { how: 'kills itself', code: "process.kill(process.pid, 'SIGKILL')", ended: 'SIGKILL' },
+  { how: 'calls process.exit', code: 'process.exit(3)', ended: 3 },
+  { how: 'simply ends', code: '', ended: 0 },
+];
+
+for (const { how, code, ended } of endings) {
+  test(`a process that ${how} leaves no server and no folder behind`, async (t) => {
+    await using place = await tempPlace();
+    const script = place.run(`${startAll}\n${code}`);
+    const pids = (await script.printed()) as number[];
+    assert.equal(pids.length, 4);
+    assert.equal(await script.ended, ended);
+    await t.waitFor(() => assert.deepEqual(pids.filter(isRunning), []), { timeout: 10_000 });
+    await whenEmpty(t, place.folder);
+  });
+}
+
+test('a process that is killed while a server is being set up leaves nothing behind', async (t) => {
+  await using place = await tempPlace();
+  const script = place.run(
+    "const { startPostgres } = await load('./postgres-server.ts'); await startPostgres();",
+  );
+  // initdb is at work: its folder is there, its last file is not.
+  await t.waitFor(
+    () => {
+      const [folder = ''] = readdirSync(place.folder);
+      assert.ok(readdirSync(join(place.folder, folder, 'data')).includes('base'));
+    },
+    { interval: 5, timeout: 10_000 },
+  );
+  script.kill('SIGKILL');
+  assert.equal(await script.ended, 'SIGKILL');
+  await whenEmpty(t, place.folder);
+});
+
+interface TempPlace extends AsyncDisposable {
+  readonly folder: string;
+  run(code: string): NodeScript;
+}
+
+/** A folder for temporary folders, so that what one script leaves can be told from the others'. */
+async function tempPlace(): Promise<TempPlace> {
+  const folder = await createTempFolder('test');
+  // PostgreSQL's user has to get through, when we are root.
+  await chmod(folder, 0o755);
+  return {
+    folder,
+    run: (code) => runNodeScript(code, { ...process.env, TMPDIR: folder }),
+    [Symbol.asyncDispose]: () => removeTempFolder(folder),
+  };
+}
+
+function whenEmpty(t: TestContext, folder: string): Promise<void> {
+  return t.waitFor(() => assert.deepEqual(readdirSync(folder), []), { timeout: 10_000 });
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { converse } from './converse.ts';
+import { startRedis } from './redis-server.ts';
+
+test('a Redis answers a real exchange on a port of its own', async () => {
+  await using redis = await startRedis();
+  assert.equal(redis.url, `redis://127.0.0.1:${redis.port}`);
+  assert.notEqual(redis.port, 6379);
+  await converse(redis.port, [
+    { send: 'PING\r\n', expect: /^\+PONG\r\n/ },
+    { send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ },
+    { send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ },
+  ]);
+});
+
+test('what Redis acknowledged survives a kill when it appends always', async () => {
+  await using redis = await startRedis({ appendOnly: 'always' });
+  const { port, pid } = redis;
+  await converse(port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
+
+  await redis.kill();
+  assert.equal(redis.pid, undefined);
+  await assert.rejects(converse(port, []), { code: 'ECONNREFUSED' });
+
+  await redis.start();
+  assert.equal(redis.port, port);
+  assert.notEqual(redis.pid, pid);
+  await converse(port, [{ send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ }]);
+});
+
+test('what Redis acknowledged survives a stop when it appends every second', async () => {
+  await using redis = await startRedis({ appendOnly: 'everysec' });
+  await converse(redis.port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
+  await redis.stop();
+  await redis.start();
+  await converse(redis.port, [{ send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ }]);
+});
+
+test('a Redis without persistence forgets at a kill', async () => {
+  await using redis = await startRedis();
+  await converse(redis.port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
+  await redis.kill();
+  await redis.start();
+  await converse(redis.port, [{ send: 'GET colour\r\n', expect: /^\$-1\r\n/ }]);
+});
+
+test('further settings reach Redis', async () => {
+  await using redis = await startRedis({ settings: { 'maxmemory-policy': 'noeviction' } });
+  const turn = { send: 'CONFIG GET maxmemory-policy\r\n', expect: /noeviction\r\n/ };
+  await converse(redis.port, [turn]);
+});

@@ -1,0 +1,54 @@
+// Programs that do one thing and end, such as initdb.
+
+import { execFile } from 'node:child_process';
+import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { tellReaper } from './reaper.ts';
+
+/** Whom a program runs as, where that is not ourselves. */
+export interface ProgramUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface ProgramRun {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Its working directory and home. */
+  readonly folder: string;
+  readonly user?: ProgramUser | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Runs the program to its end and returns what it printed; `SERVER_UNAVAILABLE` when it failed. */
+export function runProgram(run: ProgramRun): Promise<string> {
+  const { program, args, folder, user, signal } = run;
+  if (signal?.aborted === true) return Promise.reject(aborted(signal));
+  return new Promise((resolve, reject) => {
+    const settings = { cwd: folder, env: programEnvironment(folder), ...user };
+    const child = execFile(program, args, settings, (error, stdout, stderr) => {
+      signal?.removeEventListener('abort', onAbort);
+      if (pid !== undefined) tellReaper({ kind: 'process-ended', pid });
+      if (error === null) resolve(stdout);
+      else if (signal?.aborted === true) reject(aborted(signal));
+      else {
+        const message = `${program} failed: ${stderr.trim() || error.message}`;
+        reject(new MillraceError('SERVER_UNAVAILABLE', message, { cause: error }));
+      }
+    });
+    const { pid } = child;
+    // Politely: initdb's own children hold shared memory that SIGKILL would leave on the machine.
+    if (pid !== undefined) tellReaper({ kind: 'process', pid, signal: 'SIGTERM' });
+    const onAbort = (): void => void child.kill('SIGTERM');
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** Ours as little as possible: a developer's PGHOST or PGOPTIONS must not reach a test's server. */
+export function programEnvironment(folder: string): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    LC_ALL: process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8',
+  };
+}

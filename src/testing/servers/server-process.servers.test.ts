@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { hasCode } from '../../foundation/error.ts';
+import { converse } from './converse.ts';
+import { findProgram, usualFolders } from './find-program.ts';
+import { startRedis } from './redis-server.ts';
+import { createTempFolder, removeTempFolder } from './temp-folder.ts';
+
+const ping = [{ send: 'PING\r\n', expect: /^\+PONG\r\n/ }];
+const redis = { name: 'redis-server', debianPackage: 'redis-server', folders: usualFolders() };
+
+/** A folder in which `redis-server` is this shell script. */
+async function fakeRedis(script: string): Promise<AsyncDisposable & { readonly folder: string }> {
+  const folder = await createTempFolder('test');
+  await writeFile(join(folder, 'redis-server'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return { folder, [Symbol.asyncDispose]: () => removeTempFolder(folder) };
+}
+
+test('a paused server keeps its connections but answers only when resumed', async () => {
+  await using server = await startRedis();
+  server.pause();
+  await assert.rejects(converse(server.port, ping, 200), /no answer/);
+  server.resume();
+  await converse(server.port, ping);
+});
+
+test('a paused server can be stopped and killed', async () => {
+  await using server = await startRedis();
+  server.pause();
+  await server.stop();
+  assert.equal(server.pid, undefined);
+  await server.start();
+  server.pause();
+  await server.kill();
+  assert.equal(server.pid, undefined);
+  assert.throws(() => server.pause(), { code: 'SERVER_UNAVAILABLE' });
+});
+
+test('a server that someone else ended can be started again', async (t) => {
+  await using server = await startRedis();
+  assert.ok(server.pid !== undefined);
+  process.kill(server.pid, 'SIGKILL');
+  await t.waitFor(() => assert.equal(server.pid, undefined), { interval: 5, timeout: 5_000 });
+  await server.start();
+  await converse(server.port, ping);
+});
+
+test('starts, stops and kills that race each other leave a server that can be started', async () => {
+  await using server = await startRedis();
+  for (let round = 0; round < 10; round += 1) {
+    const calls = [server.kill(), server.start(), server.stop(), server.start(), server.kill()];
+    const outcomes = await Promise.allSettled(calls);
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') assert.ok(isCutShort(outcome.reason), outcome.reason);
+    }
+  }
+  await server.start();
+  await converse(server.port, ping);
+});
+
+function isCutShort(error: unknown): boolean {
+  return (
+    hasCode(error, 'ABORTED') ||
+    hasCode(error, 'LIFECYCLE_STOPPED') ||
+    hasCode(error, 'SERVER_UNAVAILABLE')
+  );
+}
+
+test('a disposed server has left its port and folder, kept its log and stays down', async () => {
+  const server = await startRedis();
+  assert.ok(existsSync(server.folder));
+  await server[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  assert.equal(existsSync(server.folder), false);
+  await assert.rejects(converse(server.port, ping), { code: 'ECONNREFUSED' });
+  assert.match(server.log(), /Ready to accept connections/);
+  await assert.rejects(server.start(), { code: 'SERVER_UNAVAILABLE' });
+});
+
+test('a server that does not come up in time is named with its last lines', async () => {
+  await using fake = await fakeRedis('echo still thinking; exec sleep 1000');
+  const start = startRedis({ programFolders: [fake.folder], startTimeoutMs: 300 });
+  await assert.rejects(start, {
+    code: 'SERVER_UNAVAILABLE',
+    message: /did not come up within 300 ms:\nstill thinking/,
+  });
+});
+
+test('a server that ends while it starts is named with its last lines', async () => {
+  await using fake = await fakeRedis('echo no memory left; exit 1');
+  await assert.rejects(startRedis({ programFolders: [fake.folder] }), {
+    code: 'SERVER_UNAVAILABLE',
+    message: /ended while starting:\nno memory left/,
+  });
+});
+
+test('a start ends with its signal', async () => {
+  await using fake = await fakeRedis('exec sleep 1000');
+  const signal = AbortSignal.timeout(100);
+  await assert.rejects(startRedis({ programFolders: [fake.folder], signal }), { code: 'ABORTED' });
+  await assert.rejects(startRedis({ signal }), { code: 'ABORTED' });
+});
+
+test('a server that lost the race for its port gets another one', async () => {
+  await using fake = await fakeRedis(`
+    if [ ! -e "$0.ran" ]; then touch "$0.ran"; echo 'bind: Address already in use'; exit 1; fi
+    exec ${findProgram(redis)} "$@"`);
+  await using server = await startRedis({ programFolders: [fake.folder] });
+  await converse(server.port, ping);
+});

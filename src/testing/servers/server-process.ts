@@ -1,0 +1,120 @@
+// What all throwaway servers share: a process that can be started, stopped, killed and paused, on
+// one port and with one folder for its whole life.
+
+import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { createLifecycle } from '../../foundation/lifecycle.ts';
+import { loopback } from './free-port.ts';
+import { endTree, signalTree, whenGone } from './process-tree.ts';
+import { createServerLog } from './server-log.ts';
+import { spawnServer, whenReady, type ServerPlan, type SpawnedServer } from './spawn-server.ts';
+import { removeTempFolder } from './temp-folder.ts';
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A server of a test. Disposing it ends the process and removes its folder. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly host: string;
+  /** Stays the same over kill, stop and start. */
+  readonly port: number;
+  /** Its data, kept over kill, stop and start; removed when it is disposed. */
+  readonly folder: string;
+  /** Undefined while the server is down. */
+  readonly pid: number | undefined;
+  /** Starts again after kill or stop, with the data that it had; nothing to do while it runs. */
+  start(options?: WaitOptions): Promise<void>;
+  /** Shuts down as an operator would; resolves when the process is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL to the server and its children; resolves when all of them are gone. */
+  kill(): Promise<void>;
+  /** SIGSTOP to the server and its children: connections stay open, and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** The last lines that the server printed, over all of its starts. */
+  log(): string;
+}
+
+const stopTimeoutMs = 10_000;
+
+export function createServerProcess(plan: ServerPlan): ServerProcess {
+  const log = createServerLog(plan.folder);
+  let server: SpawnedServer | undefined;
+  let endSignal = plan.discardSignal;
+  let caller: AbortSignal | undefined;
+  let lastLines: string | undefined;
+
+  const lifecycle = createLifecycle({
+    start: async (stopped) => {
+      const signal = caller === undefined ? stopped : AbortSignal.any([stopped, caller]);
+      const spawned = spawnServer(plan, log);
+      server = spawned;
+      await whenReady(plan, { server: spawned, log, signal });
+      // Crashed, or ended by someone else: the next start() has to start it.
+      void spawned.exited.then(() => (server === spawned ? lifecycle.stop() : undefined));
+    },
+    stop: async () => {
+      if (server === undefined) return;
+      await end(server, endSignal);
+      server = undefined;
+    },
+  });
+
+  const runningPid = (): number | undefined =>
+    server?.hasExited() === false ? server.pid : undefined;
+
+  const signalRunning = (signal: NodeJS.Signals): void => {
+    const pid = runningPid();
+    if (pid === undefined) {
+      throw new MillraceError('SERVER_UNAVAILABLE', `${plan.name} is not running`);
+    }
+    signalTree(pid, signal);
+  };
+
+  return {
+    host: loopback,
+    port: plan.port,
+    folder: plan.folder,
+    get pid() {
+      return runningPid();
+    },
+    async start({ signal } = {}) {
+      if (lastLines !== undefined) {
+        throw new MillraceError('SERVER_UNAVAILABLE', `${plan.name} was disposed`);
+      }
+      if (signal?.aborted === true) throw aborted(signal);
+      caller = signal;
+      await lifecycle.start();
+    },
+    async stop() {
+      endSignal = plan.stopSignal;
+      try {
+        await lifecycle.stop();
+      } finally {
+        endSignal = plan.discardSignal;
+      }
+    },
+    async kill() {
+      // Before anything else, so that it also cuts short a polite stop.
+      const pid = runningPid();
+      const killed = pid === undefined ? [] : signalTree(pid, 'SIGKILL');
+      await lifecycle.stop();
+      await whenGone(killed);
+    },
+    pause: () => signalRunning('SIGSTOP'),
+    resume: () => signalRunning('SIGCONT'),
+    log: () => lastLines ?? log.lastLines(),
+    async [Symbol.asyncDispose]() {
+      if (lastLines !== undefined) return;
+      lastLines = log.lastLines();
+      await lifecycle.stop();
+      await removeTempFolder(plan.folder);
+    },
+  };
+}
+
+async function end(server: SpawnedServer, signal: NodeJS.Signals): Promise<void> {
+  if (!server.hasExited()) await endTree(server.pid, { signal, graceMs: stopTimeoutMs });
+  await server.whenExited();
+}

@@ -1,0 +1,122 @@
+// One server of each kind for a whole test run: the runner hosts them, and the test files, each a
+// process of its own, get a corner of their own in them.
+
+import { join } from 'node:path';
+import { aborted } from '../../foundation/clock.ts';
+import { poolAt, servePool } from './pool-socket.ts';
+import {
+  createServerPool,
+  type ServerPool,
+  type SharedNats,
+  type SharedPostgres,
+  type SharedRedis,
+  type SharedRedisCluster,
+} from './server-pool.ts';
+import type { WaitOptions } from './server-process.ts';
+import { createTempFolder, removeTempFolder } from './temp-folder.ts';
+
+const hostVariable = 'MILLRACE_TEST_SERVERS';
+
+let ownPool: ServerPool | undefined;
+
+/**
+ * An empty database in the test run's PostgreSQL, another one at each call.
+ *
+ * @example
+ * import { sharedPostgres } from 'millrace/testing';
+ *
+ * const { url } = await sharedPostgres();
+ * console.log(url);
+ */
+export function sharedPostgres({ signal }: WaitOptions = {}): Promise<SharedPostgres> {
+  return untilAborted(() => pool().postgres(), signal);
+}
+
+/**
+ * The test run's Redis, with a key prefix that is another one at each call.
+ *
+ * @example
+ * import { sharedRedis } from 'millrace/testing';
+ *
+ * const { url, keyPrefix } = await sharedRedis();
+ * console.log(url, `${keyPrefix}queue`);
+ */
+export function sharedRedis({ signal }: WaitOptions = {}): Promise<SharedRedis> {
+  return untilAborted(() => pool().redis(), signal);
+}
+
+/**
+ * The test run's Redis Cluster, with a key prefix that is another one at each call.
+ *
+ * @example
+ * import { sharedRedisCluster } from 'millrace/testing';
+ *
+ * const { nodes, keyPrefix } = await sharedRedisCluster();
+ * console.log(nodes, `${keyPrefix}{queue}`);
+ */
+export function sharedRedisCluster({ signal }: WaitOptions = {}): Promise<SharedRedisCluster> {
+  return untilAborted(() => pool().redisCluster(), signal);
+}
+
+/**
+ * The test run's NATS, with a prefix for subjects and streams that is another one at each call.
+ *
+ * @example
+ * import { sharedNats } from 'millrace/testing';
+ *
+ * const { url, prefix } = await sharedNats();
+ * console.log(url, `${prefix}.events.>`);
+ */
+export function sharedNats({ signal }: WaitOptions = {}): Promise<SharedNats> {
+  return untilAborted(() => pool().nats(), signal);
+}
+
+/**
+ * Hosts the shared servers for this process and for those that it starts from now on; each server
+ * starts when the first of them asks for it. Disposing the host ends them.
+ *
+ * @example
+ * import { hostSharedServers } from 'millrace/testing';
+ *
+ * await using _host = await hostSharedServers();
+ * // … run the test files …
+ */
+export async function hostSharedServers(): Promise<AsyncDisposable> {
+  const folder = await createTempFolder('host');
+  const socketPath = join(folder, 'socket');
+  const servers = createServerPool();
+  const socket = await servePool(servers, socketPath);
+  const before = process.env[hostVariable];
+  process.env[hostVariable] = socketPath;
+  return {
+    async [Symbol.asyncDispose]() {
+      if (before === undefined) delete process.env[hostVariable];
+      else process.env[hostVariable] = before;
+      await socket[Symbol.asyncDispose]();
+      await servers[Symbol.asyncDispose]();
+      await removeTempFolder(folder);
+    },
+  };
+}
+
+function pool(): ServerPool {
+  const socketPath = process.env[hostVariable];
+  if (socketPath !== undefined) return poolAt(socketPath);
+  // No runner: servers for this process alone, which the reaper ends with it.
+  ownPool ??= createServerPool();
+  return ownPool;
+}
+
+/** Only the wait ends: the server goes on starting, as others may want it. */
+async function untilAborted<T>(get: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return get();
+  if (signal.aborted) throw aborted(signal);
+  const { promise: abort, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(aborted(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([get(), abort]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,74 @@
+// How the SMTP server's process and the test that started it talk: by files in its folder, which
+// outlive a kill and hold nothing on either event loop.
+
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+/** A mail as it was received. */
+export interface ReceivedMail {
+  /** The envelope's sender; empty for a bounce. */
+  readonly from: string;
+  /** The envelope's recipients. */
+  readonly to: readonly string[];
+  /** Headers and body, as they came over the wire. */
+  readonly source: string;
+}
+
+/** 'acknowledgement' comes after the mail was recorded: the client cannot know that it was. */
+export type SmtpStage = 'connect' | 'sender' | 'recipient' | 'data' | 'acknowledgement';
+
+export interface SmtpRefusal {
+  readonly at: SmtpStage;
+  /** The status code to answer with (451: try later, 550: never), or to hang up without a word. */
+  readonly answer: number | 'hang-up';
+}
+
+export interface SmtpMailbox {
+  /** The server's process says that it listens. */
+  setListening(pid: number): void;
+  isListening(pid: number): boolean;
+  record(mail: ReceivedMail): void;
+  mails(): readonly ReceivedMail[];
+  setRefusal(refusal: SmtpRefusal | undefined): void;
+  refusal(): SmtpRefusal | undefined;
+}
+
+export function openSmtpMailbox(folder: string): SmtpMailbox {
+  const mailFolder = join(folder, 'mails');
+  const refusalFile = join(folder, 'refusal.json');
+  const listeningFile = join(folder, 'listening.json');
+  mkdirSync(mailFolder, { recursive: true });
+  const names = (): string[] => readdirSync(mailFolder).filter((name) => name.endsWith('.json'));
+
+  return {
+    setListening: (pid) => writeWhole(listeningFile, pid),
+    isListening: (pid) => existsSync(listeningFile) && readJson(listeningFile) === pid,
+    record(mail) {
+      const name = `${String(names().length + 1).padStart(8, '0')}.json`;
+      writeWhole(join(mailFolder, name), mail);
+    },
+    mails: () =>
+      names()
+        .toSorted()
+        .map((name) => readJson(join(mailFolder, name)) as ReceivedMail),
+    setRefusal: (refusal) => writeWhole(refusalFile, refusal ?? null),
+    refusal: () => (readJson(refusalFile) as SmtpRefusal | null) ?? undefined,
+  };
+}
+
+/** Renamed into place, so that no reader ever meets half a file. */
+function writeWhole(file: string, value: unknown): void {
+  writeFileSync(`${file}.part`, JSON.stringify(value));
+  renameSync(`${file}.part`, file);
+}
+
+function readJson(file: string): unknown {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}

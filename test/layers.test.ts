@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseSync } from 'oxc-parser';
+import { layerViolations, type Import } from './layers.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+test('every import of src/ keeps to the layers', () => {
+  const files = globSync('src/**/*.ts', { cwd: root }).filter(
+    (file) => !file.includes('/templates/'),
+  );
+  const imports = files.flatMap(importsOf);
+  assert.ok(imports.length > 100, `only ${imports.length} imports seen`);
+  assert.deepEqual(layerViolations(imports), []);
+});
+
+test('the rules catch what they are there for', () => {
+  const caught = (from: string, to: string): number => layerViolations([{ from, to }]).length;
+  assert.equal(caught('src/foundation/ids.ts', 'src/contracts/envelope.ts'), 1);
+  assert.equal(caught('src/outbox/ledger.ts', 'src/bus/port.ts'), 1);
+  assert.equal(caught('src/adapters/redis/keys.ts', 'src/adapters/nats/kv.ts'), 1);
+  assert.equal(caught('src/store/event-store.ts', 'src/testing/fake-clock.ts'), 1);
+  assert.equal(caught('src/store/event-store.ts', 'pg'), 1);
+  assert.equal(caught('src/surprise/file.ts', 'src/foundation/ids.ts'), 1);
+  assert.equal(caught('src/adapters/postgres/pool.ts', 'pg'), 0);
+  assert.equal(caught('src/store/event-store.test.ts', 'src/testing/fake-clock.ts'), 0);
+  assert.equal(caught('src/platform.ts', 'src/adapters/redis/keys.ts'), 0);
+});
+
+/** Static imports, type imports, re-exports and dynamic imports of literals. */
+function importsOf(file: string): Import[] {
+  const { module, errors } = parseSync(file, readFileSync(join(root, file), 'utf8'));
+  assert.deepEqual(errors, [], file);
+  const source = readFileSync(join(root, file), 'utf8');
+  const dynamic = module.dynamicImports
+    .map(({ moduleRequest: { start, end } }) => source.slice(start, end))
+    .filter((text) => /^['"]/.test(text))
+    .map((text) => text.slice(1, -1));
+  const all = [
+    ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),
+    ...module.staticExports.flatMap(({ entries }) =>
+      entries.flatMap(({ moduleRequest }) => (moduleRequest === null ? [] : [moduleRequest.value])),
+    ),
+    ...dynamic,
+  ];
+  return all.map((to) => ({
+    from: file,
+    to: to.startsWith('.') ? normalize(join(dirname(file), to)) : to,
+  }));
+}

@@ -1,0 +1,68 @@
+// Who may import whom (docs/architecture.md, "Layers"): pure rules over a list of imports.
+
+export interface Import {
+  readonly from: string;
+  /** A path of the repository, or a package's name. */
+  readonly to: string;
+}
+
+const core = ['foundation', 'contracts', 'store', 'aggregates', 'subscriptions'];
+const siblings = ['projections', 'reactors', 'bus', 'outbox', 'tasks', 'notify', 'delivery'];
+const belowAdapters = [...core, ...siblings];
+
+/** Folder of `src/` → the folders that it may import beside itself. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  foundation: [],
+  contracts: ['foundation'],
+  store: ['foundation', 'contracts'],
+  aggregates: ['foundation', 'contracts', 'store'],
+  subscriptions: ['foundation', 'contracts', 'store'],
+  // Never a sibling: the platform passes functions in.
+  ...Object.fromEntries(siblings.map((name) => [name, core])),
+  adapters: belowAdapters,
+  // Chooses adapters by URL and loads them lazily.
+  platform: [...belowAdapters, 'adapters'],
+  server: [...belowAdapters, 'platform'],
+  nest: [...belowAdapters, 'platform'],
+  cli: [...belowAdapters, 'platform', 'server'],
+};
+
+/** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
+const dependencies = ['@standard-schema/spec', 'typebox'];
+const mayUseDrivers = /^src\/(adapters|nest|testing)\/|^src\/contracts\/lint\//;
+const isTest = /\.(test|conformance)\.ts$/;
+
+export function layerViolations(imports: readonly Import[]): string[] {
+  return imports.flatMap((each) => {
+    const reason = isTest.test(each.from) ? undefined : violation(each);
+    return reason === undefined ? [] : [`${each.from} → ${each.to}: ${reason}`];
+  });
+}
+
+function violation({ from, to }: Import): string | undefined {
+  const layer = layerOf(from);
+  if (layer === 'testing') return undefined;
+  const allowed = layers[layer];
+  if (allowed === undefined) return `'${layer}' has no row in the table of layers`;
+  if (!to.startsWith('src/')) return packageViolation(from, to);
+  const target = layerOf(to);
+  if (target === 'testing') return 'only tests may import testing';
+  if (target !== layer)
+    return allowed.includes(target) ? undefined : `${layer} may not import ${target}`;
+  const isOtherAdapter = layer === 'adapters' && adapterOf(from) !== adapterOf(to);
+  return isOtherAdapter ? 'an adapter knows its own technology only' : undefined;
+}
+
+function packageViolation(from: string, to: string): string | undefined {
+  if (to.startsWith('node:') || mayUseDrivers.test(from)) return undefined;
+  const isOurs = dependencies.some((name) => to === name || to.startsWith(`${name}/`));
+  return isOurs ? undefined : 'packages that users install belong in adapters';
+}
+
+function layerOf(path: string): string {
+  return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+function adapterOf(path: string): string | undefined {
+  return path.split('/')[2];
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const bin = (program: string): string => join(root, 'node_modules', '.bin', program);
+
+/** A user's empty project with the packed package in it and none of the optional drivers. */
+describe('the packed package', () => {
+  let project = '';
+  let tarball = '';
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string>>;
+    readonly peerDependencies: Readonly<Record<string, string>>;
+  };
+
+  before(() => {
+    execFileSync(process.execPath, ['tools/pack.ts'], { cwd: root, stdio: 'inherit' });
+    [tarball = ''] = globSync('dist/millrace-*.tgz', { cwd: root }).map((file) => join(root, file));
+    project = mkdtempSync(join(tmpdir(), 'millrace-packed-'));
+    writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
+    const flags = ['install', '--omit=peer', '--no-audit', '--no-fund', '--loglevel=error'];
+    execFileSync('npm', [...flags, '--prefer-offline', tarball], {
+      cwd: project,
+      stdio: 'inherit',
+    });
+  });
+  after(() => rmSync(project, { recursive: true, force: true }));
+
+  for (const subpath of Object.keys(manifest.exports)) {
+    const name = subpath.replace(/^\./, 'millrace');
+    test(`${name} loads, or names the package to install`, () => {
+      const isJson = subpath.endsWith('.json');
+      const attributes = isJson ? ", { with: { type: 'json' } }" : '';
+      const { status, stderr } = inProject(`await import('${name}'${attributes})`);
+      const drivers = Object.keys(manifest.peerDependencies);
+      assert.ok(status === 0 || drivers.some((driver) => stderr.includes(driver)), stderr);
+    });
+  }
+
+  test('a feature whose driver is missing says what to install', () => {
+    const { status, stderr } = inProject(
+      `import { lintSource } from 'millrace/contracts'; await lintSource('a.ts', 'const a = 1')`,
+    );
+    assert.equal(status, 1);
+    assert.match(stderr, /DRIVER_MISSING/);
+    assert.match(stderr, /npm install oxc-parser/);
+  });
+
+  test('the command runs from where npm puts it', () => {
+    const command = join(project, 'node_modules', '.bin', 'millrace');
+    const run = spawnSync(process.execPath, [command, 'tour'], { cwd: project, encoding: 'utf8' });
+    assert.equal(run.status, 0, run.stderr);
+    assert.match(run.stdout, /banking\.currency\.v1-core-USD/);
+  });
+
+  test('the types work for a strict TypeScript user, checked by tsc', () => {
+    writeFileSync(
+      join(project, 'use.ts'),
+      `import { buildEventType, parseStreamName } from 'millrace/contracts';
+       const type: 'payment.completed.v1' = buildEventType('payment', 'completed', 1);
+       export const tenant: string = parseStreamName('banking.currency.v1-core-USD').tenant + type;`,
+    );
+    const flags = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--skipLibCheck',
+      'false',
+      '--types',
+      '',
+      'use.ts',
+    ];
+    const run = spawnSync(bin('tsc'), flags, { cwd: project, encoding: 'utf8' });
+    assert.equal(run.status, 0, run.stdout);
+  });
+
+  test('publint finds nothing to complain about', () => {
+    const run = spawnSync(bin('publint'), ['run', 'dist', '--strict'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    assert.equal(run.status, 0, run.stdout + run.stderr);
+  });
+
+  test('are-the-types-wrong finds every entry point right for ESM', () => {
+    const run = spawnSync(
+      bin('attw'),
+      [tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'],
+      {
+        cwd: root,
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(run.status, 0, run.stdout);
+  });
+
+  function inProject(code: string): { readonly status: number | null; readonly stderr: string } {
+    return spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+      cwd: project,
+      encoding: 'utf8',
+    });
+  }
+});

@@ -1,0 +1,69 @@
+// Makes `dist/`, the package as it is published: compiled by tsc, since Node does not strip types
+// below node_modules, with the exports of package.json turned from sources to what was compiled.
+
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const dist = join(root, 'dist');
+
+interface Manifest {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+const published = [
+  'name',
+  'version',
+  'description',
+  'keywords',
+  'license',
+  'type',
+  'engines',
+  'dependencies',
+  'peerDependencies',
+  'peerDependenciesMeta',
+];
+
+rmSync(dist, { recursive: true, force: true });
+run('tsc', ['-p', 'tsconfig.build.json']);
+for (const extra of ['schemas', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
+  cpSync(join(root, extra), join(dist, extra), { recursive: true });
+}
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+writeFileSync(join(dist, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
+for (const program of Object.values(manifest.bin)) chmodSync(join(dist, compiled(program)), 0o755);
+run('npm', ['pack', '--silent', '--pack-destination', dist], dist);
+
+function toPublished(source: Manifest): Record<string, unknown> {
+  const kept = published.filter((field) => field in source).map((field) => [field, source[field]]);
+  return {
+    ...(Object.fromEntries(kept) as Record<string, unknown>),
+    bin: mapValues(source.bin, compiled),
+    exports: mapValues(source.exports, (target) =>
+      target.endsWith('.ts')
+        ? { types: compiled(target).replace(/\.js$/, '.d.ts'), default: compiled(target) }
+        : target,
+    ),
+    sideEffects: false,
+  };
+}
+
+function compiled(source: string): string {
+  return source.replace(/^\.\/src\//, './').replace(/\.ts$/, '.js');
+}
+
+function mapValues<T>(
+  from: Readonly<Record<string, string>>,
+  map: (value: string) => T,
+): Record<string, T> {
+  return Object.fromEntries(Object.entries(from).map(([key, value]) => [key, map(value)]));
+}
+
+function run(program: string, flags: readonly string[], cwd = root): void {
+  const result = spawnSync(program, flags, { cwd, stdio: 'inherit' });
+  if (result.status !== 0) throw new Error(`${program} ${flags.join(' ')} failed`);
+}

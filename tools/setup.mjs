@@ -1,0 +1,166 @@
+// Runs before every npm script, on any Node from 18: installs what the lock file names, the pinned
+// Node included, and on request the servers that the tests start. Costs a few file reads when
+// nothing changed.
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const modules = join(root, 'node_modules');
+const stamp = join(modules, '.millrace-setup');
+const lockFolder = join(root, '.millrace', 'setup.lock');
+
+/** Program → Debian package; PostgreSQL keeps its server programs off the PATH. */
+const servers = [
+  {
+    program: 'initdb',
+    package: 'postgresql',
+    folders: () => versionFolders('/usr/lib/postgresql'),
+  },
+  { program: 'redis-server', package: 'redis-server', folders: () => [] },
+  { program: 'nats-server', package: 'nats-server', folders: () => ['/usr/sbin'] },
+];
+
+installDependencies();
+if (process.argv.includes('--servers')) installServers();
+
+function installDependencies() {
+  const wanted = fingerprint();
+  if (installed(wanted)) return;
+  withLock(() => {
+    if (installed(wanted)) return;
+    say('installing dependencies (npm ci)…');
+    // npm run by the npm that runs us: the same one, wherever it lives.
+    const npm = process.env.npm_execpath;
+    const flags = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+    const result = npm
+      ? spawnSync(process.execPath, [npm, ...flags], { cwd: root, stdio: 'inherit' })
+      : spawnSync('npm', flags, {
+          cwd: root,
+          stdio: 'inherit',
+          shell: process.platform === 'win32',
+        });
+    if (result.status !== 0) fail('npm ci failed (see above); mend that and run the command again');
+    requirePinnedNode();
+    writeFileSync(stamp, wanted);
+  });
+}
+
+function fingerprint() {
+  const hash = createHash('sha256');
+  for (const file of ['package-lock.json', 'package.json', 'tools/runtime/package.json']) {
+    hash.update(readFileSync(join(root, file)));
+  }
+  return `${hash.digest('hex')} ${process.platform}-${process.arch}`;
+}
+
+function installed(wanted) {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
+}
+
+function requirePinnedNode() {
+  const windows = process.platform === 'win32';
+  if (existsSync(join(modules, '.bin', windows ? 'node.cmd' : 'node'))) return;
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 18)) return;
+  fail(
+    `there is no packaged Node for ${process.platform}-${process.arch}: install Node 22.18 or newer (this is ${process.version})`,
+  );
+}
+
+function installServers() {
+  const missing = servers.filter((server) => !find(server)).map((server) => server.package);
+  if (missing.length === 0) return;
+  const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`;
+  const mayInstall =
+    process.platform === 'linux' &&
+    process.getuid?.() === 0 &&
+    onPath('apt-get') &&
+    process.env.MILLRACE_SETUP_NO_INSTALL === undefined;
+  if (!mayInstall) {
+    fail(
+      `the tests need servers that are not installed: ${missing.join(', ')}\n` +
+        `  Debian, Ubuntu:  sudo ${command}\n` +
+        `  macOS:           brew install ${missing.join(' ')}\n` +
+        `or run the tests that need none: npm run check`,
+    );
+  }
+  say(`installing ${missing.join(', ')} from Debian's packages…`);
+  withoutServiceStart(() => {
+    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const options = { stdio: ['ignore', 'ignore', 'inherit'], env: environment };
+    spawnSync('apt-get', ['update', '-qq'], options);
+    spawnSync('apt-get', [...command.split(' ').slice(1), '-qq'], options);
+  });
+  const left = servers.filter((server) => !find(server)).map((server) => server.package);
+  if (left.length > 0) fail(`could not install ${left.join(', ')}: try '${command}' by hand`);
+}
+
+/** Debian starts a server's service on its default port when it is installed; ours must not be. */
+function withoutServiceStart(install) {
+  const policy = '/usr/sbin/policy-rc.d';
+  const ours = !existsSync(policy);
+  if (ours) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    install();
+  } finally {
+    if (ours) rmSync(policy, { force: true });
+  }
+}
+
+function find(server) {
+  const folders = [...server.folders(), ...(process.env.PATH ?? '').split(delimiter)];
+  return folders.some((folder) => existsSync(join(folder, server.program)));
+}
+
+function onPath(program) {
+  return find({ program, folders: () => [] });
+}
+
+function versionFolders(base) {
+  return existsSync(base) ? readdirSync(base).map((version) => join(base, version, 'bin')) : [];
+}
+
+/** Two commands in a fresh clone must not install into each other's node_modules. */
+function withLock(work) {
+  mkdirSync(join(root, '.millrace'), { recursive: true });
+  const holder = join(lockFolder, 'pid');
+  for (;;) {
+    try {
+      mkdirSync(lockFolder);
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+      const pid = existsSync(holder) ? Number(readFileSync(holder, 'utf8')) : undefined;
+      if (pid !== undefined && !alive(pid)) rmSync(lockFolder, { recursive: true, force: true });
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+    }
+  }
+  writeFileSync(holder, String(process.pid));
+  try {
+    work();
+  } finally {
+    rmSync(lockFolder, { recursive: true, force: true });
+  }
+}
+
+function alive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function say(message) {
+  process.stderr.write(`millrace: ${message}\n`);
+}
+
+function fail(message) {
+  process.stderr.write(`millrace: ${message}\n`);
+  process.exit(1);
+}
