@@ -66,7 +66,9 @@ function documented(source: string, name: string): boolean {
   ).exec(source);
   if (declaration === null) return false;
   const [, comment = '', kind] = declaration;
-  const isData = kind === 'const' && /^[a-z]\w*(Limits|Backoff|Codes|JsonSchema)$/.test(name);
+  const isData =
+    kind === 'const' &&
+    /^[a-z]\w*(Limits|Backoff|Codes|JsonSchema|Rules|Header|Position)$/.test(name);
   return isData || comment.includes('@example');
 }
 

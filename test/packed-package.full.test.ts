@@ -55,7 +55,13 @@ describe('the packed package', () => {
     const command = join(project, 'node_modules', '.bin', 'millrace');
     const run = spawnSync(process.execPath, [command, 'tour'], { cwd: project, encoding: 'utf8' });
     assert.equal(run.status, 0, run.stderr);
-    assert.match(run.stdout, /banking\.currency\.v1-core-USD/);
+    assert.match(run.stdout, /payment\.completed\.v1/);
+    const flags = [command, 'new', 'aggregate', 'banking', 'currency', '--dir', project];
+    const made = spawnSync(process.execPath, flags, { cwd: project, encoding: 'utf8' });
+    assert.equal(made.status, 0, made.stderr);
+    const tests = ['--test', join('banking', 'currency', 'currency.test.ts')];
+    const tested = spawnSync(process.execPath, tests, { cwd: project, encoding: 'utf8' });
+    assert.equal(tested.status, 0, tested.stdout);
   });
 
   test('the types work for a strict TypeScript user, checked by tsc', () => {

@@ -33,6 +33,8 @@ run('tsc', ['-p', 'tsconfig.build.json']);
 for (const extra of ['schemas', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
   cpSync(join(root, extra), join(dist, extra), { recursive: true });
 }
+// `millrace new` writes these out as they are.
+cpSync(join(root, 'src/cli/templates'), join(dist, 'cli/templates'), { recursive: true });
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
 for (const program of Object.values(manifest.bin)) chmodSync(join(dist, compiled(program)), 0o755);

@@ -94,11 +94,7 @@ describe('envelope', () => {
       new URL('../../schemas/domain-event-envelope.json', import.meta.url),
       'utf8',
     );
-    assert.equal(
-      file,
-      `${JSON.stringify(envelopeJsonSchema, null, 2)}\n`,
-      'run: node tools/write-schemas.ts',
-    );
+    assert.equal(file, `${JSON.stringify(envelopeJsonSchema, null, 2)}\n`, 'run: npm run generate');
   });
 
   test('the published JSON Schema accepts and refuses the same documents as the validator', () => {

@@ -90,8 +90,8 @@ export function isEventType(type: string): boolean {
   return type.length <= nameLimits.eventTypeCharsMax && eventType.test(type);
 }
 
-/** The nearest valid spelling, where the parts can be told apart; the linter offers it as a fix. */
-export function suggestEventType(type: string): string | undefined {
+/** The nearest valid spelling, where the parts can be told apart. */
+function suggestEventType(type: string): string | undefined {
   const parts = /^([^.]+)\.([^.]+)\.v0*([1-9][0-9]{0,8})$/i.exec(type);
   if (parts === null) return undefined;
   const [, agg = '', action = '', version = ''] = parts;

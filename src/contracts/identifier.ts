@@ -66,6 +66,7 @@ export const idPattern = '[A-Za-z0-9._-]+';
 
 const identifier = new RegExp(`^${identifierPattern}$`);
 const id = new RegExp(`^${idPattern}$`);
+const onePart = /^[a-z][a-z0-9]*$/;
 
 /** Tells a plain kebab-case token from everything else. */
 export function isIdentifier(text: string): boolean {
@@ -110,6 +111,8 @@ export function camelCase(kebab: string): string {
 
 /** The reverse of `camelCase`; on anything else, a guess that is good enough for a suggestion. */
 export function kebabCase(text: string): string {
+  // Most names have one part, and nothing to change.
+  if (onePart.test(text)) return text;
   return text
     .replace(/([A-Z])/g, '-$1')
     .toLowerCase()

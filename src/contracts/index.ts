@@ -54,3 +54,40 @@ export {
   type ParsedSubscriptionName,
 } from './subscription-name.ts';
 export { createTenantDirectory, type TenantDirectory, type TenantLookup } from './tenant.ts';
+export { consumerGroups } from './subject-groups.ts';
+export { createSubjectIndex, subjectIndexLimits, type SubjectIndex } from './subject-index.ts';
+export { matchSubject, validatePattern, validateSubject } from './subject-match.ts';
+export {
+  parseSubject,
+  type BroadcastSubject,
+  type CustomerSubject,
+  type EventSubject,
+  type ParsedSubject,
+  type TaskControlSubject,
+  type TaskSubject,
+  type TopicSubject,
+} from './subject-parse.ts';
+export { streamKeyToSubject, subjectToStreamKey } from './subject-redis.ts';
+export { subjectLimits } from './subject-tokens.ts';
+export {
+  createSubjects,
+  subjectActions,
+  subjects,
+  type SubjectOptions,
+  type Subjects,
+} from './subjects.ts';
+export {
+  lintRules,
+  type Finding,
+  type LintOptions,
+  type LintRule,
+  type Severity,
+} from './lint/finding.ts';
+export {
+  lintLimits,
+  lintPaths,
+  type LintPathsOptions,
+  type LintProgress,
+  type LintReport,
+} from './lint/lint-paths.ts';
+export { lintSource } from './lint/lint-source.ts';

@@ -65,6 +65,61 @@ export const errorCodes = {
     meaning: 'A schema validates asynchronously, which events and commands cannot wait for.',
     remedy: 'Use a synchronous schema; do look-ups in the command handler.',
   },
+  VERSION_CONFLICT: {
+    retryable: true,
+    meaning: 'A stream is at another revision than the append expected.',
+    remedy: 'Read the stream again, decide again, append again; details.actual has its revision.',
+  },
+  STREAM_DELETED: {
+    retryable: false,
+    meaning: 'The stream has a tombstone: it can be neither read nor written any more.',
+    remedy: 'Use another stream.',
+  },
+  TENANT_MISMATCH: {
+    retryable: false,
+    meaning: 'An event of one tenant was to be appended to a stream of another.',
+    remedy: "Build the stream's name with the event's own tenant.",
+  },
+  APPEND_INVALID: {
+    retryable: false,
+    meaning: 'An append is empty, too large, repeats an event id, or expects something impossible.',
+    remedy: 'Mend the append as the message says.',
+  },
+  POSITION_INVALID: {
+    retryable: false,
+    meaning: 'A text was given as a position of the store and is none.',
+    remedy: 'Pass positions on as they came from the store.',
+  },
+  FILTER_INVALID: {
+    retryable: false,
+    meaning: 'A filter is too large, or its pattern is not a linear-time regular expression.',
+    remedy: 'Write the pattern without back-references and look-around, or use prefixes.',
+  },
+  SUBJECT_FORGOTTEN: {
+    retryable: false,
+    meaning: 'New personal data was to be stored for a person who was forgotten.',
+    remedy: 'Give the person a new subject id.',
+  },
+  STORE_CLOSED: {
+    retryable: false,
+    meaning: 'The store was closed.',
+    remedy: 'Open a new one.',
+  },
+  STORE_UNAVAILABLE: {
+    retryable: true,
+    meaning: "The store's database does not answer, is full, or refused the work.",
+    remedy: 'Try again; details and cause say what the database said.',
+  },
+  STORE_CORRUPT: {
+    retryable: false,
+    meaning: 'What the store holds is not what was written to it.',
+    remedy: 'Restore the database from a backup and report this.',
+  },
+  NOT_SUPPORTED: {
+    retryable: false,
+    meaning: 'This engine does not have the capability that was asked for.',
+    remedy: 'Look at its capabilities, or choose another engine.',
+  },
   LIFECYCLE_STOPPED: {
     retryable: false,
     meaning: 'Something was stopped before its start had finished.',
@@ -84,6 +139,11 @@ export const errorCodes = {
     retryable: true,
     meaning: 'A server that a test asked for could not be started.',
     remedy: 'Install the package that the message names, or read the log that it quotes.',
+  },
+  CONFIG_INVALID: {
+    retryable: false,
+    meaning: 'A URL or a setting cannot be understood.',
+    remedy: 'Mend the field that the message names.',
   },
   USAGE: {
     retryable: false,

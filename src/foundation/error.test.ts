@@ -36,5 +36,5 @@ test('docs/errors.md lists exactly the codes of the table, with their meaning an
     info.meaning,
     info.remedy,
   ]);
-  assert.deepEqual(rows, expected);
+  assert.deepEqual(rows, expected, 'run: npm run generate');
 });

@@ -1,0 +1,17 @@
+// Every benchmark by name; each is loaded only when it runs.
+
+import type { Benchmark } from './benchmark.ts';
+
+export interface BenchmarkEntry {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<{ readonly benchmark: Benchmark }>;
+}
+
+export const benchmarks: readonly BenchmarkEntry[] = [
+  {
+    name: 'contracts',
+    summary: 'names, envelope validation, payloads, ids and subject matching',
+    load: () => import('./contracts.ts'),
+  },
+];

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ours, type Benchmark, type Case, type Subject } from './benchmark.ts';
+import { runBenchmark, type RunOptions } from './harness.ts';
+import { each, timed } from './loops.ts';
+import { resultsOf } from './results.ts';
+
+const options: RunOptions = {
+  quick: true,
+  signal: new AbortController().signal,
+  budgets: { measuringMs: 0, totalMs: 0, roundsMax: 1 },
+};
+
+function benchmarkOf(...cases: readonly Case[]): Benchmark {
+  return { name: 'test', peers: [], url: import.meta.url, cases: () => cases };
+}
+
+function throughputOf(name: string, ...subjects: readonly Subject[]): Case {
+  return { name, measure: 'throughput', subjects };
+}
+
+const counting: Subject = { name: ours, setup: () => ({ run: each([1, 2], (item) => item + 1) }) };
+
+test('measures how often per second a subject does its work', async () => {
+  const { measured, failures } = await runBenchmark(
+    benchmarkOf(throughputOf('count', counting)),
+    options,
+  );
+  assert.deepEqual(failures, []);
+  const [result] = measured.flatMap(resultsOf);
+  assert.ok((result?.perSecond ?? 0) > 1_000);
+});
+
+test('takes percentiles of what a latency case records', async () => {
+  let ms = 0;
+  const { measured } = await runBenchmark(
+    benchmarkOf({
+      name: 'wait',
+      measure: 'latency',
+      batch: 100,
+      subjects: [
+        {
+          name: ours,
+          setup: () => ({
+            run: async (n, record) => {
+              ms = 0;
+              for (let done = 0; done < n; done += 1) record((ms += 1));
+              // A run must last for some time, or warming up would not end.
+              return timed(() => undefined)(1_000, () => undefined);
+            },
+          }),
+        },
+      ],
+    }),
+    options,
+  );
+  const [result] = measured.flatMap(resultsOf);
+  assert.deepEqual([result?.p50Ms, result?.p99Ms], [50, 99]);
+});
+
+test('lets the subjects take turns, each coming first in its round', async () => {
+  const turns: string[] = [];
+  const named = (name: string): Subject => ({
+    name,
+    setup: () => ({
+      prepare: () => void turns.push(name),
+      run: () => busy(5),
+    }),
+  });
+  await runBenchmark(benchmarkOf({ ...throughputOf('turns', named('a'), named('b')), batch: 1 }), {
+    ...options,
+    budgets: { measuringMs: 2_000, totalMs: 2_000, roundsMax: 3 },
+  });
+  assert.equal(turns.slice(-6).join(''), 'abbaab');
+});
+
+test('prepares each run outside of its time', async () => {
+  const { measured } = await runBenchmark(
+    benchmarkOf({
+      ...throughputOf('prepared', {
+        name: ours,
+        setup: () => ({ prepare: () => void busy(100), run: () => busy(20) }),
+      }),
+      batch: 1,
+    }),
+    options,
+  );
+  const [result] = measured.flatMap(resultsOf);
+  const perRunMs = 1_000 / (result?.perSecond ?? 0);
+  assert.ok(perRunMs >= 20 && perRunMs < 100, `${perRunMs} ms`);
+});
+
+test('goes on with the next case when one fails, and closes what the failed one opened', async () => {
+  const closed: string[] = [];
+  const opened: Subject = {
+    name: ours,
+    setup: () => ({ run: () => undefined, teardown: () => void closed.push(ours) }),
+  };
+  const broken: Subject = { name: 'broken', setup: () => Promise.reject(new Error('no server')) };
+  const { measured, failures } = await runBenchmark(
+    benchmarkOf(throughputOf('first', opened, broken), throughputOf('second', counting)),
+    options,
+  );
+  assert.deepEqual(closed, [ours]);
+  assert.deepEqual(
+    failures.map((failure) => [failure.case, (failure.error as Error).message]),
+    [['first', 'no server']],
+  );
+  assert.deepEqual(
+    measured.map((rounds) => rounds.case),
+    ['second'],
+  );
+});
+
+test('fails a latency case that records nothing', async () => {
+  const { failures } = await runBenchmark(
+    benchmarkOf({ name: 'silent', measure: 'latency', subjects: [counting] }),
+    options,
+  );
+  assert.match(String(failures[0]?.error), /records none/);
+});
+
+test('ends when it is interrupted, and closes the last opened first', async () => {
+  const interrupt = new AbortController();
+  const closed: string[] = [];
+  const endless: Subject = {
+    name: ours,
+    setup: () => ({
+      run: () => interrupt.abort(new Error('interrupted')),
+      teardown: () => void closed.push('subject'),
+    }),
+  };
+  const running = runBenchmark(
+    {
+      ...benchmarkOf(),
+      cases: ({ defer }) => {
+        defer(() => void closed.push('server'));
+        defer(() => void closed.push('client'));
+        return [throughputOf('endless', endless), throughputOf('never', counting)];
+      },
+    },
+    { ...options, signal: interrupt.signal },
+  );
+  await assert.rejects(running, /interrupted/);
+  assert.deepEqual(closed, ['subject', 'client', 'server']);
+});
+
+test('runs the chosen cases only', async () => {
+  const { measured } = await runBenchmark(
+    benchmarkOf(throughputOf('one', counting), throughputOf('two', counting)),
+    { ...options, only: 'tw' },
+  );
+  assert.deepEqual(
+    measured.map((rounds) => rounds.case),
+    ['two'],
+  );
+});
+
+/** The child of a memory case loads this again from its address. */
+const hoarding = `export const benchmark = { cases: () => [{
+  name: 'hoard', measure: 'memory', batch: 64,
+  subjects: [
+    { name: 'millrace', setup: () => ({ run: () => 0 }) },
+    { name: 'hoarder', setup: () => ({ run: (n) => Buffer.alloc(n * 2 ** 20, 1) }) },
+    { name: 'server', setup: () => ({ run: () => 0, rssMiB: () => 5 }) },
+  ] }] };`;
+
+test('measures the memory of each subject in a process of its own', async () => {
+  const url = `data:text/javascript,${encodeURIComponent(hoarding)}`;
+  const { benchmark } = (await import(url)) as { readonly benchmark: Benchmark };
+  const { measured, failures } = await runBenchmark({ ...benchmark, url }, options);
+  assert.deepEqual(failures, []);
+  const [mine, hoarder, server] = measured.flatMap(resultsOf).map(({ rssMiB = 0 }) => rssMiB);
+  assert.ok((hoarder ?? 0) - (mine ?? 0) > 50, `${mine} MiB, ${hoarder} MiB`);
+  assert.equal(server, 5);
+});
+
+test('tells why the memory of a subject could not be measured', async () => {
+  const broken = `export const benchmark = { cases: () => [{ name: 'hoard', measure: 'memory',
+    subjects: [{ name: 'millrace', setup: () => { throw new Error('no room'); } }] }] };`;
+  const url = `data:text/javascript,${encodeURIComponent(broken)}`;
+  const { benchmark } = (await import(url)) as { readonly benchmark: Benchmark };
+  const { failures } = await runBenchmark({ ...benchmark, url }, options);
+  assert.match(String(failures[0]?.error), /memory of 'millrace': Error: no room/);
+});
+
+function busy(ms: number): number {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+  return end;
+}

@@ -1,0 +1,75 @@
+// Runs a benchmark: divides the time over its cases, measures one after the other, and goes on when
+// one of them cannot run.
+
+import type { Benchmark, Case, CaseRounds } from './benchmark.ts';
+import { measureMemory } from './memory.ts';
+import { openCases } from './open-cases.ts';
+import { timeCase } from './timing.ts';
+
+export interface RunOptions {
+  readonly quick: boolean;
+  readonly signal: AbortSignal;
+  /** Only cases whose name contains this. */
+  readonly only?: string;
+  readonly budgets?: Budgets;
+  readonly onCase?: (measured: CaseRounds) => void;
+}
+
+interface Budgets {
+  /** Divided over the cases; setting up comes on top. */
+  readonly measuringMs: number;
+  /** Setting up included: past it, a case that has been set up gets one round only. */
+  readonly totalMs: number;
+  readonly roundsMax: number;
+}
+
+interface CaseFailure {
+  readonly case: string;
+  readonly error: unknown;
+}
+
+export interface Outcome {
+  readonly measured: readonly CaseRounds[];
+  readonly failures: readonly CaseFailure[];
+}
+
+const quickBudgets: Budgets = { measuringMs: 30_000, totalMs: 42_000, roundsMax: 7 };
+const fullRoundsMax = 15;
+const fullMsPerSubject = 5_000;
+
+/** Measures every case; an abort rejects, after what was open has been closed. */
+export async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<Outcome> {
+  const { quick, signal, only = '' } = options;
+  await using opened = await openCases(benchmark, { quick, signal });
+  const cases = opened.cases.filter(({ name }) => name.includes(only));
+  const budgets = options.budgets ?? (quick ? quickBudgets : fullBudgets(cases));
+  const msPerSubject = budgets.measuringMs / countSubjects(cases);
+  const endMs = performance.now() + budgets.totalMs;
+  const measured: CaseRounds[] = [];
+  const failures: CaseFailure[] = [];
+  for (const work of cases) {
+    const budgetMs = msPerSubject * work.subjects.length;
+    const limits = { budgetMs, endMs, roundsMax: budgets.roundsMax, signal };
+    try {
+      const rounds =
+        work.measure === 'memory'
+          ? await measureMemory(benchmark, work, { ...limits, quick })
+          : await timeCase(work, limits);
+      measured.push(rounds);
+      options.onCase?.(rounds);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push({ case: work.name, error });
+    }
+  }
+  return { measured, failures };
+}
+
+function fullBudgets(cases: readonly Case[]): Budgets {
+  const measuringMs = countSubjects(cases) * fullMsPerSubject;
+  return { measuringMs, totalMs: 2 * measuringMs, roundsMax: fullRoundsMax };
+}
+
+function countSubjects(cases: readonly Case[]): number {
+  return cases.reduce((sum, { subjects }) => sum + subjects.length, 0);
+}

@@ -1,0 +1,20 @@
+// A benchmark's cases together with whatever they share, closed in the end.
+
+import type { Benchmark, BenchmarkContext, Case } from './benchmark.ts';
+
+export interface OpenedCases extends AsyncDisposable {
+  readonly cases: readonly Case[];
+}
+
+export async function openCases(
+  benchmark: Benchmark,
+  context: Omit<BenchmarkContext, 'defer'>,
+): Promise<OpenedCases> {
+  await using releases = new AsyncDisposableStack();
+  const cases = await benchmark.cases({
+    ...context,
+    defer: (release) => releases.defer(async () => release()),
+  });
+  const held = releases.move();
+  return { cases, [Symbol.asyncDispose]: () => held.disposeAsync() };
+}

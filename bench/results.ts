@@ -1,0 +1,93 @@
+// From rounds to what is published: medians per subject, and the ratios of ours to the others.
+
+import { ours, type CaseRounds, type Goal, type Round, type SubjectRounds } from './benchmark.ts';
+import { median, spread } from './statistics.ts';
+
+export interface Result {
+  readonly case: string;
+  readonly subject: string;
+  readonly perSecond?: number;
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+  readonly rssMiB?: number;
+}
+
+/** Above 1: we are better, whatever is measured. */
+export interface Ratio {
+  readonly case: string;
+  readonly vs: string;
+  readonly ratio: number;
+}
+
+export interface GoalOutcome extends Goal {
+  /** `undefined` when one of the two could not be measured. */
+  readonly ratio: number | undefined;
+  readonly met: boolean;
+}
+
+const metrics = {
+  perSecond: { moreIsBetter: true, suffix: '' },
+  p50Ms: { moreIsBetter: false, suffix: '' },
+  p99Ms: { moreIsBetter: false, suffix: ' (p99)' },
+  rssMiB: { moreIsBetter: false, suffix: '' },
+} as const;
+type Metric = keyof typeof metrics;
+const metricNames = Object.keys(metrics) as Metric[];
+
+export function resultsOf({ case: name, subjects }: CaseRounds): readonly Result[] {
+  return subjects.map(({ subject, rounds }) => {
+    const medians = metricsIn(rounds).map((metric) => [
+      metric,
+      significant(median(valuesOf(rounds, metric))),
+    ]);
+    return { case: name, subject, ...Object.fromEntries(medians) } as Result;
+  });
+}
+
+/** Ratios of the medians that are published, so that a reader can work them out again. */
+export function ratiosOf(results: readonly Result[]): readonly Ratio[] {
+  const mine = results.find(({ subject }) => subject === ours);
+  if (mine === undefined) return [];
+  return results
+    .filter((result) => result !== mine)
+    .flatMap((theirs) =>
+      metricNames.flatMap((metric) => {
+        const [my, their] = [mine[metric], theirs[metric]];
+        if (my === undefined || their === undefined) return [];
+        const { moreIsBetter, suffix } = metrics[metric];
+        const ratio = significant(moreIsBetter ? my / their : their / my);
+        return [{ case: theirs.case, vs: `${theirs.subject}${suffix}`, ratio }];
+      }),
+    );
+}
+
+export function judgeGoals(
+  goals: readonly Goal[],
+  ratios: readonly Ratio[],
+): readonly GoalOutcome[] {
+  return goals.map((goal) => {
+    const ratio = ratios.find(({ vs }) => vs === goal.vs)?.ratio;
+    return { ...goal, ratio, met: ratio !== undefined && ratio >= goal.ratioMin };
+  });
+}
+
+function metricsIn(rounds: readonly Round[]): readonly Metric[] {
+  return metricNames.filter((metric) => valuesOf(rounds, metric).length > 0);
+}
+
+/** The largest spread among what was measured of a subject. */
+export function spreadOf({ rounds }: SubjectRounds): number {
+  return Math.max(...metricsIn(rounds).map((metric) => spread(valuesOf(rounds, metric))));
+}
+
+function valuesOf(rounds: readonly Round[], metric: Metric): readonly number[] {
+  return rounds.flatMap((round) => {
+    const value = (round as Partial<Record<Metric, number>>)[metric];
+    return value === undefined ? [] : [value];
+  });
+}
+
+/** More digits than the measurement has would only pretend. */
+function significant(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+// The process: arguments, streams, signals and the exit code. Everything else takes them as values.
+
+import process from 'node:process';
+import { createPaint } from './paint.ts';
+import { runCli } from './run-cli.ts';
+
+const { stdout, stderr, env } = process;
+
+// `millrace lint | head`: the reader has seen enough, which is no error of ours.
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
+const interrupt = new AbortController();
+// Once: a second Ctrl-C ends the process at once, as it does everywhere.
+process.once('SIGINT', () => interrupt.abort());
+
+const { isTTY } = stdout;
+process.exitCode = await runCli({
+  args: process.argv.slice(2),
+  stdout,
+  stderr,
+  signal: interrupt.signal,
+  cwd: process.cwd(),
+  isTTY,
+  paint: createPaint(isTTY && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'),
+  debug: (env['MILLRACE_DEBUG'] ?? '') !== '',
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEnvelope, createTenantDirectory, parseStreamName } from 'millrace/contracts';
+import {
+  sampleItemCreated,
+  sampleItemUpdated,
+  type SampleItemEvent,
+} from './sample-item-events.ts';
+import { sampleItemNames } from './sample-item-names.ts';
+import { projectSampleItem, type SampleItemDocument } from './sample-item-projection.ts';
+import {
+  createSampleItem,
+  decideSampleItem,
+  evolveSampleItem,
+  noSampleItem,
+  updateSampleItem,
+} from './sample-item.ts';
+
+const tenant = 'sample-tenant';
+const given = (...events: readonly SampleItemEvent[]) =>
+  events.reduce(evolveSampleItem, noSampleItem);
+
+test('a new sample item is created with its name', () => {
+  const events = decideSampleItem(createSampleItem({ name: 'first' }), given());
+  assert.deepEqual(events, [sampleItemCreated({ name: 'first' })]);
+});
+
+test('a sample item is created once', () => {
+  const state = given(sampleItemCreated({ name: 'first' }));
+  assert.throws(() => decideSampleItem(createSampleItem({ name: 'again' }), state), /exists/);
+});
+
+test('a change of the name is recorded, the same name is not', () => {
+  const state = given(sampleItemCreated({ name: 'first' }));
+  assert.deepEqual(decideSampleItem(updateSampleItem({ name: 'second' }), state), [
+    sampleItemUpdated({ name: 'second' }),
+  ]);
+  assert.deepEqual(decideSampleItem(updateSampleItem({ name: 'first' }), state), []);
+});
+
+test('what does not exist cannot be changed', () => {
+  const command = updateSampleItem({ name: 'second' });
+  assert.throws(() => decideSampleItem(command, given()), /no such/);
+});
+
+test('a payload without a name is refused', () => {
+  assert.throws(() => sampleItemCreated({ name: ' ' }), /name/);
+});
+
+test('the document follows the events, and a repeated event changes nothing', () => {
+  const context = {
+    tenant,
+    aggregate: { bc: 'sample-context', type: 'sample-item', id: 'i-1' },
+  };
+  const history = [sampleItemCreated({ name: 'first' }), sampleItemUpdated({ name: 'second' })];
+  let document: SampleItemDocument | undefined;
+  for (const [revision, event] of [...history.entries(), ...history.entries()]) {
+    document = projectSampleItem(document, createEnvelope(event, context), revision);
+  }
+  assert.equal(document?.name, 'second');
+  assert.equal(document.revision, 1);
+});
+
+test('the stream leads back to the tenant and the sample item', () => {
+  const tenants = createTenantDirectory([tenant]);
+  const parsed = parseStreamName(sampleItemNames.stream(tenant, 'i-1', tenants), tenants);
+  assert.deepEqual(
+    [parsed.bc, parsed.agg, parsed.tenant, parsed.id],
+    ['sample-context', 'sample-item', tenant, 'i-1'],
+  );
+});
+
+test('the same work on a sample item has the same job id', () => {
+  assert.equal(sampleItemNames.jobId(tenant, 'i-1'), sampleItemNames.jobId(tenant, 'i-1'));
+  assert.doesNotMatch(sampleItemNames.jobId(tenant, 'i-1'), /:/);
+});

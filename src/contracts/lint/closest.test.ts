@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { closest } from './closest.ts';
+
+test('finds the option that was meant, and nothing where none is near', () => {
+  const commands = ['lint', 'new', 'tour', 'completion'];
+  for (const [typed, meant] of [
+    ['lnit', 'lint'],
+    ['LINT', 'lint'],
+    ['tuor', 'tour'],
+    ['completions', 'completion'],
+    ['nwe', 'new'],
+    ['deploy', undefined],
+    ['', undefined],
+  ] as const) {
+    assert.equal(closest(typed, commands), meant, typed);
+  }
+});
+
+test('prefers the nearer of two', () => {
+  assert.equal(closest('alerts', ['alarm', 'alert']), 'alert');
+});

@@ -1,0 +1,321 @@
+// The command line as people meet it: a process, its output and its exit code.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import packageJson from '../package.json' with { type: 'json' };
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const main = join(root, 'src/cli/main.ts');
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Arguments of Node itself. */
+  readonly node?: readonly string[];
+}
+
+function run(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const { cwd = root, env = {}, node = [] } = options;
+  // A test runner inside a test runner would report to the outer one and run nothing.
+  const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [...node, ...args],
+      { cwd, env: { ...inherited, ...env } },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    );
+  });
+}
+
+const millrace = (args: readonly string[], options: RunOptions = {}): Promise<Outcome> =>
+  run([main, ...args], options);
+
+/** Inside the repository, so that 'millrace/contracts' leads here; gone at the end of the test. */
+async function workFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
+  await mkdir(join(root, '.millrace'), { recursive: true });
+  const path = await mkdtemp(join(root, '.millrace', 'tmp-cli-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+describe('millrace', () => {
+  test('shows its commands when asked for help or for nothing', async () => {
+    const shown = await Promise.all(
+      [[], ['--help'], ['-h'], ['help']].map((args) => millrace(args)),
+    );
+    for (const { code, stdout, stderr } of shown) {
+      assert.deepEqual([code, stderr], [0, '']);
+      for (const command of ['tour', 'new', 'lint', 'completion']) {
+        assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'));
+      }
+    }
+  });
+
+  test('shows the help of a command in three ways', async () => {
+    const [first, ...others] = await Promise.all(
+      [
+        ['help', 'lint'],
+        ['lint', '--help'],
+        ['lint', 'src', '-h'],
+        ['--help', 'lint'],
+      ].map((args) => millrace(args)),
+    );
+    assert.equal(first?.code, 0);
+    assert.match(first.stdout, /millrace lint <paths…>/);
+    assert.match(first.stdout, /--max-warnings <N>/);
+    assert.match(first.stdout, /Examples\n {2}millrace lint src/);
+    for (const other of others) assert.deepEqual(other, first);
+  });
+
+  test('tells its version', async () => {
+    const { code, stdout } = await millrace(['--version']);
+    assert.deepEqual([code, stdout], [0, `${packageJson.version}\n`]);
+  });
+
+  test('answers a wrong command line with one line and exit code 2', async () => {
+    const { code, stdout, stderr } = await millrace(['lnit']);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^millrace: there is no command 'lnit': did you mean lint\?.*\n$/);
+  });
+
+  test('explains an error by its code and its remedy', async () => {
+    const { code, stderr } = await millrace(['new', 'aggregate', 'Banking', 'currency']);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^NAME_INVALID: .*did you mean 'banking'\?\n {2}Use the suggested spelling/,
+    );
+  });
+
+  test('shows stack traces only when MILLRACE_DEBUG asks for them', async () => {
+    const args = ['new', 'aggregate', 'banking', 'currency', '--dir', 'package.json'];
+    const quiet = await millrace(args);
+    assert.equal(quiet.code, 1);
+    assert.match(quiet.stderr, /^unexpected error: ENOTDIR/);
+    assert.doesNotMatch(quiet.stderr, /^ +at /m);
+    const loud = await millrace(args, { env: { MILLRACE_DEBUG: '1' } });
+    assert.match(loud.stderr, /^ +at /m);
+  });
+
+  test('ends with 130 when it is interrupted', async () => {
+    // As soon as somebody listens for the signal, it is sent.
+    const interrupt =
+      "process.on('newListener', (name) => name === 'SIGINT' && setImmediate(() => process.kill(process.pid, name)))";
+    const { code, stdout } = await millrace(['lint', 'src'], {
+      node: ['--import', `data:text/javascript,${encodeURIComponent(interrupt)}`],
+    });
+    assert.deepEqual([code, stdout], [130, '']);
+  });
+
+  test('writes completion scripts that know every command', async () => {
+    for (const shell of ['bash', 'zsh']) {
+      const { code, stdout } = await millrace(['completion', shell]);
+      assert.equal(code, 0);
+      assert.match(stdout, /lint\).*--max-warnings/);
+      assert.match(stdout, /new\).*aggregate --dir/);
+    }
+  });
+});
+
+describe('millrace lint', () => {
+  const bad = "get('app:core:banking:currency:v1:USD');\n";
+  const warned = "defineEvent('payment.complete.v1', schema);\n";
+
+  test('reports each finding with its place and its mend, and fails', async () => {
+    await using folder = await workFolder();
+    await writeFile(join(folder.path, 'a.ts'), `\n${bad}`);
+    const { code, stdout, stderr } = await millrace(['lint', '.'], { cwd: folder.path });
+    assert.deepEqual([code, stderr], [1, '']);
+    assert.match(stdout, /^a\.ts:2:5 {2}error {2}redis-key {2}the tenant must stand in braces/);
+    assert.match(stdout, /^ {4}→ 'app:\{core\}:banking:currency:v1:USD'$/m);
+    assert.match(stdout, /^1 file: 1 error, 0 warnings$/m);
+  });
+
+  test('passes clean code, and counts what it read and skipped', async () => {
+    await using folder = await workFolder();
+    await writeFile(join(folder.path, 'a.ts'), 'export const a = 1;\n');
+    await writeFile(join(folder.path, 'b.ts'), '\0');
+    const { code, stdout } = await millrace(['lint', folder.path]);
+    assert.deepEqual([code, stdout], [0, '1 file: no findings; 1 skipped (not text)\n']);
+  });
+
+  test('fails on warnings only when there are more than allowed', async () => {
+    await using folder = await workFolder();
+    await writeFile(join(folder.path, 'a.ts'), warned);
+    const codes = await Promise.all(
+      [
+        [],
+        ['--max-warnings', '1'],
+        ['--max-warnings', '0'],
+        ['--quiet', '--max-warnings', '0'],
+      ].map(async (flags) => (await millrace(['lint', folder.path, ...flags])).code),
+    );
+    assert.deepEqual(codes, [0, 0, 1, 1]);
+    const { stdout } = await millrace(['lint', folder.path, '--quiet']);
+    assert.equal(stdout, '1 file: 0 errors, 1 warning\n');
+  });
+
+  test('prints one JSON document for machines', async () => {
+    await using folder = await workFolder();
+    await writeFile(join(folder.path, 'a.ts'), bad + warned);
+    await writeFile(join(folder.path, 'b.ts'), '\0');
+    const { code, stdout } = await millrace(['lint', '.', '--json'], { cwd: folder.path });
+    assert.equal(code, 1);
+    const { findings, ...rest } = JSON.parse(stdout) as { readonly findings: readonly object[] };
+    assert.deepEqual(rest, {
+      files: 1,
+      skipped: [{ file: 'b.ts', reason: 'not text' }],
+      truncated: false,
+    });
+    assert.deepEqual(findings[0], {
+      rule: 'redis-key',
+      severity: 'error',
+      file: 'a.ts',
+      line: 1,
+      column: 5,
+      start: 4,
+      end: 38,
+      text: "'app:core:banking:currency:v1:USD'",
+      reason:
+        'the tenant must stand in braces, {core}, so that a cluster keeps its keys in one slot',
+      suggestion: "'app:{core}:banking:currency:v1:USD'",
+    });
+    assert.equal(findings.length, 2);
+  });
+
+  test('keeps to the rules and the roots that it is given', async () => {
+    await using folder = await workFolder();
+    await writeFile(join(folder.path, 'a.ts'), `${bad}on('acme.tasks.email-send.pending');\n`);
+    const { stdout } = await millrace(['lint', folder.path, '--rule', 'subject', '--root', 'acme']);
+    assert.match(stdout, /acme\.tasks\.email-send\.queue/);
+    assert.doesNotMatch(stdout, /redis-key/);
+  });
+});
+
+describe('millrace new aggregate', () => {
+  const args = [
+    'new',
+    'aggregate',
+    'core-template-manager',
+    'payment-request',
+    '--tenant',
+    'demo-za',
+  ];
+
+  test('writes code that compiles, passes its tests and lints clean', async () => {
+    await using folder = await workFolder();
+    const { code, stdout } = await millrace(args, { cwd: folder.path });
+    assert.equal(code, 0);
+    assert.match(
+      stdout,
+      /wrote core-template-manager\/payment-request\/payment-request-events\.ts/,
+    );
+    assert.match(stdout, /node --test core-template-manager\/payment-request/);
+    // A word that TypeScript keeps for itself, too.
+    assert.equal(
+      (await millrace(['new', 'aggregate', 'banking', 'delete'], { cwd: folder.path })).code,
+      0,
+    );
+
+    const home = join(folder.path, 'core-template-manager', 'payment-request');
+    assert.deepEqual((await readdir(home)).toSorted(), [
+      'README.md',
+      'payment-request-events.ts',
+      'payment-request-names.ts',
+      'payment-request-projection.ts',
+      'payment-request.test.ts',
+      'payment-request.ts',
+    ]);
+    for (const file of await readdir(home)) {
+      assert.doesNotMatch(await readFile(join(home, file), 'utf8'), /sample|\{\{/i, file);
+    }
+    assert.match(
+      await readFile(join(home, 'README.md'), 'utf8'),
+      /`coreTemplateManager\.paymentRequest\.v1-demo-za-<id>`/,
+    );
+
+    const tsconfig = { extends: '../../tsconfig.json', include: ['.'] };
+    await writeFile(join(folder.path, 'tsconfig.json'), JSON.stringify(tsconfig));
+    const [tests, lint, types] = await Promise.all([
+      run(['--test', '--test-reporter=tap', '**/*.test.ts'], { cwd: folder.path }),
+      millrace(['lint', folder.path, '--max-warnings', '0']),
+      run([join(root, 'node_modules/typescript/bin/tsc'), '-p', folder.path]),
+    ]);
+    assert.deepEqual([tests.code, /^# pass 16$/m.test(tests.stdout)], [0, true], tests.stdout);
+    assert.equal(lint.code, 0, lint.stdout);
+    assert.deepEqual([types.code, types.stdout], [0, '']);
+  });
+
+  test('does not overwrite a file unless it is forced to', async () => {
+    await using folder = await workFolder();
+    const file = join(folder.path, 'core-template-manager/payment-request/payment-request.ts');
+    await millrace(args, { cwd: folder.path });
+    const written = await readFile(file, 'utf8');
+    await writeFile(file, '// mine');
+    const refused = await millrace(args, { cwd: folder.path });
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /exists already: pass --force/);
+    assert.equal(await readFile(file, 'utf8'), '// mine');
+    assert.equal((await millrace([...args, '--force'], { cwd: folder.path })).code, 0);
+    assert.equal(await readFile(file, 'utf8'), written);
+  });
+
+  test('only says what it would write in a dry run', async () => {
+    await using folder = await workFolder();
+    const { code, stdout } = await millrace([...args, '--dry-run', '--dir', 'modules'], {
+      cwd: folder.path,
+    });
+    assert.equal(code, 0);
+    assert.equal(stdout.match(/^would write modules\//gm)?.length, 6);
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
+  test('refuses names and tenants that break the grammar, and paths dressed up as names', async () => {
+    await using folder = await workFolder();
+    const refused = await Promise.all(
+      [
+        ['PaymentHub', 'payment'],
+        ['paymenthub', 'payment_request'],
+        ['..', 'payment'],
+        ['paymenthub', '../../x'],
+        ['paymenthub', 'payment', '--tenant', 'Core'],
+      ].map((bad) => millrace(['new', 'aggregate', ...bad], { cwd: folder.path })),
+    );
+    for (const { code, stderr } of refused) {
+      assert.equal(code, 1);
+      assert.match(stderr, /^NAME_INVALID: /);
+    }
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+});
+
+describe('millrace tour', () => {
+  test('shows the contracts at work, without colours in a pipe', async () => {
+    const { code, stdout, stderr } = await millrace(['tour']);
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const shown of [
+      'payment.completed.v1',
+      'coreTemplateManager.template.v1-demo-za-inv-7',
+      'TENANT_UNKNOWN',
+      '/correlationId is missing',
+      'app:{core}:banking:currency:v1:USD',
+      'gbe.notify.customer.cust_abc123.alert',
+      '1 s, 2 s, 4 s, 8 s, 16 s',
+      "redisKeys.snapshot(tenant, 'banking', 'currency', 1, id)",
+      'npm run millrace -- new aggregate',
+    ]) {
+      assert.ok(stdout.includes(shown), shown);
+    }
+    assert.ok(!stdout.includes('\u001b'));
+  });
+});

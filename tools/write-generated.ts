@@ -1,0 +1,22 @@
+// Writes the files that are made from definitions: the JSON Schemas and the table of error codes.
+// Tests keep them equal to what they are made from.
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
+import { errorCodes } from '../src/foundation/error-codes.ts';
+
+const schemas = new URL('../schemas/', import.meta.url);
+mkdirSync(schemas, { recursive: true });
+writeFileSync(
+  new URL('domain-event-envelope.json', schemas),
+  `${JSON.stringify(envelopeJsonSchema, null, 2)}\n`,
+);
+
+const errors = new URL('../docs/errors.md', import.meta.url);
+const page = readFileSync(errors, 'utf8');
+const rows = Object.entries(errorCodes).map(
+  ([code, { retryable, meaning, remedy }]) =>
+    `| \`${code}\` | ${retryable ? 'yes' : 'no'} | ${meaning} | ${remedy} |\n`,
+);
+const [head = ''] = page.split(/^\| `/m);
+writeFileSync(errors, head + rows.join(''));
