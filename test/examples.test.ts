@@ -14,7 +14,7 @@ interface Example {
 
 test('every exported value of a public folder carries an example', async () => {
   const missing: string[] = [];
-  for (const index of globSync('src/*/index.ts', { cwd: root })) {
+  for (const index of globSync(['src/*/index.ts', 'src/adapters/*/index.ts'], { cwd: root })) {
     const source = readFileSync(join(root, index), 'utf8');
     for (const [, names = '', file = ''] of source.matchAll(/export \{([^}]+)\} from '(.+?)';/g)) {
       const declaring = readFileSync(join(root, index, '..', file), 'utf8');

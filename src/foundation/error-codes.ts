@@ -140,6 +140,41 @@ export const errorCodes = {
     meaning: 'A server that a test asked for could not be started.',
     remedy: 'Install the package that the message names, or read the log that it quotes.',
   },
+  COMMAND_REFUSED: {
+    retryable: false,
+    meaning: 'A business rule refused the command.',
+    remedy: 'Read details.reason; the same command on the same state is refused again.',
+  },
+  COMMAND_UNKNOWN: {
+    retryable: false,
+    meaning: 'The aggregate has no such command.',
+    remedy: "Use a command of the aggregate's definition.",
+  },
+  COMMAND_KEY_REUSED: {
+    retryable: false,
+    meaning: 'An idempotency key was used before, for another command or another aggregate.',
+    remedy: 'Use a key of its own for each intent; details tell what the key belongs to.',
+  },
+  EVENT_UNKNOWN: {
+    retryable: false,
+    meaning: 'A stored or decided event is of a type that the aggregate does not list.',
+    remedy: "List the event, upcast it, or set unknownEvents to 'skip'.",
+  },
+  EVENT_UNREADABLE: {
+    retryable: false,
+    meaning: 'An upcaster, its schema or evolve failed at a stored event.',
+    remedy: 'Mend the function that the cause names; the stream is unharmed.',
+  },
+  AGGREGATE_INVALID: {
+    retryable: false,
+    meaning: 'The definition of an aggregate does not fit together.',
+    remedy: 'Mend the definition as the message says.',
+  },
+  AGGREGATE_BUSY: {
+    retryable: true,
+    meaning: 'Too many commands of this process wait for one aggregate.',
+    remedy: 'Try again later, or spread the work over more aggregates.',
+  },
   CONFIG_INVALID: {
     retryable: false,
     meaning: 'A URL or a setting cannot be understood.',

@@ -30,3 +30,16 @@ export {
 } from './servers/shared-servers.ts';
 export type { ReceivedMail, SmtpRefusal, SmtpStage } from './servers/smtp-mailbox.ts';
 export { startSmtp, type SmtpOptions, type SmtpServer } from './servers/smtp-server.ts';
+export {
+  eventStoreConformance,
+  runConformance,
+  type ConformanceCase,
+  type ConformanceRunner,
+  type StoreFixture,
+} from '../store/event-store.conformance.ts';
+export { keyClaimsConformance, type KeyClaimsCase } from '../aggregates/key-claims.conformance.ts';
+export {
+  snapshotStoreConformance,
+  type SnapshotStoreCase,
+} from '../aggregates/snapshot-store.conformance.ts';
+export { given, type Given, type ThenState, type When } from './given.ts';

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runConformance } from '../../store/event-store.conformance.ts';
+import { newEvent, newEvents, newStream } from '../../store/store-fixture.conformance.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
+import { memoryEventStore } from './memory-event-store.ts';
+
+runConformance(test, 'the event store in memory', {
+  capabilities: memoryEventStore().capabilities,
+  open: async (options) => memoryEventStore(options),
+});
+
+test('the event store in memory stamps events by the clock that it was given', async () => {
+  const clock = fakeClock({ nowMs: 1_000 });
+  await using store = memoryEventStore({ clock });
+  const stream = newStream();
+  await store.append(stream, [newEvent()]);
+  await clock.advance(2_000);
+  await store.append(stream, newEvents(2));
+  assert.deepEqual(
+    (await store.readStream(stream).toArray()).map(({ recordedAt }) => Date.parse(recordedAt)),
+    [1_000, 3_000, 3_000],
+  );
+});
+
+test('a store in memory that nobody holds on to holds nothing up', async () => {
+  const store = memoryEventStore();
+  await store.append(newStream(), newEvents(10));
+  const waiting = store.subscribe()[Symbol.asyncIterator]();
+  await waiting.next();
+  await store[Symbol.asyncDispose]();
+});

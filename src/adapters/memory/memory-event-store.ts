@@ -1,0 +1,270 @@
+// The store in memory, for unit tests: the same rules as the durable engines, gone with the process.
+
+import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
+import { memoryKeyClaims } from '../../aggregates/key-claims.ts';
+import { memorySnapshots } from '../../aggregates/memory-snapshots.ts';
+import { aborted, systemClock } from '../../foundation/clock.ts';
+import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
+import { newSubjectKey } from '../../store/erasure.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
+import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
+import { storeLimits } from '../../store/prepare-append.ts';
+import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
+import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
+import type {
+  AllPage,
+  AllQuery,
+  StoreEngine,
+  StreamWrite,
+  SubjectKey,
+  WriteOutcome,
+} from '../../store/store-engine.ts';
+
+interface MemoryStream {
+  state: StreamState;
+  /** Sequences by revision; undefined where scavenged. */
+  readonly sequences: (number | undefined)[];
+  readonly revisionOf: Map<string, number>;
+}
+
+interface MemoryRow extends StoredRow {
+  readonly tenant: string;
+}
+
+/**
+ * An event store that lives and dies with the process.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ *
+ * await using store = memoryEventStore();
+ * console.log(await store.streamInfo('banking.currency.v1-core-USD')); // undefined
+ */
+export function memoryEventStore(options: EventStoreOptions = {}): EventStore & AggregateStorage {
+  const { clock = systemClock } = options;
+  /** By sequence − 1; undefined where scavenged. */
+  const rows: (MemoryRow | undefined)[] = [];
+  const streams = new Map<string, MemoryStream>();
+  const keys = new Map<string, SubjectKey>();
+  const waiting = new Set<() => void>();
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: false,
+      durable: false,
+      crossProcess: false,
+    },
+
+    async write(writes, { signal }) {
+      if (signal?.aborted === true) throw aborted(signal);
+      const decisions = decideAll(writes);
+      if (decisions.some(({ kind }) => kind === 'conflict' || kind === 'deleted')) return decisions;
+      const outcomes = writes.map((each, index) => apply(each, decisions[index]));
+      for (const wake of waiting) wake();
+      return outcomes;
+    },
+
+    async readStream({ stream, direction, from, limit, nowMs }) {
+      const found = streams.get(stream);
+      if (found === undefined) return { state: undefined, rows: [] };
+      const { state, sequences } = found;
+      const page: StoredRow[] = [];
+      const step = direction === 'forwards' ? 1 : -1;
+      const first = firstVisible(state);
+      let revision = step === 1 ? Math.max(from, first) : Math.min(from, state.revision);
+      for (
+        ;
+        revision >= first && revision <= state.revision && page.length < limit;
+        revision += step
+      ) {
+        const row = rowAt(sequences[revision]);
+        if (row !== undefined && isVisible(state, row, nowMs)) page.push(row);
+      }
+      return { state, rows: page };
+    },
+
+    readAll: async (query) => readAll(query),
+
+    async findEvent(name, eventId) {
+      const stream = streams.get(name);
+      const revision = stream?.revisionOf.get(eventId);
+      return revision === undefined ? undefined : rowAt(stream?.sequences[revision]);
+    },
+
+    head: async () => rows.length,
+
+    whenMore: (after, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(aborted(signal));
+        if (rows.length > after) return resolve();
+        const done = (): void => {
+          waiting.delete(done);
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        const onAbort = (): void => {
+          waiting.delete(done);
+          reject(aborted(signal));
+        };
+        waiting.add(done);
+        signal.addEventListener('abort', onAbort, { once: true });
+      }),
+
+    scavenge: (scavengeOptions) =>
+      scavengeStreams([...streams.values()], scavengeOptions, async (stream) =>
+        scavengeStream(stream, scavengeOptions.nowMs),
+      ),
+
+    subjectKeys: {
+      async get(subjects, { create }) {
+        const found = new Map<string, SubjectKey>();
+        for (const subject of subjects) {
+          if (create && !keys.has(subject))
+            keys.set(subject, { kind: 'key', key: newSubjectKey() });
+          const key = keys.get(subject);
+          if (key !== undefined) found.set(subject, key);
+        }
+        return found;
+      },
+      async forget(subject, forgottenAtMs) {
+        const had = keys.get(subject)?.kind === 'key';
+        if (had || !keys.has(subject)) keys.set(subject, { kind: 'forgotten', forgottenAtMs });
+        return had;
+      },
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const wake of waiting) wake();
+    },
+  };
+
+  function decideAll(writes: readonly StreamWrite[]): WriteOutcome[] {
+    // A stream that is written twice in one append is decided with what the first write adds.
+    const ahead = new Map<string, StreamState>();
+    return writes.map((each): WriteOutcome => {
+      if (each.retention !== undefined) {
+        const target = streams.get(each.retention.of)?.state;
+        const decision = decideRetention(target, each.retention);
+        if (decision.kind !== 'retain') return decision;
+      }
+      const stream = streams.get(each.stream);
+      const state = ahead.get(each.stream) ?? stream?.state;
+      const decision = decideAppend(
+        state,
+        each.expected,
+        each.rows.map((row) => row.eventId),
+        {
+          idsFrom: (revision, count) =>
+            (stream?.sequences ?? [])
+              .slice(revision, revision + count)
+              .map((sequence) => rowAt(sequence)?.eventId ?? ''),
+          revisionOf: (id) => stream?.revisionOf.get(id),
+        },
+      );
+      if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
+      if (decision.kind === 'repeated') {
+        const sequence = stream?.sequences[decision.revision] ?? 0;
+        return { kind: 'repeated', revision: decision.revision, sequence };
+      }
+      const revision = decision.firstRevision + each.rows.length - 1;
+      const { truncateBefore } = state ?? fresh;
+      ahead.set(each.stream, {
+        ...(state ?? fresh),
+        revision,
+        truncateBefore: decision.revives ? decision.firstRevision : truncateBefore,
+      });
+      return { kind: 'appended', revision, sequence: 0 };
+    });
+  }
+
+  function apply(each: StreamWrite, decided: WriteOutcome | undefined): WriteOutcome {
+    if (decided?.kind !== 'appended') return decided ?? { kind: 'deleted' };
+    const stream = streamNamed(each.stream);
+    if (stream.state.truncateBefore === softDeleted) {
+      stream.state = { ...stream.state, truncateBefore: stream.state.revision + 1 };
+    }
+    for (const row of each.rows) {
+      const revision = stream.sequences.length;
+      const sequence = rows.length + 1;
+      rows.push({ ...row, sequence, stream: each.stream, revision, recordedAtMs: clock.now() });
+      stream.sequences.push(sequence);
+      stream.revisionOf.set(row.eventId, revision);
+    }
+    stream.state = {
+      ...stream.state,
+      revision: stream.sequences.length - 1,
+      tombstoned: each.tombstone === true,
+    };
+    if (each.retention !== undefined) {
+      const target = streamNamed(each.retention.of);
+      const { revision, tombstoned } = target.state;
+      const decision = decideRetention(target.state, each.retention);
+      const { truncateBefore } = decision.kind === 'retain' ? decision : target.state;
+      target.state = { ...each.retention.values, truncateBefore, revision, tombstoned };
+    }
+    return { kind: 'appended', revision: stream.state.revision, sequence: rows.length };
+  }
+
+  function streamNamed(name: string): MemoryStream {
+    let stream = streams.get(name);
+    if (stream === undefined) {
+      stream = { state: fresh, sequences: [], revisionOf: new Map() };
+      streams.set(name, stream);
+    }
+    return stream;
+  }
+
+  function readAll({ direction, after, limit, filter }: AllQuery): AllPage {
+    const forwards = direction === 'forwards';
+    const step = forwards ? 1 : -1;
+    const page: StoredRow[] = [];
+    let sequence = forwards ? after + 1 : Math.min(after - 1, rows.length);
+    // A filter that matches rarely reports back in between, as often as subscriptions promise.
+    let left: number = storeLimits.checkpointEvery;
+    for (; sequence >= 1 && sequence <= rows.length && page.length < limit; sequence += step) {
+      if (left === 0) break;
+      left -= 1;
+      const row = rowAt(sequence);
+      if (row === undefined) continue;
+      const wanted =
+        filter.type?.(row.type) !== false &&
+        (filter.tenant === undefined || filter.tenant === row.tenant) &&
+        (filter.category === undefined || filter.category === categoryOf(row.stream)) &&
+        filter.stream?.(row.stream) !== false;
+      if (wanted) page.push(row);
+    }
+    const end = forwards ? sequence > rows.length : sequence < 1;
+    return { rows: page, considered: sequence - step, end };
+  }
+
+  function rowAt(sequence: number | undefined): MemoryRow | undefined {
+    return sequence === undefined ? undefined : rows[sequence - 1];
+  }
+
+  function scavengeStream(stream: MemoryStream, nowMs: number): number {
+    const first = stream.state.tombstoned ? stream.state.revision : firstVisible(stream.state);
+    let removed = 0;
+    for (const [revision, sequence] of stream.sequences.entries()) {
+      const row = rowAt(sequence);
+      if (removed === scavengeStepMax) break;
+      if (sequence === undefined || row === undefined) continue;
+      const last = revision === stream.state.revision;
+      // The last event stays: it is what the stream's revision and age are known by.
+      if (last || (revision >= first && isVisible(stream.state, row, nowMs))) continue;
+      rows[sequence - 1] = undefined;
+      stream.sequences[revision] = undefined;
+      if (stream.revisionOf.get(row.eventId) === revision) stream.revisionOf.delete(row.eventId);
+      removed += 1;
+    }
+    return removed;
+  }
+
+  return Object.assign(createEventStore(engine, options), {
+    snapshots: memorySnapshots(),
+    keyClaims: memoryKeyClaims(),
+  });
+}
+
+const fresh: StreamState = { revision: -1, truncateBefore: 0, tombstoned: false };

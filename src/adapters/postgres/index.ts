@@ -1,0 +1,2 @@
+export { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
+export { migratePostgres, postgresMigrations, type PostgresMigration } from './postgres-schema.ts';

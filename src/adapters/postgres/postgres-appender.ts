@@ -1,0 +1,192 @@
+// Appends that arrive together go to the database together: one statement, one commit, one fsync
+// for all of them, each decided on its own.
+
+import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { categoryOf } from '../../store/recorded-event.ts';
+import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
+import { encodeUnits, outcomesOf, type Unit } from './append-parameters.ts';
+import {
+  isTransient,
+  unavailable,
+  type PostgresConnection,
+  type Queryable,
+} from './postgres-connection.ts';
+import type { NameNumbers, PostgresNames } from './postgres-names.ts';
+import { lockClass, quoteName } from './postgres-schema.ts';
+
+export interface PostgresAppender {
+  write(writes: readonly StreamWrite[], options: WriteOptions): Promise<readonly WriteOutcome[]>;
+  /** Resolves when everything that was asked for has been answered. */
+  drain(): Promise<void>;
+}
+
+const appendLimits = {
+  /** Batches under way at once: the second is collected and sent while the first commits. */
+  batchesInFlightMax: 2,
+  unitsPerBatchMax: 500,
+  eventsPerBatchMax: 5_000,
+  bytesPerBatchMax: 8 * 1_048_576,
+  waitingMax: 10_000,
+  /** Tries of a batch whose connection broke; the event ids make a repeat harmless. */
+  triesMax: 4,
+} as const;
+
+interface Waiting {
+  readonly unit: Unit;
+  readonly resolve: (outcomes: readonly WriteOutcome[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function createPostgresAppender(
+  connection: PostgresConnection,
+  names: PostgresNames,
+  options: {
+    readonly schema: string;
+    readonly channel: string;
+    readonly now: () => number;
+    readonly sleep: (ms: number) => Promise<void>;
+    readonly onCommit: () => void;
+  },
+): PostgresAppender {
+  const at = quoteName(options.schema);
+  const sql = {
+    name: `${options.schema} append`,
+    text: `select outcome, revision, sequence from ${at}.append_events(
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+  };
+  const lock = lockClass(options.schema);
+  const waiting: Waiting[] = [];
+  const batches = new Set<Promise<void>>();
+  let scheduled = false;
+
+  async function append(units: readonly Unit[], on?: Queryable): Promise<WriteOutcome[][]> {
+    const idOf = await names.intern(namesOf(units), on);
+    await names.notePairs(pairsOf(units, idOf), on);
+    const parameters = encodeUnits(units, idOf);
+    const values = [lock, options.channel, options.now(), ...parameters];
+    return outcomesOf(units, await connection.query(sql, values, on));
+  }
+
+  async function appendAgain(units: readonly Unit[]): Promise<WriteOutcome[][]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await append(units);
+      } catch (error) {
+        if (!isTransient(error) || attempt === appendLimits.triesMax) throw error;
+        await options.sleep(50 * 2 ** attempt);
+      }
+    }
+  }
+
+  async function runBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const outcomes = await appendAgain(batch.map(({ unit }) => unit));
+      options.onCommit();
+      for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] ?? []);
+    } catch (error) {
+      if (batch.length === 1 || isTransient(error)) {
+        for (const { reject } of batch) reject(unavailable(error));
+        return;
+      }
+      // One of them is at fault: each alone, so that nobody fails for another's sake.
+      for (const each of batch) await runBatch([each]);
+    }
+  }
+
+  function pump(): void {
+    scheduled = false;
+    while (waiting.length > 0 && batches.size < appendLimits.batchesInFlightMax) {
+      const running = runBatch(takeBatch(waiting)).finally(() => {
+        batches.delete(running);
+        pump();
+      });
+      batches.add(running);
+    }
+  }
+
+  return {
+    async write(writes, { signal, transaction }) {
+      if (signal?.aborted === true) throw aborted(signal);
+      if (transaction !== undefined) {
+        try {
+          return (await append([writes], transaction as Queryable))[0] ?? [];
+        } catch (error) {
+          throw unavailable(error);
+        }
+      }
+      if (waiting.length >= appendLimits.waitingMax) {
+        throw new MillraceError(
+          'STORE_UNAVAILABLE',
+          `more than ${appendLimits.waitingMax} appends are waiting`,
+        );
+      }
+      return new Promise((resolve, reject) => {
+        waiting.push({ unit: writes, resolve, reject });
+        // What arrives within one turn of the event loop belongs together.
+        if (!scheduled) setImmediate(pump);
+        scheduled = true;
+      });
+    },
+    async drain() {
+      while (waiting.length > 0 || batches.size > 0) {
+        pump();
+        await Promise.all(batches);
+      }
+    },
+  };
+}
+
+function takeBatch(waiting: Waiting[]): Waiting[] {
+  let events = 0;
+  let bytes = 0;
+  let count = 0;
+  const ids = new Set<string>();
+  for (const { unit } of waiting) {
+    // The database finds a repeat among the events that are there: it has to be in a later batch.
+    if (count > 0 && unit.some(({ rows }) => rows.some((row) => ids.has(row.eventId)))) break;
+    for (const { rows } of unit) {
+      events += rows.length;
+      for (const row of rows) {
+        bytes += row.payload.length + row.meta.length;
+        ids.add(row.eventId);
+      }
+    }
+    const full =
+      events > appendLimits.eventsPerBatchMax ||
+      bytes > appendLimits.bytesPerBatchMax ||
+      count === appendLimits.unitsPerBatchMax;
+    // One that is too large by itself still goes, alone.
+    if (full && count > 0) break;
+    count += 1;
+  }
+  return waiting.splice(0, count);
+}
+
+function* namesOf(units: readonly Unit[]): Generator<string> {
+  for (const unit of units) {
+    for (const { stream, rows } of unit) {
+      const category = categoryOf(stream);
+      if (category !== undefined) yield category;
+      for (const row of rows) {
+        yield row.type;
+        if (row.tenant !== '') yield row.tenant;
+      }
+    }
+  }
+}
+
+function* pairsOf(units: readonly Unit[], idOf: NameNumbers): Generator<readonly [number, number]> {
+  const seen = new Set<string>();
+  for (const unit of units) {
+    for (const { stream, rows } of unit) {
+      const category = idOf(categoryOf(stream));
+      for (const row of rows) {
+        const type = idOf(row.type);
+        const pair = `${category} ${type}`;
+        if (!seen.has(pair)) yield [category, type];
+        seen.add(pair);
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+// How the adapter talks to the database: the user's pool or one of our own, rows as arrays, numbers
+// as numbers, and the driver's errors told apart.
+
+import { createHash } from 'node:crypto';
+import type { ClientBase, Pool, QueryArrayConfig, QueryArrayResult } from 'pg';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+
+type Cell = string | number | boolean | null | Buffer;
+export type Row = readonly Cell[];
+
+/** Anything that runs a query: a pool, a client, or a transaction of the user's. */
+export type Queryable = Pick<ClientBase, 'query'> | Pick<Pool, 'query'>;
+
+export interface PostgresConnection extends AsyncDisposable {
+  readonly pool: Pool;
+  /** Asking the pool for a connection would mean waiting until somebody gives one back. */
+  isExhausted(): boolean;
+  query(sql: PreparedSql, values: readonly unknown[], on?: Queryable): Promise<readonly Row[]>;
+}
+
+export interface PreparedSql {
+  /** Under this name the server keeps the plan; one per statement and schema. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What the driver's pool says once it was ended. */
+const poolEnded = 'Cannot use a pool after calling end on the pool';
+
+/** PostgreSQL cuts longer names of statements off, and then takes one for another. */
+const statementNameBytesMax = 63;
+
+const int8 = 20;
+const int4 = 23;
+const bool = 16;
+const bytea = 17;
+
+/** JSON stays text: the store parses it once, and only what is asked for. */
+const types = {
+  getTypeParser(oid: number) {
+    if (oid === int8 || oid === int4) return Number;
+    if (oid === bool) return (text: string): boolean => text === 't';
+    if (oid === bytea) return (text: string): Buffer => Buffer.from(text.slice(2), 'hex');
+    return (text: string): string => text;
+  },
+};
+
+export async function connectPostgres(
+  target: string | Pool,
+  options: { readonly prepare: boolean; readonly connectionsMax: number },
+): Promise<PostgresConnection> {
+  const own = typeof target === 'string';
+  const pool = own ? await ownPool(target, options.connectionsMax) : target;
+  // Without a listener, a connection that breaks while idle would end the process.
+  const ignore = (): void => undefined;
+  pool.on('error', ignore);
+
+  return {
+    pool,
+    isExhausted: () =>
+      pool.idleCount <= pool.waitingCount && pool.totalCount >= (pool.options.max ?? 10),
+    async query({ name, text }, values, on = pool) {
+      const config: QueryArrayConfig = {
+        ...(options.prepare ? { name: statementName(name) } : {}),
+        text,
+        values: values as unknown[],
+        rowMode: 'array',
+        types,
+      };
+      const result: QueryArrayResult = await on.query(config);
+      return result.rows as Row[];
+    },
+    async [Symbol.asyncDispose]() {
+      // Our own keeps the listener: its connections may break while they are being ended.
+      if (own) await pool.end();
+      else pool.off('error', ignore);
+    },
+  };
+}
+
+async function ownPool(connectionString: string, max: number): Promise<Pool> {
+  const { default: pg } = await loadDriver('pg', () => import('pg'));
+  return new pg.Pool({
+    connectionString,
+    max,
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'millrace',
+  });
+}
+
+function statementName(name: string): string {
+  if (Buffer.byteLength(name) <= statementNameBytesMax) return name;
+  return createHash('sha256').update(name).digest('hex').slice(0, statementNameBytesMax);
+}
+
+/** Whether trying again can help: the connection broke, the server restarts, or two met in a circle. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === undefined)
+    return error instanceof Error && /terminated|timeout|closed|not queryable/i.test(error.message);
+  return (
+    /^(08|57P|53)/.test(code) ||
+    code === '40P01' ||
+    code === '40001' ||
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOENT)/.test(code)
+  );
+}
+
+/** Runs work against the database; its failures become ours. */
+export async function askPostgres<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+export function unavailable(error: unknown): MillraceError {
+  if (error instanceof MillraceError) return error;
+  const code = codeOf(error);
+  const reason = error instanceof Error ? error.message : String(error);
+  // What was asked for before the store was closed, and only now gets to the database.
+  if (reason === poolEnded) return new MillraceError('STORE_CLOSED', 'the event store was closed');
+  const full = code === '53100' ? 'the disk is full' : reason;
+  return new MillraceError('STORE_UNAVAILABLE', `the database did not do it: ${full}`, {
+    cause: error,
+    retryable: isTransient(error),
+    details: { reason: full, ...(code === undefined ? {} : { code }) },
+  });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined;
+}

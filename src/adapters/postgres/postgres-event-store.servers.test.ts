@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { keyClaimsConformance } from '../../aggregates/key-claims.conformance.ts';
+import { snapshotStoreConformance } from '../../aggregates/snapshot-store.conformance.ts';
+import { hasCode } from '../../foundation/error.ts';
+import { runConformance } from '../../store/event-store.conformance.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
+import { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
+import { migratePostgres, postgresMigrations } from './postgres-schema.ts';
+
+const { url } = await sharedPostgres();
+const pool = new pg.Pool({ connectionString: url, max: 10 });
+after(() => pool.end());
+
+const schemas = new WeakMap<EventStore, string>();
+let count = 0;
+
+/** A schema each: cheaper than a database, and it shows that two stores can share one. */
+async function openIn(schema: string, options: PostgresOptions = {}): Promise<EventStore> {
+  const store = await postgresEventStore(url, { ...options, schema, connectionsMax: 5 });
+  schemas.set(store, schema);
+  return store;
+}
+
+const schemaOf = (store: EventStore): string => schemas.get(store) ?? '';
+
+runConformance(test, 'the event store in PostgreSQL', {
+  capabilities: {
+    multiStreamAppend: true,
+    callerTransaction: true,
+    durable: true,
+    crossProcess: true,
+  },
+  open(options) {
+    count += 1;
+    return openIn(`store_${count}`, options);
+  },
+  async reopen(store, options) {
+    await store[Symbol.asyncDispose]();
+    return openIn(schemaOf(store), options);
+  },
+  second: (store, options) => openIn(schemaOf(store), options),
+  async inTransaction(_store, work) {
+    const client = await pool.connect();
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      await client.query('rollback');
+      throw error;
+    } finally {
+      client.release();
+    }
+  },
+  async rawContent(store) {
+    const { rows } = await pool.query<{ text: string }>(
+      `select payload::text || meta::text as text from "${schemaOf(store)}".events`,
+    );
+    return rows.map(({ text }) => text).join('\n');
+  },
+});
+
+test('the store works in a pool of the user’s, and leaves it open', async () => {
+  const store = await postgresEventStore(pool, { schema: 'users_pool' });
+  assert.equal((await store.head()).length, 16);
+  await store[Symbol.asyncDispose]();
+  assert.equal((await pool.query('select 1 as one')).rows.length, 1);
+});
+
+test('the store works without named prepared statements, for poolers', async () => {
+  await using store = await postgresEventStore(url, { schema: 'unprepared', prepare: false });
+  assert.equal(await store.streamInfo('a.b.v1-core-1'), undefined);
+});
+
+test('the store works for a role that is no superuser', async () => {
+  await pool.query(`create role plain login; create schema plain_store authorization plain;
+    grant create on database "${new URL(url).pathname.slice(1)}" to plain`);
+  const plain = new URL(url);
+  plain.username = 'plain';
+  await using store = await postgresEventStore(plain.href, { schema: 'plain_store' });
+  assert.equal(await store.streamInfo('a.b.v1-core-1'), undefined);
+});
+
+test('migrations are taken once, also when several processes start together', async () => {
+  const clients = await Promise.all(Array.from({ length: 4 }, () => pool.connect()));
+  const taken = await Promise.all(clients.map((client) => migratePostgres(client, 'together')));
+  for (const client of clients) client.release();
+  const all = postgresMigrations('together').length;
+  const counts = taken.map((steps) => steps.length).filter((steps) => steps > 0);
+  assert.deepEqual(counts, [all]);
+});
+
+test('a schema that a newer version made is left alone', async () => {
+  const client = await pool.connect();
+  await migratePostgres(client, 'newer');
+  await client.query(`insert into newer.migrations (number, title) values (999, 'tomorrow')`);
+  client.release();
+  await assert.rejects(postgresEventStore(url, { schema: 'newer' }), /newer version/);
+});
+
+test('a database that is not there is told as such', async () => {
+  const nowhere = new URL(url);
+  nowhere.pathname = '/nowhere';
+  await assert.rejects(
+    postgresEventStore(nowhere.href),
+    (error) => hasCode(error, 'STORE_UNAVAILABLE') && /nowhere/.test(error.message),
+  );
+});
+
+const aggregates = postgresEventStore(url, { schema: 'aggregates' });
+after(async () => (await aggregates)[Symbol.asyncDispose]());
+for (const { name, run } of snapshotStoreConformance(async () => (await aggregates).snapshots)) {
+  test(`snapshots in PostgreSQL: ${name}`, run);
+}
+for (const { name, run } of keyClaimsConformance(async () => (await aggregates).keyClaims)) {
+  test(`key claims in PostgreSQL: ${name}`, run);
+}

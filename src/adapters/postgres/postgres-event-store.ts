@@ -1,0 +1,135 @@
+// The event store in PostgreSQL: the user's database, an ordinary role, gap-free for every reader.
+
+import type { Pool } from 'pg';
+import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
+import { aborted, systemClock } from '../../foundation/clock.ts';
+import { silentObserver } from '../../foundation/observer.ts';
+import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { StoreEngine } from '../../store/store-engine.ts';
+import { postgresAggregateStorage } from './postgres-aggregates.ts';
+import { createPostgresAppender } from './postgres-appender.ts';
+import { askPostgres, connectPostgres, unavailable } from './postgres-connection.ts';
+import { createPostgresKeys } from './postgres-keys.ts';
+import { createPostgresListener } from './postgres-listener.ts';
+import { createPostgresNames } from './postgres-names.ts';
+import { createPostgresReader } from './postgres-reader.ts';
+import { lockClass, migratePostgres } from './postgres-schema.ts';
+import { scavengePostgres } from './postgres-scavenge.ts';
+
+export interface PostgresOptions extends EventStoreOptions {
+  /** Default: `millrace`. */
+  readonly schema?: string;
+  /** `auto` (default) brings the schema up to date when the store is opened; `off` leaves that to `millrace migrate`. */
+  readonly migrate?: 'auto' | 'off';
+  /** Named prepared statements; off behind a pooler that hands out connections per transaction. Default: on. */
+  readonly prepare?: boolean;
+  /** Of our own pool, when a URL is given. Default: 10. */
+  readonly connectionsMax?: number;
+  /** The backstop of notifications for live readers. Default: 500. */
+  readonly pollIntervalMs?: number;
+}
+
+/**
+ * Opens the event store in a PostgreSQL database, by URL or with a `pg` pool of yours.
+ *
+ * @example
+ * import { postgresEventStore } from 'millrace/adapters/postgres';
+ *
+ * await using store = await postgresEventStore('postgres://localhost/shop');
+ * console.log(await store.head());
+ */
+export async function postgresEventStore(
+  target: string | Pool,
+  options: PostgresOptions = {},
+): Promise<EventStore & AggregateStorage> {
+  const {
+    schema = 'millrace',
+    migrate = 'auto',
+    prepare = true,
+    connectionsMax = 10,
+    pollIntervalMs = 500,
+    clock = systemClock,
+    observer = silentObserver,
+  } = options;
+  const connection = await connectPostgres(target, { prepare, connectionsMax });
+  const channel = `millrace_${lockClass(schema)}`;
+  try {
+    if (migrate === 'auto') await migrateNow(connection.pool, schema);
+  } catch (error) {
+    await connection[Symbol.asyncDispose]();
+    throw unavailable(error);
+  }
+  const names = createPostgresNames(connection, schema);
+  const reader = createPostgresReader(connection, names, schema);
+  const listener = createPostgresListener(connection, {
+    schema,
+    channel,
+    pollIntervalMs,
+    safeHead: () => reader.safeHead(),
+    onFailure: (err) => observer.log?.warn({ schema, err }, 'live reading lost its connection'),
+  });
+  const appender = createPostgresAppender(connection, names, {
+    schema,
+    channel,
+    now: () => clock.now(),
+    sleep: (ms) => clock.sleep(ms),
+    onCommit: () => listener.wakeAll(),
+  });
+
+  const reads = new Set<Promise<unknown>>();
+  const reading = async <T>(
+    signal: AbortSignal | undefined,
+    read: () => Promise<T>,
+  ): Promise<T> => {
+    if (signal?.aborted === true) throw aborted(signal);
+    const running = askPostgres(read);
+    reads.add(running);
+    try {
+      return await running;
+    } finally {
+      reads.delete(running);
+    }
+  };
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: true,
+      durable: true,
+      crossProcess: true,
+    },
+    write: (writes, writeOptions) => appender.write(writes, writeOptions),
+    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
+    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
+    head: () => reading(undefined, async () => (await reader.safeHead()).head),
+    whenMore: (after, signal) => listener.whenMore(after, signal),
+    scavenge: (scavengeOptions) => scavengePostgres(connection, schema, scavengeOptions),
+    subjectKeys: createPostgresKeys(connection, schema),
+    async [Symbol.asyncDispose]() {
+      await appender.drain();
+      await listener[Symbol.asyncDispose]();
+      // The pool forgets whoever still waits for a connection when it ends.
+      while (reads.size > 0) await Promise.allSettled(reads);
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+  return Object.assign(
+    createEventStore(engine, options),
+    postgresAggregateStorage(connection, schema),
+  );
+}
+
+async function migrateNow(pool: Pool, schema: string): Promise<void> {
+  const client = await pool.connect();
+  // The query under way tells of a broken connection; the event, unheard, would end the process.
+  const ignore = (): void => undefined;
+  client.on('error', ignore);
+  try {
+    await migratePostgres(client, schema);
+  } finally {
+    client.release();
+    client.off('error', ignore);
+  }
+}

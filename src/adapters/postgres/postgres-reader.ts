@@ -1,0 +1,240 @@
+// Reading up to the point below which nothing can still appear, filtered where the data is.
+
+import type { StreamState } from '../../store/expected-revision.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
+import { firstVisible } from '../../store/retention.ts';
+import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
+import type { PostgresConnection, PreparedSql, Row } from './postgres-connection.ts';
+import type { PostgresNames } from './postgres-names.ts';
+import { lockClass, quoteName } from './postgres-schema.ts';
+
+export interface PostgresReader {
+  readStream(query: StreamQuery): Promise<StreamPage>;
+  readAll(query: AllQuery): Promise<AllPage>;
+  findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
+  /** Asks the database; `inFlight` tells that somebody is about to commit. */
+  safeHead(): Promise<{ readonly head: number; readonly inFlight: boolean }>;
+}
+
+/** Up to so many types are merged from their index; more are cheaper to find by looking at all. */
+const mergedTypesMax = 32;
+/** A filter that matches rarely looks at no more than so many events before it reports back. */
+const scanWindow = 20_000;
+
+export function createPostgresReader(
+  connection: PostgresConnection,
+  names: PostgresNames,
+  schema: string,
+): PostgresReader {
+  const at = quoteName(schema);
+  const lock = lockClass(schema);
+  const prepared = (name: string, text: string): PreparedSql => ({
+    name: `${schema} ${name}`,
+    text,
+  });
+  const columns =
+    'e.sequence, s.name, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
+  const source = `${at}.events e join ${at}.streams s on s.id = e.stream_id`;
+  const conditions = `($3::integer[] is null or e.type_id = any($3)) and ($4::integer is null or e.category_id = $4)
+    and ($5::integer is null or e.tenant_id = $5)`;
+  const state = prepared(
+    'state',
+    `select id, revision, truncate_before, max_count, max_age_s, tombstoned, has_metadata
+     from ${at}.streams where name = $1`,
+  );
+  const stream = (order: string): PreparedSql =>
+    prepared(
+      `stream ${order}`,
+      `select ${columns} from ${source} where e.stream_id = $1 and e.revision between $2 and $3
+       and e.recorded_at_ms > $4 order by e.revision ${order} limit $5`,
+    );
+  const plain = (order: string): PreparedSql =>
+    prepared(
+      `all ${order}`,
+      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2
+       order by e.sequence ${order} limit $3`,
+    );
+  const scanned = (order: string): PreparedSql =>
+    prepared(
+      `scan ${order}`,
+      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2 and ${conditions}
+       order by e.sequence ${order} limit $6`,
+    );
+  const merged = (order: string): PreparedSql =>
+    prepared(
+      `merge ${order}`,
+      `select ${columns} from unnest($3::integer[]) t(id) cross join lateral (
+         select * from ${at}.events x where x.type_id = t.id and x.sequence > $1 and x.sequence <= $2
+           and ($4::integer is null or x.category_id = $4) and ($5::integer is null or x.tenant_id = $5)
+         order by x.sequence ${order} limit $6
+       ) e join ${at}.streams s on s.id = e.stream_id order by e.sequence ${order} limit $6`,
+    );
+  const statements = {
+    forwards: {
+      stream: stream('asc'),
+      plain: plain('asc'),
+      scanned: scanned('asc'),
+      merged: merged('asc'),
+    },
+    backwards: {
+      stream: stream('desc'),
+      plain: plain('desc'),
+      scanned: scanned('desc'),
+      merged: merged('desc'),
+    },
+  };
+  const byId = prepared(
+    'by id',
+    `select ${columns} from ${source} where e.event_id = $1 and s.name = $2`,
+  );
+  const safeHeadSql = prepared('head', `select head, in_flight from ${at}.safe_head($1)`);
+  /** Grows only: what was safe to read stays so. Saves asking while catching up. */
+  let knownHead = 0;
+
+  async function safeHead(): Promise<{ head: number; inFlight: boolean }> {
+    const [[head, inFlight] = []] = await connection.query(safeHeadSql, [lock]);
+    knownHead = Math.max(knownHead, Number(head));
+    return { head: knownHead, inFlight: inFlight === true };
+  }
+
+  function toRow(row: Row): StoredRow {
+    const [sequence, name, revision, eventId, typeId, recordedAtMs, payload, meta] = row;
+    return {
+      sequence: Number(sequence),
+      stream: String(name),
+      revision: Number(revision),
+      eventId: String(eventId),
+      type: names.typeName(Number(typeId)),
+      recordedAtMs: Number(recordedAtMs),
+      payload: String(payload),
+      meta: String(meta),
+    };
+  }
+
+  async function readStream(query: StreamQuery): Promise<StreamPage> {
+    const [found] = await connection.query(state, [query.stream]);
+    if (found === undefined) return { state: undefined, rows: [] };
+    const [id, revision, truncateBefore, maxCount, maxAge, tombstoned, hasMetadata] = found;
+    if (Number(revision) < 0 && hasMetadata !== true) return { state: undefined, rows: [] };
+    const streamState: StreamState = {
+      revision: Number(revision),
+      truncateBefore: Number(truncateBefore),
+      ...(maxCount === null ? {} : { maxCount: Number(maxCount) }),
+      ...(maxAge === null ? {} : { maxAgeSeconds: Number(maxAge) }),
+      tombstoned: tombstoned === true,
+    };
+    const forwards = query.direction === 'forwards';
+    const first = firstVisible(streamState);
+    const low = forwards ? Math.max(first, query.from) : first;
+    const high = forwards ? streamState.revision : Math.min(query.from, streamState.revision);
+    const { maxAgeSeconds } = streamState;
+    const youngerThan = maxAgeSeconds === undefined ? -1 : query.nowMs - maxAgeSeconds * 1_000;
+    if (low > high) return { state: streamState, rows: [] };
+    const sql = statements[query.direction].stream;
+    const rows = await connection.query(sql, [id, low, high, youngerThan, query.limit]);
+    await ensureTypes(rows);
+    return { state: streamState, rows: rows.map(toRow) };
+  }
+
+  /** A type that another process brought in is read when it is first met. */
+  async function ensureTypes(rows: readonly Row[]): Promise<void> {
+    if (rows.some((row) => names.typeName(Number(row[4])) === '')) await names.refreshTypes();
+  }
+
+  async function readAll(query: AllQuery): Promise<AllPage> {
+    const { direction, after, limit } = query;
+    const known = knownHead;
+    if (direction === 'backwards' || after >= known) {
+      return readUpTo(query, (await safeHead()).head);
+    }
+    // What we know of the head may be old. Where this page looks like the last one, the question
+    // whether there is more goes out beside it; a page that is full needs no answer.
+    const asked = known - after <= limit ? handled(safeHead()) : undefined;
+    const first = await readUpTo(query, known);
+    if (!first.end) return first;
+    const { head } = await (asked ?? safeHead());
+    if (head <= known) return first;
+    const left = { ...query, after: first.considered, limit: limit - first.rows.length };
+    const rest = await readUpTo(left, head);
+    return { ...rest, rows: [...first.rows, ...rest.rows] };
+  }
+
+  async function readUpTo(query: AllQuery, head: number): Promise<AllPage> {
+    const { direction, after, limit, filter } = query;
+    const forwards = direction === 'forwards';
+    const low = forwards ? after : 0;
+    const high = forwards ? head : Math.min(head, after - 1);
+    const nothing: AllPage = { rows: [], considered: after, end: true };
+    if (low >= high) return nothing;
+
+    const category = filter.category === undefined ? null : await names.lookUp(filter.category);
+    const tenant = filter.tenant === undefined ? null : await names.lookUp(filter.tenant);
+    const wanted = await wantedTypes(filter.type, category);
+    const sql = statements[direction];
+    if (wanted === null && category === null && tenant === null && filter.stream === undefined) {
+      const rows = await connection.query(sql.plain, [low, high, limit]);
+      await ensureTypes(rows);
+      return pageOf(query, rows, rows, { low, high, full: rows.length === limit });
+    }
+    const isMerged = wanted !== null && wanted.length <= mergedTypesMax && tenant === null;
+    // Within the window every matching row is fetched, or the limit cuts it off.
+    const span = isMerged ? Number.POSITIVE_INFINITY : scanWindow;
+    const from = forwards ? low : Math.max(low, high - span);
+    const to = forwards ? Math.min(high, low + span) : high;
+    const values = [from, to, wanted, category, tenant, limit];
+    const rows = await connection.query(isMerged ? sql.merged : sql.scanned, values);
+    await ensureTypes(rows);
+    const { stream: accepts } = filter;
+    const kept = accepts === undefined ? rows : rows.filter((row) => accepts(String(row[1])));
+    const page = pageOf(query, rows, kept, { low: from, high: to, full: rows.length === limit });
+    const reachedEnd = forwards ? page.considered >= high : page.considered <= low;
+    return { ...page, end: page.end && reachedEnd };
+  }
+
+  /** Null: every type there is. */
+  async function wantedTypes(
+    accepts: ((type: string) => boolean) | undefined,
+    category: number | null,
+  ): Promise<readonly number[] | null> {
+    if (accepts === undefined && category === null) return null;
+    const types = await names.refreshTypes();
+    const wanted: number[] = [];
+    for (const [id, { name, categories }] of types) {
+      if (category !== null && !categories.has(category)) continue;
+      if (accepts === undefined || accepts(name)) wanted.push(id);
+    }
+    return wanted.length === types.size && category === null ? null : wanted;
+  }
+
+  function pageOf(
+    { direction }: AllQuery,
+    fetched: readonly Row[],
+    kept: readonly Row[],
+    range: { readonly low: number; readonly high: number; readonly full: boolean },
+  ): AllPage {
+    const edge = direction === 'forwards' ? range.high : range.low;
+    const last = fetched.at(-1)?.[0];
+    return {
+      rows: kept.map(toRow),
+      considered: range.full ? Number(last) : edge,
+      end: !range.full,
+    };
+  }
+
+  return {
+    readStream,
+    readAll,
+    async findEvent(name, eventId) {
+      const rows = await connection.query(byId, [eventId, name]);
+      await ensureTypes(rows);
+      return rows[0] === undefined ? undefined : toRow(rows[0]);
+    },
+    safeHead,
+  };
+}
+
+/** An answer that is asked for ahead may fail after nobody waits for it any more. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -1,0 +1,440 @@
+// The database's schema, as numbered steps; `{schema}` becomes the schema's quoted name.
+
+import { createHash } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import { MillraceError } from '../../foundation/error.ts';
+
+export interface PostgresMigration {
+  readonly number: number;
+  readonly title: string;
+  readonly sql: string;
+}
+
+const tables = `
+create sequence {schema}.event_sequence as bigint;
+
+create table {schema}.streams (
+  id bigint generated always as identity primary key,
+  name text collate "C" not null unique,
+  revision bigint not null default -1,
+  truncate_before bigint not null default 0,
+  max_count bigint,
+  max_age_s bigint,
+  tombstoned boolean not null default false,
+  -- A row may also stand here because an append was refused: then the stream does not exist.
+  has_metadata boolean not null default false
+);
+
+-- Types, categories and tenants are few and long: events refer to them by number.
+create table {schema}.names (
+  id integer generated always as identity primary key,
+  name text collate "C" not null unique
+);
+
+-- Which types occur in which category (0: none): how a filter by type or category finds its events.
+create table {schema}.category_types (
+  id integer generated always as identity primary key,
+  category_id integer not null,
+  type_id integer not null,
+  unique (category_id, type_id)
+);
+
+create table {schema}.events (
+  sequence bigint primary key,
+  stream_id bigint not null,
+  revision bigint not null,
+  type_id integer not null,
+  category_id integer not null,
+  tenant_id integer not null,
+  recorded_at_ms bigint not null,
+  event_id text collate "C" not null,
+  payload json not null,
+  meta json not null,
+  unique (stream_id, revision)
+) with (fillfactor = 100, autovacuum_vacuum_insert_scale_factor = 0.2);
+create index events_by_id on {schema}.events (event_id);
+create index events_by_type on {schema}.events (type_id, sequence);
+
+create table {schema}.subject_keys (
+  subject text collate "C" primary key,
+  key bytea,
+  forgotten_at_ms bigint
+);
+
+create table {schema}.snapshots (
+  stream text collate "C" primary key,
+  revision bigint not null,
+  event_id text collate "C" not null,
+  code_version integer not null,
+  taken_at text not null,
+  state json not null
+);
+
+create table {schema}.command_keys (
+  key text collate "C" primary key,
+  stream text not null,
+  command text not null
+);
+
+-- For people: the events with their names.
+create view {schema}.all_events as
+  select e.sequence, s.name as stream, e.revision, e.event_id, t.name as type, c.name as category,
+         n.name as tenant, to_timestamp(e.recorded_at_ms / 1000.0) as recorded_at, e.payload, e.meta
+  from {schema}.events e
+  join {schema}.streams s on s.id = e.stream_id
+  join {schema}.names t on t.id = e.type_id
+  left join {schema}.names c on c.id = e.category_id
+  left join {schema}.names n on n.id = e.tenant_id;
+`;
+
+const functions = `
+create function {schema}.intern_names(p_names text[]) returns table (name text, id integer)
+language plpgsql volatile as $$
+begin
+  insert into {schema}.names (name)
+    select distinct x from unnest(p_names) x
+    where not exists (select 1 from {schema}.names n where n.name = x) order by x
+    on conflict do nothing;
+  return query select n.name, n.id from {schema}.names n where n.name = any(p_names);
+end $$;
+
+-- The last event that readers may go to: below it nothing can still appear. Whoever appends holds a
+-- shared advisory lock on the sequence's value from before it took its numbers, until its commit is
+-- visible: the lowest such value is the bound. Only appending transactions count, so an unrelated
+-- one that stays open holds nobody back.
+create function {schema}.safe_head(p_class integer, out head bigint, out in_flight boolean)
+language plpgsql volatile as $$
+declare
+  v_bound bigint;
+  v_low bigint;
+begin
+  -- The order matters: first the sequence, then the locks, then the events. A number taken before
+  -- the first look was taken under a lock that is still held at the second, or whose rows are
+  -- visible to the third.
+  select case when is_called then last_value else 0 end into v_bound from {schema}.event_sequence;
+  -- A lock holds the low 32 bits of a value. Who came after the first look may lock a value above
+  -- the bound, which must not be taken for one that is 2^32 below it: hence the 2^28 of room.
+  select min(v_bound + 268435456 - ((v_bound + 268435456 - l.objid::bigint) & 4294967295)) into v_low
+    from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 2 and l.classid = p_class::bigint::oid
+      and l.database = (select d.oid from pg_database d where d.datname = current_database());
+  in_flight := v_low is not null;
+  -- Never further than to an event that is there. Numbers of a transaction that was rolled back need
+  -- not be on disk: after a crash they are given out again, and a reader that had gone past them
+  -- would miss the events that get them.
+  select coalesce(max(e.sequence), 0) into head from {schema}.events e
+    where e.sequence <= least(v_bound, v_low);
+end $$;
+
+-- Appends many independent units at once. A unit is one or more writes that succeed or fail together;
+-- a refused unit changes nothing and does not disturb the others. One row per write comes back.
+create function {schema}.append_events(
+  p_class integer, p_channel text, p_now_ms bigint,
+  s_name text[],
+  w_unit integer[], w_slot integer[], w_expected bigint[], w_first integer[], w_count integer[],
+  w_category integer[], w_tombstone boolean[],
+  w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
+  e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text[], e_meta text[]
+) returns table (outcome text, revision bigint, sequence bigint)
+language plpgsql volatile as $$
+declare
+  c_soft constant bigint := 9007199254740991;
+  v_setting constant text := 'millrace.appending_' || p_class;
+  v_now bigint;
+  v_slots integer := array_length(s_name, 1);
+  v_writes integer := array_length(w_slot, 1);
+  v_events integer := array_length(e_id, 1);
+  s record;
+  slot_id bigint[] := array_fill(null::bigint, array[v_slots]);
+  slot_revision bigint[] := array_fill((-1)::bigint, array[v_slots]);
+  slot_truncate bigint[] := array_fill(0::bigint, array[v_slots]);
+  slot_exists boolean[] := array_fill(false, array[v_slots]);
+  slot_tombstoned boolean[] := array_fill(false, array[v_slots]);
+  o_outcome text[] := array_fill(null::text, array[v_writes]);
+  o_revision bigint[] := array_fill(null::bigint, array[v_writes]);
+  o_first bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_revision bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_exists boolean[] := array_fill(null::boolean, array[v_writes]);
+  b_retain_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_retain_exists boolean[] := array_fill(null::boolean, array[v_writes]);
+  v_known text[];
+  v_sequences bigint[];
+  i integer;
+  j integer;
+  k integer;
+  r integer;
+  v_expected bigint;
+  v_actual bigint;
+  v_found bigint;
+  v_accepted integer := 0;
+begin
+  -- An acknowledgement is worth nothing while its commit may still be lost.
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+
+  -- From here on readers stay below what this transaction will take. The first lock of a transaction
+  -- is the lowest; one for each of thousands of appends would fill the server's lock table. The
+  -- setting ends with the transaction, and with the savepoint, just as the lock does.
+  if coalesce(current_setting(v_setting, true), '') = '' then
+    select case when q.is_called then q.last_value else 0 end into v_now from {schema}.event_sequence q;
+    perform pg_advisory_xact_lock_shared(p_class, ((v_now + 2147483648) % 4294967296 - 2147483648)::integer);
+    perform set_config(v_setting, 'locked', true);
+  end if;
+
+  -- In one order for everyone, so that two batches never wait for each other in a circle: first the
+  -- streams that are new, for which nothing else is waited for yet, then those that are there.
+  insert into {schema}.streams (name)
+    select o.name from unnest(s_name) with ordinality o(name, ord)
+    where not exists (select 1 from {schema}.streams t where t.name = o.name)
+    order by o.ord on conflict do nothing;
+  for s in
+    select o.ord, t.id, t.revision, t.truncate_before, t.tombstoned, t.has_metadata
+    from unnest(s_name) with ordinality o(name, ord) join {schema}.streams t on t.name = o.name
+    order by o.ord for update of t
+  loop
+    slot_id[s.ord] := s.id;
+    slot_revision[s.ord] := s.revision;
+    slot_truncate[s.ord] := s.truncate_before;
+    slot_exists[s.ord] := s.revision >= 0 or s.has_metadata;
+    slot_tombstoned[s.ord] := s.tombstoned;
+  end loop;
+  -- Ids that are known in any of these streams; nearly always none, and then nobody looks further.
+  select array_agg(e.stream_id || ' ' || e.event_id) into v_known
+    from {schema}.events e where e.event_id = any(e_id) and e.stream_id = any(slot_id);
+
+  for i in 1..v_writes loop
+    continue when o_outcome[i] is not null;
+    k := w_slot[i];
+    v_expected := w_expected[i];
+    v_actual := slot_revision[k];
+    b_revision[i] := v_actual;
+    b_truncate[i] := slot_truncate[k];
+    b_exists[i] := slot_exists[k];
+    o_revision[i] := v_actual;
+    r := w_retain[i];
+    if r is not null then
+      b_retain_truncate[i] := slot_truncate[r];
+      b_retain_exists[i] := slot_exists[r];
+      if slot_tombstoned[r] or (w_retain_expected[i] = -4 and slot_truncate[r] = c_soft) then
+        o_outcome[i] := 'deleted';
+      elsif not (w_retain_expected[i] = -2 or (w_retain_expected[i] = -4 and slot_exists[r])
+          or (w_retain_expected[i] = -1 and (slot_revision[r] = -1 or slot_truncate[r] = c_soft))
+          or w_retain_expected[i] = slot_revision[r]) then
+        o_outcome[i] := 'conflict';
+        o_revision[i] := slot_revision[r];
+      end if;
+    end if;
+    if o_outcome[i] is not null then
+      null; -- Refused for the sake of the stream whose metadata it is.
+    elsif slot_tombstoned[k] then
+      o_outcome[i] := 'deleted';
+    elsif v_expected = -4 and not slot_exists[k] then
+      o_outcome[i] := 'conflict';
+    elsif v_expected = -4 and slot_truncate[k] = c_soft then
+      o_outcome[i] := 'deleted';
+    elsif v_expected in (-2, -4) then
+      o_outcome[i] := 'append';
+      if v_known is not null and (slot_id[k] || ' ' || e_id[w_first[i]]) = any(v_known) then
+        select count(*), max(e.revision) into v_found, v_actual from {schema}.events e
+          where e.stream_id = slot_id[k] and e.event_id = any(e_id[w_first[i] : w_first[i] + w_count[i] - 1]);
+        if v_found = w_count[i] then
+          o_outcome[i] := 'repeated';
+          o_revision[i] := v_actual;
+        else
+          o_outcome[i] := 'conflict';
+        end if;
+      end if;
+    elsif v_expected = v_actual then
+      o_outcome[i] := 'append';
+    elsif v_expected > v_actual then
+      o_outcome[i] := 'conflict';
+    else
+      select count(*) into v_found
+        from unnest(e_id[w_first[i] : w_first[i] + w_count[i] - 1]) with ordinality u(id, ord)
+        join {schema}.events e on e.stream_id = slot_id[k] and e.revision = v_expected + u.ord and e.event_id = u.id;
+      if v_found = w_count[i] then
+        o_outcome[i] := 'repeated';
+        o_revision[i] := v_expected + w_count[i];
+      elsif v_expected = -1 and slot_truncate[k] = c_soft and not exists (
+          select 1 from {schema}.events e
+          where e.stream_id = slot_id[k] and e.revision = 0 and e.event_id = e_id[w_first[i]]) then
+        -- A soft-deleted stream counts as none and goes on where it was, but not for a late repeat.
+        o_outcome[i] := 'append';
+      else
+        o_outcome[i] := 'conflict';
+      end if;
+    end if;
+
+    if o_outcome[i] = 'append' then
+      o_first[i] := slot_revision[k] + 1;
+      o_revision[i] := slot_revision[k] + w_count[i];
+      if slot_truncate[k] = c_soft then slot_truncate[k] := slot_revision[k] + 1; end if;
+      slot_revision[k] := o_revision[i];
+      slot_exists[k] := true;
+      -- Also for those behind it in this batch.
+      slot_tombstoned[k] := w_tombstone[i];
+      if r is not null then
+        -- New metadata of a deleted stream brings it back, but none of the events that were deleted.
+        slot_truncate[r] := case
+          when slot_truncate[r] = c_soft and coalesce(w_truncate[i], 0) <> c_soft then slot_revision[r] + 1
+          else coalesce(w_truncate[i], 0) end;
+        slot_exists[r] := true;
+      end if;
+    elsif o_outcome[i] in ('conflict', 'deleted') then
+      -- The whole unit is refused: what its other writes had taken is given back, last first.
+      for j in reverse i..1 loop
+        exit when w_unit[j] <> w_unit[i];
+        if o_outcome[j] = 'append' then
+          if w_retain[j] is not null then
+            slot_truncate[w_retain[j]] := b_retain_truncate[j];
+            slot_exists[w_retain[j]] := b_retain_exists[j];
+          end if;
+          slot_revision[w_slot[j]] := b_revision[j];
+          slot_truncate[w_slot[j]] := b_truncate[j];
+          slot_exists[w_slot[j]] := b_exists[j];
+          slot_tombstoned[w_slot[j]] := false;
+          o_outcome[j] := 'withdrawn';
+        end if;
+      end loop;
+      for j in i + 1..v_writes loop
+        exit when w_unit[j] <> w_unit[i];
+        o_outcome[j] := 'withdrawn';
+      end loop;
+    end if;
+  end loop;
+
+  -- Numbers are taken with the streams locked, so that within a stream they ascend with the revision.
+  v_sequences := array(select nextval('{schema}.event_sequence') from generate_series(1, v_events));
+  insert into {schema}.events (sequence, stream_id, revision, type_id, category_id, tenant_id,
+      recorded_at_ms, event_id, payload, meta)
+    select v_sequences[e.ord], slot_id[w_slot[e.write]], o_first[e.write] + (e.ord - w_first[e.write]),
+           e.type, w_category[e.write], e.tenant, p_now_ms, e.id, e.payload::json, e.meta::json
+    from unnest(e_write, e_id, e_type, e_tenant, e_payload, e_meta) with ordinality
+      e(write, id, type, tenant, payload, meta, ord)
+    where o_outcome[e.write] = 'append';
+  get diagnostics v_accepted = row_count;
+
+  if v_accepted > 0 then
+    update {schema}.streams t
+      set revision = c.revision, truncate_before = c.truncate_before,
+          tombstoned = c.tombstone
+      from (
+        select distinct slot_id[w.slot] as id, slot_revision[w.slot] as revision,
+               slot_truncate[w.slot] as truncate_before, slot_tombstoned[w.slot] as tombstone
+        from (
+          select a.slot from unnest(w_slot, o_outcome) a(slot, outcome) where a.outcome = 'append'
+          union all
+          select a.slot from unnest(w_retain, o_outcome) a(slot, outcome)
+            where a.outcome = 'append' and a.slot is not null
+        ) w
+      ) c
+      where t.id = c.id;
+    for i in 1..v_writes loop
+      continue when w_retain[i] is null or o_outcome[i] <> 'append';
+      update {schema}.streams t
+        set max_count = w_max_count[i], max_age_s = w_max_age[i], has_metadata = true
+        where t.id = slot_id[w_retain[i]];
+    end loop;
+    -- Told only while somebody sleeps: a notification in every commit would serialise all commits.
+    if pg_try_advisory_lock(p_class + 1, 1) then
+      perform pg_advisory_unlock(p_class + 1, 1);
+    else
+      perform pg_notify(p_channel, '');
+    end if;
+  end if;
+
+  return query
+    select case w.outcome when 'append' then 'appended' else w.outcome end, w.revision,
+           case when w.outcome = 'append' then v_sequences[w.first + w.count - 1]
+                when w.outcome = 'repeated' then (select e.sequence from {schema}.events e
+                  where e.stream_id = slot_id[w.slot] and e.revision = w.revision) end
+    from unnest(o_outcome, o_revision, w_first, w_count, w_slot) with ordinality
+      w(outcome, revision, first, count, slot, ord)
+    order by w.ord;
+end $$;
+`;
+
+const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
+  { title: 'tables of the event store', sql: tables },
+  { title: 'functions of the event store', sql: functions },
+];
+
+/**
+ * All steps, ready to read or to run.
+ *
+ * @example
+ * import { postgresMigrations } from 'millrace/adapters/postgres';
+ *
+ * for (const { number, title, sql } of postgresMigrations('millrace')) console.log(number, title, sql);
+ */
+export function postgresMigrations(schema: string): readonly PostgresMigration[] {
+  return migrations.map(({ title, sql }, index) => ({
+    number: index + 1,
+    title,
+    sql: sql.replaceAll('{schema}', quoteName(schema)),
+  }));
+}
+
+/**
+ * Takes the steps that are left, under a lock, so that several processes take each once.
+ *
+ * @example
+ * import pg from 'pg';
+ * import { migratePostgres } from 'millrace/adapters/postgres';
+ *
+ * const client = new pg.Client('postgres://localhost/shop');
+ * await client.connect();
+ * const taken = await migratePostgres(client, 'millrace');
+ */
+export async function migratePostgres(
+  client: ClientBase,
+  schema: string,
+): Promise<readonly PostgresMigration[]> {
+  const name = quoteName(schema);
+  await client.query('begin');
+  try {
+    await client.query('select pg_advisory_xact_lock($1, 2)', [lockClass(schema) + 1]);
+    await client.query(`create schema if not exists ${name}`);
+    await client.query(
+      `create table if not exists ${name}.migrations (number integer primary key, title text not null, applied_at timestamptz not null default now())`,
+    );
+    const { rows } = await client.query<{ number: number }>(
+      `select max(number) as number from ${name}.migrations`,
+    );
+    const taken = rows[0]?.number ?? 0;
+    if (taken > migrations.length) {
+      throw new MillraceError(
+        'CONFIG_INVALID',
+        `schema '${schema}' was made by a newer version (step ${taken})`,
+      );
+    }
+    const left = postgresMigrations(schema).filter((step) => step.number > taken);
+    for (const step of left) {
+      await client.query(step.sql);
+      await client.query(`insert into ${name}.migrations (number, title) values ($1, $2)`, [
+        step.number,
+        step.title,
+      ]);
+    }
+    await client.query('commit');
+    return left;
+  } catch (error) {
+    // A connection that broke cannot roll back, and has no need to: the first error is the reason.
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
+ * Advisory locks share one space per database: each schema has two numbers of its own in it. This
+ * one, always even, is for appends under way; the next one for sleeping readers (1) and migrations (2).
+ */
+export function lockClass(schema: string): number {
+  return createHash('sha256').update(`millrace ${schema}`).digest().readInt32BE(0) & 0x7ffffffe;
+}

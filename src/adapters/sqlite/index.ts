@@ -1,0 +1,1 @@
+export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';

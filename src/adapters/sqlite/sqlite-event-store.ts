@@ -1,0 +1,155 @@
+// The embedded event store: one file, no server, every acknowledged append on disk.
+
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
+import { aborted, systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
+import { newSubjectKey } from '../../store/erasure.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { StoreEngine, SubjectKey } from '../../store/store-engine.ts';
+import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
+import { describeFailure, sqliteError } from './sqlite-error.ts';
+import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
+import { scavengeSqlite } from './sqlite-scavenge.ts';
+import { watchSqlite } from './sqlite-watch.ts';
+import { startSqliteWriter } from './sqlite-writer.ts';
+import { createWaiters } from '../../store/waiters.ts';
+
+export interface SqliteOptions extends EventStoreOptions {
+  /** How long a write waits for another process's write. Default: 10 s. */
+  readonly busyTimeoutMs?: number;
+  /** How often a live reader looks for other processes' appends when no file event came. Default: 250. */
+  readonly pollIntervalMs?: number;
+}
+
+/**
+ * Opens (and, where it is new, creates) the event store in a file. Several processes may open one
+ * file.
+ *
+ * @example
+ * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ *
+ * await using store = await sqliteEventStore('sqlite:.millrace/events.db');
+ * console.log(await store.head());
+ */
+export async function sqliteEventStore(
+  url: string,
+  options: SqliteOptions = {},
+): Promise<EventStore & AggregateStorage> {
+  const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true });
+  const waiters = createWaiters();
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => waiters.wakeAll());
+  const reader = await openReader();
+  const others = watchSqlite({
+    path,
+    pollIntervalMs,
+    dataVersion: () => reader.dataVersion(),
+    onChange: () => waiters.wakeAll(),
+  });
+
+  async function openReader(): Promise<SqliteReader> {
+    try {
+      return openSqliteReader(path, busyTimeoutMs);
+    } catch (error) {
+      await writer[Symbol.asyncDispose]();
+      throw readFailed(error);
+    }
+  }
+
+  /** Only SQLite's own errors: what a filter throws is its author's. */
+  function readFailed(error: unknown): unknown {
+    const failure = describeFailure(error);
+    return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
+  }
+
+  async function reading<T>(signal: AbortSignal | undefined, read: () => T): Promise<Awaited<T>> {
+    if (signal?.aborted === true) throw aborted(signal);
+    try {
+      return await read();
+    } catch (error) {
+      throw readFailed(error);
+    }
+  }
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: false,
+      durable: true,
+      crossProcess: true,
+    },
+    write: (writes, { signal }) => writer.append(writes, clock.now(), signal),
+    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
+    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
+    head: () => reading(undefined, () => reader.head()),
+    async whenMore(after, signal) {
+      try {
+        const woken = reading(signal, () => waiters.wait(signal, () => reader.head() > after));
+        if (waiters.size > 0) others.setWaiting(true);
+        await woken;
+      } finally {
+        if (waiters.size === 0) others.setWaiting(false);
+      }
+    },
+    scavenge: (scavengeOptions) => scavengeSqlite(writer, scavengeOptions),
+    subjectKeys: {
+      async get(subjects, { create }) {
+        const inserts = subjects.map((subject) => ({
+          sql: 'insert or ignore into subject_keys (subject, key) values (?, ?)',
+          values: [subject, newSubjectKey()],
+        }));
+        const select = {
+          sql: `select subject, key, forgotten_at_ms from subject_keys
+                where subject in (select value from json_each(?))`,
+          values: [JSON.stringify(subjects)],
+        };
+        const results = await writer.run(create ? [...inserts, select] : [select]);
+        return new Map((results.at(-1) ?? []).map((row) => [String(row['subject']), toKey(row)]));
+      },
+      async forget(subject, nowMs) {
+        const [had] = await writer.run([
+          {
+            sql: 'select 1 from subject_keys where subject = ? and key is not null',
+            values: [subject],
+          },
+          {
+            sql: `insert into subject_keys (subject, key, forgotten_at_ms) values (?, null, ?)
+                  on conflict (subject) do update set key = null, forgotten_at_ms = excluded.forgotten_at_ms
+                  where key is not null`,
+            values: [subject, nowMs],
+          },
+        ]);
+        return (had?.length ?? 0) > 0;
+      },
+    },
+    async [Symbol.asyncDispose]() {
+      others.close();
+      await writer[Symbol.asyncDispose]();
+      reader.close();
+      waiters.wakeAll();
+    },
+  };
+  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer));
+}
+
+function toKey(row: Readonly<Record<string, unknown>>): SubjectKey {
+  const key = row['key'];
+  return key instanceof Uint8Array
+    ? { kind: 'key', key }
+    : { kind: 'forgotten', forgottenAtMs: Number(row['forgotten_at_ms']) };
+}
+
+function pathOf(url: string): string {
+  const path = url.replace(/^sqlite:(\/\/)?/, '');
+  if (path !== '' && path !== ':memory:') return resolve(path);
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `'${url}' names no file: use sqlite:<path>, or the memory adapter for tests`,
+    { details: { url } },
+  );
+}

@@ -1,0 +1,102 @@
+// How a waiting reader learns of other processes' appends: a change of the log file announces them,
+// a poll is the backstop.
+
+import { watch, type FSWatcher } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+export interface SqliteWatch {
+  /**
+   * Somebody waits, or nobody does any more. An idle store must not keep the process alive; a
+   * reader that waits must.
+   */
+  setWaiting(waiting: boolean): void;
+  close(): void;
+}
+
+export interface WatchOptions {
+  readonly path: string;
+  readonly pollIntervalMs: number;
+  /** Changes whenever another connection has committed. */
+  readonly dataVersion: () => number;
+  readonly onChange: () => void;
+}
+
+/** The first wait for a commit that the file has announced; each one after it is twice as long. */
+const announcedMs = 1;
+
+export function watchSqlite(options: WatchOptions): SqliteWatch {
+  const { path, pollIntervalMs, onChange } = options;
+  let version = options.dataVersion();
+  let waiting = false;
+  let again: NodeJS.Timeout | undefined;
+
+  const hasChanged = (): boolean => {
+    try {
+      const before = version;
+      version = options.dataVersion();
+      return version !== before;
+    } catch {
+      // Whoever is woken meets the error in a read of its own, where it can be told.
+      return true;
+    }
+  };
+
+  const look = (): boolean => {
+    if (!waiting) return true;
+    const changed = hasChanged();
+    if (changed) onChange();
+    return changed;
+  };
+
+  /**
+   * The file changes when a transaction is written, and the commit is seen only once it was synced,
+   * about which the file says nothing: so the look is repeated, until the poll is as good.
+   */
+  const lookUntilSeen = (ms: number): void => {
+    clearTimeout(again);
+    if (look() || ms > pollIntervalMs) return;
+    again = setTimeout(lookUntilSeen, ms, ms * 2);
+    again.unref();
+  };
+
+  const log = `${basename(path)}-wal`;
+  const watcher = watchFolder(dirname(path), (file) => {
+    if (file === log) lookUntilSeen(announcedMs);
+  });
+  const timer = setInterval(look, pollIntervalMs);
+  timer.unref();
+
+  return {
+    setWaiting(wanted) {
+      waiting = wanted;
+      if (wanted) {
+        timer.ref();
+        // Its announcement may have come before anybody waited.
+        lookUntilSeen(announcedMs);
+      } else {
+        timer.unref();
+        clearTimeout(again);
+      }
+    },
+    close() {
+      waiting = false;
+      clearTimeout(again);
+      clearInterval(timer);
+      watcher?.close();
+    },
+  };
+}
+
+function watchFolder(
+  folder: string,
+  onEvent: (file: string | null) => void,
+): FSWatcher | undefined {
+  try {
+    const watcher = watch(folder, { persistent: false }, (_event, file) => onEvent(file));
+    // A file system without events still has the poll.
+    watcher.on('error', () => watcher.close());
+    return watcher;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+// The writer thread: takes every request that waits, commits them together, answers them together.
+// One fsync then serves all of them, so that durable costs nothing once appends are concurrent.
+
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { createSqliteAppender } from './sqlite-appender.ts';
+import { describeFailure } from './sqlite-error.ts';
+import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
+import type { SqlStatement, WriterReply, WriterRequest, WriterSettings } from './sqlite-writer.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('this file is a worker');
+const { path, busyTimeoutMs } = workerData as WriterSettings;
+/** Bounds how long the first request of a group waits for the last one. */
+const groupMax = 1_000;
+
+type Message = readonly WriterRequest[] | 'close';
+
+try {
+  const database = new DatabaseSync(path);
+  configureSqlite(database, busyTimeoutMs);
+  migrateSqlite(database);
+  serve(database);
+  port.postMessage({ id: 0, ok: true, result: undefined } satisfies WriterReply);
+} catch (error) {
+  port.postMessage({ id: 0, ok: false, error: describeFailure(error) } satisfies WriterReply);
+  port.close();
+}
+
+function serve(database: DatabaseSync): void {
+  const append = createSqliteAppender(database);
+  const begin = database.prepare('begin immediate');
+  const commit = database.prepare('commit');
+  const statements = new Map<string, StatementSync>();
+
+  port?.on('message', (first: Message) => {
+    const requests: WriterRequest[] = [];
+    let closing = take(first, requests);
+    // Whatever came in during the last commit belongs to this one.
+    while (!closing && requests.length < groupMax) {
+      const more: { readonly message: Message } | undefined = receiveMessageOnPort(port);
+      if (more === undefined) break;
+      closing = take(more.message, requests);
+    }
+    if (requests.length > 0) port.postMessage(runGroup(requests));
+    if (!closing) return;
+    database.close();
+    port.close();
+  });
+
+  function runGroup(requests: readonly WriterRequest[]): WriterReply[] {
+    try {
+      begin.run();
+    } catch (error) {
+      // Another process has kept the lock for as long as we wait: one by one, a thousand requests
+      // would wait a thousand times as long.
+      return refuse(requests, error);
+    }
+    try {
+      const replies = requests.map((request) => ({
+        id: request.id,
+        ok: true as const,
+        result: execute(request),
+      }));
+      commit.run();
+      return replies;
+    } catch (error) {
+      // SQLite rolls back by itself on a full disk; asking again would hide the reason.
+      if (database.isTransaction) database.exec('rollback');
+      append.forgetNames();
+      if (requests.length === 1) return refuse(requests, error);
+      // One of them, or the disk: each alone, so that nobody fails for another's sake.
+      return requests.flatMap((request) => runGroup([request]));
+    }
+  }
+
+  function refuse(requests: readonly WriterRequest[], error: unknown): WriterReply[] {
+    return requests.map(({ id }) => ({ id, ok: false, error: describeFailure(error) }));
+  }
+
+  function execute(request: WriterRequest): unknown {
+    return request.kind === 'append'
+      ? append.append(request.writes, request.nowMs)
+      : request.statements.map(runStatement);
+  }
+
+  function runStatement({ sql, values }: SqlStatement): unknown {
+    let statement = statements.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql);
+      statements.set(sql, statement);
+    }
+    return statement.all(...values);
+  }
+}
+
+function take(message: Message, into: WriterRequest[]): boolean {
+  if (message === 'close') return true;
+  into.push(...message);
+  return false;
+}

@@ -1,0 +1,155 @@
+// The main thread's side of the writer thread: requests go over in bundles, answers come back the
+// same way, and fsync never blocks the event loop.
+
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
+
+/** Values as SQLite takes them. */
+type SqlValue = string | number | null | Uint8Array;
+
+export interface SqlStatement {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+export type WriterRequest =
+  | {
+      readonly id: number;
+      readonly kind: 'append';
+      readonly writes: readonly StreamWrite[];
+      readonly nowMs: number;
+    }
+  /** All in the commit that the answer tells of; answers with the rows of each statement. */
+  | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] };
+
+export type WriterReply =
+  | { readonly id: number; readonly ok: true; readonly result: unknown }
+  | { readonly id: number; readonly ok: false; readonly error: SqliteFailure };
+
+export interface WriterSettings {
+  readonly path: string;
+  readonly busyTimeoutMs: number;
+}
+
+export interface SqliteWriter extends AsyncDisposable {
+  append(
+    writes: readonly StreamWrite[],
+    nowMs: number,
+    signal?: AbortSignal,
+  ): Promise<readonly WriteOutcome[]>;
+  run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
+}
+
+type SqlRow = Readonly<Record<string, SqlValue>>;
+
+interface Pending {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type RequestBody = WriterRequest extends infer R
+  ? R extends unknown
+    ? Omit<R, 'id'>
+    : never
+  : never;
+
+/** More than this in flight would only grow the queue: appends wait here, in order. */
+const inFlightMax = 10_000;
+
+/** Starts the writer thread and waits until its database is open and migrated. */
+export async function startSqliteWriter(
+  settings: WriterSettings,
+  onCommit: () => void,
+): Promise<SqliteWriter> {
+  const script = new URL(`./sqlite-writer-main${extname(import.meta.url)}`, import.meta.url);
+  const worker = new Worker(script, { workerData: settings, name: 'millrace-sqlite-writer' });
+  const { path } = settings;
+  const pending = new Map<number, Pending>();
+  let bundle: WriterRequest[] = [];
+  let nextId = 1;
+  let failure: MillraceError | undefined;
+
+  const fail = (error: MillraceError): void => {
+    failure ??= error;
+    for (const { reject } of pending.values()) reject(failure);
+    pending.clear();
+  };
+
+  const opened = Promise.withResolvers<void>();
+  worker.once('message', (first: WriterReply) => {
+    if (!first.ok) return opened.reject(sqliteError(first.error, { path, doing: 'write' }));
+    worker.on('message', takeReplies);
+    opened.resolve();
+  });
+  worker.once('error', (error) => {
+    const crash = new MillraceError('STORE_UNAVAILABLE', 'the writer thread crashed', {
+      cause: error,
+    });
+    opened.reject(crash);
+    fail(crash);
+  });
+  worker.once('exit', () => fail(new MillraceError('STORE_CLOSED', 'the event store was closed')));
+  await opened.promise;
+  // An idle store must not keep the process; work under way must.
+  worker.unref();
+
+  function takeReplies(replies: readonly WriterReply[]): void {
+    for (const reply of replies) {
+      const waiter = pending.get(reply.id);
+      pending.delete(reply.id);
+      if (reply.ok) waiter?.resolve(reply.result);
+      else waiter?.reject(sqliteError(reply.error, { path, doing: 'write' }));
+    }
+    if (pending.size === 0) worker.unref();
+    onCommit();
+  }
+
+  function request(body: RequestBody): Promise<unknown> {
+    if (failure !== undefined) return Promise.reject(failure);
+    if (pending.size >= inFlightMax) {
+      return Promise.reject(
+        new MillraceError('STORE_UNAVAILABLE', `more than ${inFlightMax} writes are waiting`, {
+          details: { inFlightMax },
+        }),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      const id = nextId;
+      nextId += 1;
+      if (pending.size === 0) worker.ref();
+      pending.set(id, { resolve, reject });
+      // What is asked for in one turn of the event loop goes over as one message.
+      if (bundle.length === 0) setImmediate(flush);
+      bundle.push({ ...body, id });
+    });
+  }
+
+  function flush(): void {
+    if (bundle.length === 0) return;
+    worker.postMessage(bundle);
+    bundle = [];
+  }
+
+  return {
+    append(writes, nowMs, signal) {
+      // Once handed over it is committed or not; a signal that fires later changes nothing.
+      if (signal?.aborted === true) return Promise.reject(aborted(signal));
+      return request({ kind: 'append', writes, nowMs }) as Promise<readonly WriteOutcome[]>;
+    },
+    run: (statements) =>
+      request({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
+    async [Symbol.asyncDispose]() {
+      if (failure !== undefined) return;
+      // The thread takes messages in order: everything asked for before is committed first.
+      flush();
+      const gone = new Promise((resolve) => worker.once('exit', resolve));
+      worker.ref();
+      worker.postMessage('close');
+      await gone;
+    },
+  };
+}

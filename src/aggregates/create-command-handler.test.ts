@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { idFromKey } from '../foundation/ids.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { subjectHeader } from '../store/erasure.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { createCommandHandler, commandHandlerLimits } from './create-command-handler.ts';
+import { defineAggregate } from './define-aggregate.ts';
+import {
+  account,
+  deposit,
+  deposited,
+  open,
+  opened,
+  rename,
+  renamed,
+  withdraw,
+} from './example-account.test.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const at = { tenant: 'core', id: 'a1' } as const;
+const coded = (code: string) => (error: unknown) =>
+  error instanceof MillraceError && (error.code as string) === code;
+
+test('a command becomes events, and the events a state', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  const result = await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  assert.deepEqual(result.state, { owner: 'ada', balance: 5 });
+  assert.deepEqual([result.revision, result.repeated], [1, false]);
+  assert.deepEqual(
+    result.events.map(({ type, payload, revision }) => ({ type, payload, revision })),
+    [{ ...deposited({ amount: 5 }), revision: 1 }],
+  );
+  assert.deepEqual(await accounts.load(at), { state: result.state, revision: 1 });
+  const [, recorded] = await store.readStream(stream).toArray();
+  const { position, recordedAt: _recordedAt, ...stored } = recorded ?? assert.fail();
+  assert.deepEqual(stored, result.events[0]);
+  assert.equal(position, result.position);
+});
+
+test('an aggregate to which nothing has happened is at its initial state', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
+});
+
+test('a command that changes nothing records nothing', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  assert.deepEqual(await accounts.handle({ ...at, command: rename({ owner: 'ada' }) }), {
+    state: { owner: 'ada', balance: 0 },
+    events: [],
+    revision: 0,
+    position: undefined,
+    repeated: false,
+  });
+});
+
+test('a refusal records nothing', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  const refused = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await assert.rejects(refused, coded('COMMAND_REFUSED'));
+  assert.equal(await store.streamInfo(stream), undefined);
+});
+
+test('the runtime sets what ties events together', async () => {
+  await using store = memoryEventStore();
+  const clock = fakeClock();
+  await using accounts = createCommandHandler(store, account, { clock });
+  const user = { id: 'u-1' };
+  const [first] = (await accounts.handle({ ...at, command: open({ owner: 'ada' }), user })).events;
+  assert.ok(first);
+  assert.match(first.correlationId, /^[0-9a-f-]{36}$/);
+  assert.match(first.causationId ?? '', /^[0-9a-f-]{36}$/);
+  assert.equal(first.occurredAt, '2025-09-30T10:00:00.000Z');
+  assert.deepEqual(first.aggregate, { bc: 'banking', type: 'account', id: 'a1', version: 1 });
+  assert.deepEqual([first.user, first.headers], [user, { command: 'account.open' }]);
+
+  const { events } = await accounts.handle({
+    ...at,
+    command: deposit({ amount: 100 }),
+    idempotencyKey: 'core|banking|deposit|order-1',
+    correlationId: first.correlationId,
+    headers: { source: 'test' },
+  });
+  const [second] = events;
+  assert.equal(second?.correlationId, first.correlationId);
+  assert.equal(second.causationId, idFromKey('core|banking|deposit|order-1#command'));
+  assert.equal(second.eventId, idFromKey('core|banking|deposit|order-1#0'));
+  assert.equal(second.idempotencyKey, 'core|banking|deposit|order-1');
+  assert.deepEqual(second.headers, { source: 'test', command: 'account.deposit' });
+  assert.equal(second.aggregate.version, 2);
+
+  const { events: two } = await accounts.handle({
+    ...at,
+    command: withdraw({ amount: 60 }),
+    causationId: second.eventId,
+  });
+  assert.deepEqual(
+    two.map(({ causationId }) => causationId),
+    [second.eventId, second.eventId],
+  );
+  assert.equal(new Set(two.map(({ eventId }) => eventId)).size, 2);
+});
+
+test('a hyphenated tenant must be known, and a key must be of the same tenant', async () => {
+  await using store = memoryEventStore();
+  const command = open({ owner: 'ada' });
+  await using strangers = createCommandHandler(store, account);
+  const unknown = strangers.handle({ tenant: 'demo-za', id: 'a1', command });
+  await assert.rejects(unknown, coded('TENANT_UNKNOWN'));
+  await using known = createCommandHandler(store, account, { tenants: new Set(['demo-za']) });
+  const { events } = await known.handle({ tenant: 'demo-za', id: 'a1', command });
+  assert.equal(events[0]?.stream, 'banking.account.v1-demo-za-a1');
+  const foreign = known.handle({ ...at, command, idempotencyKey: 'demo-za|banking|open|a1' });
+  await assert.rejects(foreign, coded('TENANT_MISMATCH'));
+});
+
+test('what the caller expects is checked before the decision', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  const command = deposit({ amount: 5 });
+  for (const expected of [0, 'exists'] as const) {
+    const early = accounts.handle({ ...at, command, expected });
+    await assert.rejects(early, coded('VERSION_CONFLICT'));
+  }
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }), expected: 'none' });
+  await accounts.handle({ ...at, command, expected: 0 });
+  await accounts.handle({ ...at, command, expected: 'exists' });
+  for (const expected of [0, 9, 'none'] as const) {
+    const late = accounts.handle({ ...at, command, expected });
+    await assert.rejects(late, (error) => {
+      assert.ok(coded('VERSION_CONFLICT')(error) && error instanceof MillraceError);
+      assert.deepEqual(error.details, { stream, expected, actual: 2 });
+      return true;
+    });
+  }
+});
+
+test('a command that lost a race is decided again on what the winner left', async () => {
+  await using inner = memoryEventStore();
+  await appendDirectly(inner, stream, [opened({ owner: 'ada' }), deposited({ amount: 10 })]);
+  let races = 3;
+  const store = tapped(inner, {
+    async beforeAppend() {
+      if (races-- > 0) await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+    },
+  });
+  const clock = instantClock();
+  const observer = listeningObserver();
+  await using accounts = createCommandHandler(store, account, { clock, observer });
+  const { state, revision } = await accounts.handle({ ...at, command: withdraw({ amount: 4 }) });
+  assert.deepEqual([state.balance, revision], [9, 5]);
+  assert.equal(observer.counted.get('command_conflicts_total'), 3);
+  assert.equal(clock.slept.length, 3);
+  assert.ok(clock.slept.every((ms) => ms >= 1 && ms <= 42));
+});
+
+test('a decision that the winner made wrong is refused', async () => {
+  await using inner = memoryEventStore();
+  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  let raced = false;
+  const store = tapped(inner, {
+    async beforeAppend() {
+      if (!raced) await appendDirectly(inner, stream, [renamed({ owner: 'bob' })]);
+      raced = true;
+    },
+  });
+  await using accounts = createCommandHandler(store, account, { clock: instantClock() });
+  const { events, state } = await accounts.handle({ ...at, command: rename({ owner: 'bob' }) });
+  assert.deepEqual([events, state.owner], [[], 'bob']);
+});
+
+test('who loses again and again gives up with the conflict', async () => {
+  await using inner = memoryEventStore();
+  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  let appends = 0;
+  const store = tapped(inner, {
+    async beforeAppend() {
+      appends += 1;
+      await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+    },
+  });
+  const clock = instantClock();
+  await using accounts = createCommandHandler(store, account, { clock, conflictRetriesMax: 2 });
+  const lost = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await assert.rejects(lost, coded('VERSION_CONFLICT'));
+  assert.equal(appends, 3);
+
+  appends = 0;
+  const expecting = accounts.handle({ ...at, command: deposit({ amount: 5 }), expected: 3 });
+  await assert.rejects(expecting, coded('VERSION_CONFLICT'));
+  assert.equal(appends, 1, 'what the caller expected is gone: deciding again would be wrong');
+});
+
+test('commands of one process for one aggregate do not collide', async () => {
+  await using store = memoryEventStore();
+  const observer = listeningObserver();
+  await using accounts = createCommandHandler(store, account, { observer });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  const all = Array.from({ length: 100 }, () =>
+    accounts.handle({ ...at, command: deposit({ amount: 1 }) }),
+  );
+  await Promise.all(all);
+  assert.equal((await accounts.load(at)).state.balance, 100);
+  assert.equal(observer.counted.get('command_conflicts_total'), undefined);
+});
+
+test('too many commands that wait for one aggregate are turned away', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  const all = Array.from({ length: commandHandlerLimits.waitingPerAggregateMax + 1 }, () =>
+    accounts.handle({ ...at, command: open({ owner: 'ada' }) }),
+  );
+  const outcomes = await Promise.allSettled(all);
+  const last = outcomes.at(-1);
+  assert.ok(last?.status === 'rejected' && coded('AGGREGATE_BUSY')(last.reason));
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
+test('a waiting command can be cancelled, and nobody overtakes because of it', async () => {
+  await using inner = memoryEventStore();
+  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  const held = Promise.withResolvers<void>();
+  const store = tapped(inner, { beforeAppend: () => held.promise });
+  const observer = listeningObserver();
+  await using accounts = createCommandHandler(store, account, { observer });
+  const stopping = new AbortController();
+  const first = accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  const { signal } = stopping;
+  const second = accounts.handle({ ...at, command: deposit({ amount: 2 }), signal });
+  const third = accounts.handle({ ...at, command: deposit({ amount: 4 }) });
+  stopping.abort();
+  await assert.rejects(second, coded('ABORTED'));
+  held.resolve();
+  assert.deepEqual([(await first).state.balance, (await third).state.balance], [1, 5]);
+  assert.equal(observer.counted.get('command_conflicts_total'), undefined);
+  const late = accounts.handle({ ...at, command: deposit({ amount: 8 }), signal });
+  await assert.rejects(late, coded('ABORTED'));
+});
+
+test('an event that evolve cannot take never gets into the stream', async () => {
+  const faulty = defineAggregate({
+    bc: 'banking',
+    name: 'account',
+    version: 1,
+    events: [opened],
+    commands: [open],
+    initial: {},
+    evolve: {
+      'account.opened.v1': () => {
+        throw new Error('cannot');
+      },
+    },
+    decide: { 'account.open': ({ owner }) => opened({ owner }) },
+  });
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, faulty);
+  const failing = accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await assert.rejects(failing, coded('EVENT_UNREADABLE'));
+  assert.equal(await store.streamInfo(stream), undefined);
+});
+
+test('an aggregate whose events have all expired goes on from its revision', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore({ clock });
+  await appendDirectly(store, stream, [opened({ owner: 'ada' })]);
+  await store.setStreamMetadata(stream, { maxAgeSeconds: 60 });
+  await clock.advance(61_000);
+  await using accounts = createCommandHandler(store, account, { clock: instantClock() });
+  const { state, revision } = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
+  assert.deepEqual([state.owner, revision], ['bob', 1]);
+});
+
+test('a deleted aggregate begins anew, and an ended one stays ended', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await store.deleteStream(stream);
+  assert.deepEqual((await accounts.load(at)).state, account.initial);
+  const again = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
+  assert.deepEqual([again.revision, again.events[0]?.revision], [1, 1]);
+  assert.deepEqual(await accounts.load(at), { state: again.state, revision: 1 });
+  await store.tombstoneStream(stream);
+  await assert.rejects(accounts.load(at), coded('STREAM_DELETED'));
+});
+
+test('erased payloads are passed over, or given to the handler for them', async () => {
+  await using store = memoryEventStore();
+  const headers = { [subjectHeader]: 'person-1' };
+  await appendDirectly(store, stream, [opened({ owner: 'ada' })], headers);
+  await appendDirectly(store, stream, [deposited({ amount: 5 })]);
+  await store.forget('person-1');
+  await using skipping = createCommandHandler(store, account);
+  assert.deepEqual((await skipping.load(at)).state, { owner: null, balance: 5 });
+
+  const mindful = defineAggregate({
+    bc: 'banking',
+    name: 'account',
+    version: 1,
+    events: [opened, deposited],
+    commands: [],
+    initial: { owner: 'nobody' },
+    evolve: {
+      'account.opened.v1': (_state, { owner }) => ({ owner }),
+      'account.deposited.v1': (state) => state,
+    },
+    decide: {},
+    forgotten: (_state, { type, payload }) => ({
+      owner: `${type} of ${payload.$forgotten.subject}`,
+    }),
+  });
+  await using handler = createCommandHandler(store, mindful);
+  assert.deepEqual((await handler.load(at)).state, { owner: 'account.opened.v1 of person-1' });
+});
+
+test('telemetry hears of each outcome, and events carry the trace on', async () => {
+  await using store = memoryEventStore();
+  const listening = listeningObserver();
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const spans: string[] = [];
+  const observer: Observer = {
+    ...listening,
+    span: (name, { command }, parent) => ({
+      context: { traceparent },
+      set: () => undefined,
+      fail: () => spans.push('failed'),
+      end: () => spans.push(`${name} ${command} ${parent?.traceparent}`),
+    }),
+  };
+  await using accounts = createCommandHandler(store, account, { observer });
+  const command = open({ owner: 'ada' });
+  const idempotencyKey = 'core|banking|open|a1';
+  const headers = { traceparent: 'parent' };
+  const { events } = await accounts.handle({ ...at, command, idempotencyKey, headers });
+  assert.deepEqual(events[0]?.headers, { traceparent, command: 'account.open' });
+  await accounts.handle({ ...at, command, idempotencyKey });
+  await accounts.handle({ ...at, command: rename({ owner: 'ada' }) });
+  await assert.rejects(accounts.handle({ ...at, command }));
+  await assert.rejects(accounts.handle({ ...at, command, expected: 7 }));
+  await assert.rejects(accounts.handle({ tenant: 'Core', id: 'a1', command }));
+  assert.deepEqual(
+    ['accepted', 'repeated', 'unchanged', 'refused', 'conflict', 'failed'].map((outcome) =>
+      listening.counted.get(`commands_handled_total ${outcome}`),
+    ),
+    [1, 1, 1, 1, 1, 1],
+  );
+  assert.equal(spans[0], 'handle command account.open parent');
+  assert.equal(spans.filter((each) => each === 'failed').length, 2);
+});

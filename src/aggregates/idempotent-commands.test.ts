@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { createCommandHandler } from './create-command-handler.ts';
+import { defineAggregate } from './define-aggregate.ts';
+import {
+  account,
+  accountWith,
+  deposit,
+  deposited,
+  open,
+  opened,
+  withdraw,
+} from './example-account.test.ts';
+import { memoryKeyClaims } from './key-claims.ts';
+import { memorySnapshots } from './memory-snapshots.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const at = { tenant: 'core', id: 'a1' } as const;
+const idempotencyKey = 'core|banking|withdraw|order-1';
+const coded = (code: string) => (error: unknown) =>
+  error instanceof MillraceError && (error.code as string) === code;
+
+async function accountOf(balance: number, store: EventStore): Promise<void> {
+  await appendDirectly(store, stream, [opened({ owner: 'ada' }), deposited({ amount: balance })]);
+}
+
+async function eventsIn(store: EventStore): Promise<number> {
+  return (await store.readStream(stream).toArray()).length;
+}
+
+test('a repeated command gets its first result, though the aggregate went on', async () => {
+  await using store = memoryEventStore();
+  await accountOf(100, store);
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
+  const first = await accounts.handle(request);
+  assert.equal(first.events.length, 2);
+  await accounts.handle({ ...at, command: deposit({ amount: 7 }) });
+  const count = await eventsIn(store);
+
+  await using elsewhere = createCommandHandler(store, account);
+  // In today's state 60 would be refused: the first result counts, not a new decision.
+  assert.deepEqual(await elsewhere.handle(request), { ...first, repeated: true });
+  assert.equal(await eventsIn(store), count);
+});
+
+test('a repeat behind a snapshot is found by its event’s id', async () => {
+  await using store = memoryEventStore();
+  await accountOf(100, store);
+  const snapshots = memorySnapshots();
+  const snapped = accountWith({ every: 2 });
+  const observer = listeningObserver();
+  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
+  const first = await accounts.handle(request);
+  for (let each = 0; each < 10; each += 1) {
+    await accounts.handle({ ...at, command: deposit({ amount: 7 }) });
+    await accounts.flush();
+  }
+  assert.ok(((await snapshots.load(stream))?.revision ?? 0) > first.revision);
+  assert.deepEqual(await accounts.handle(request), { ...first, repeated: true });
+  assert.deepEqual(observer.logged, []);
+});
+
+test('a repeat is found though retention has hidden its events', async () => {
+  await using store = memoryEventStore();
+  await accountOf(100, store);
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
+  const first = await accounts.handle(request);
+  await appendDirectly(store, stream, [opened({ owner: 'bob' }), deposited({ amount: 5 })]);
+  for (const truncateBefore of [3, 4]) {
+    await store.setStreamMetadata(stream, { truncateBefore });
+    const { state: now } = await accounts.load(at);
+    const again = await accounts.handle(request);
+    // The state of then is gone; the events are not.
+    assert.deepEqual(again, { ...first, state: now, repeated: true });
+  }
+});
+
+test('a keyed command that is decided again gets the same ids', async () => {
+  const ids: string[] = [];
+  const counting = defineAggregate({
+    bc: 'banking',
+    name: 'account',
+    version: 1,
+    events: [deposited],
+    commands: [deposit],
+    initial: {},
+    evolve: { 'account.deposited.v1': (state) => state },
+    decide: {
+      'account.deposit': ({ amount }, _state, { nextId }) => {
+        ids.push(nextId(), nextId());
+        return deposited({ amount });
+      },
+    },
+  });
+  await using inner = memoryEventStore();
+  let raced = false;
+  const store = tapped(inner, {
+    async beforeAppend() {
+      if (!raced) await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+      raced = true;
+    },
+  });
+  await using accounts = createCommandHandler(store, counting, { clock: instantClock() });
+  await accounts.handle({ ...at, command: deposit({ amount: 1 }), idempotencyKey });
+  assert.equal(ids.length, 4);
+  assert.equal(new Set(ids).size, 2);
+  await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  assert.equal(new Set(ids).size, 4);
+});
+
+test('a key that was never used is looked up only where history was not read', async () => {
+  await using inner = memoryEventStore();
+  let finds = 0;
+  const store = tapped(inner, { onFind: () => void (finds += 1) });
+  const snapshots = memorySnapshots();
+  await using accounts = createCommandHandler(store, accountWith({ every: 3 }), { snapshots });
+  const keyed = (name: string) => ({ ...at, idempotencyKey: `core|banking|deposit|${name}` });
+  await accounts.handle({ ...keyed('a'), command: open({ owner: 'ada' }) });
+  assert.equal(finds, 1, 'an aggregate of which nothing is to be seen may have been deleted');
+  await accounts.handle({ ...keyed('b'), command: deposit({ amount: 1 }) });
+  await accounts.handle({ ...keyed('c'), command: deposit({ amount: 1 }) });
+  assert.equal(finds, 1);
+  await accounts.flush();
+  await accounts.handle({ ...keyed('d'), command: deposit({ amount: 1 }) });
+  assert.equal(finds, 2);
+});
+
+test('a late repeat does not bring a deleted aggregate back', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey };
+  const first = await accounts.handle(request);
+  await store.deleteStream(stream);
+  const { initial: state } = account;
+  assert.deepEqual(await accounts.handle(request), { ...first, state, repeated: true });
+  assert.equal(await eventsIn(store), 0);
+});
+
+test('a stale expectation does not stand in the way of a repeat', async () => {
+  await using store = memoryEventStore();
+  await accountOf(100, store);
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: withdraw({ amount: 1 }), idempotencyKey, expected: 1 };
+  const first = await accounts.handle(request);
+  assert.deepEqual(await accounts.handle(request), { ...first, repeated: true });
+});
+
+test('two processes with the same command at once have one effect', async () => {
+  await using inner = memoryEventStore();
+  await accountOf(100, inner);
+  // Both have loaded and decided before either appends.
+  const bothDecided = Promise.withResolvers<void>();
+  let decided = 0;
+  const store = tapped(inner, {
+    beforeAppend: () => {
+      decided += 1;
+      if (decided === 2) bothDecided.resolve();
+      return bothDecided.promise;
+    },
+  });
+  const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
+  await using one = createCommandHandler(store, account);
+  await using other = createCommandHandler(store, account);
+  const results = await Promise.all([one.handle(request), other.handle(request)]);
+  assert.equal(results.filter(({ repeated }) => repeated).length, 1);
+  assert.deepEqual({ ...results[0], repeated: true }, { ...results[1], repeated: true });
+  assert.equal(await eventsIn(inner), 4);
+});
+
+test('what the faster of two processes decided is what happened, in number and content', async () => {
+  const decisions = { fast: 2, slow: 1 };
+  const moody = (mood: keyof typeof decisions) =>
+    defineAggregate({
+      bc: 'banking',
+      name: 'account',
+      version: 1,
+      events: [deposited],
+      commands: [deposit],
+      initial: { balance: 0 },
+      evolve: {
+        'account.deposited.v1': ({ balance }, { amount }) => ({ balance: balance + amount }),
+      },
+      decide: {
+        'account.deposit': ({ amount }) =>
+          Array.from({ length: decisions[mood] }, () =>
+            deposited({ amount: amount * decisions[mood] }),
+          ),
+      },
+    });
+  for (const [fast, slow] of [
+    [2, 1],
+    [1, 2],
+  ] as const) {
+    Object.assign(decisions, { fast, slow });
+    await using inner = memoryEventStore();
+    await using winner = createCommandHandler(inner, moody('fast'));
+    const request = { ...at, command: deposit({ amount: 3 }), idempotencyKey };
+    const store = tapped(inner, { beforeAppend: async () => void (await winner.handle(request)) });
+    const clock = instantClock();
+    await using loser = createCommandHandler(store, moody('slow'), { clock });
+    const result = await loser.handle(request);
+    assert.equal(result.repeated, true);
+    assert.deepEqual(
+      result.events.map(({ payload }) => payload.amount),
+      Array.from({ length: fast }, () => 3 * fast),
+    );
+    assert.equal(result.state.balance, 3 * fast * fast);
+    assert.equal(await eventsIn(inner), fast);
+  }
+});
+
+test('a crash between the append and the answer leaves one effect', async () => {
+  await using inner = memoryEventStore();
+  await accountOf(100, inner);
+  const crashing = tapped(inner, {
+    afterAppend: () => {
+      throw new Error('the process died');
+    },
+  });
+  const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
+  await using dying = createCommandHandler(crashing, account);
+  await assert.rejects(dying.handle(request), /the process died/);
+  await using restarted = createCommandHandler(inner, account);
+  const { repeated, events, state, revision } = await restarted.handle(request);
+  assert.deepEqual([repeated, events.length, state.balance, revision], [true, 2, 39, 3]);
+  assert.equal(await eventsIn(inner), 4);
+});
+
+test('a refused command leaves its key free', async () => {
+  await using store = memoryEventStore();
+  await accountOf(10, store);
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: withdraw({ amount: 20 }), idempotencyKey };
+  await assert.rejects(accounts.handle(request), coded('COMMAND_REFUSED'));
+  await accounts.handle({ ...at, command: deposit({ amount: 20 }) });
+  const { repeated, state } = await accounts.handle(request);
+  assert.deepEqual([repeated, state.balance], [false, 10]);
+});
+
+test('a key that comes back with another command is an error', async () => {
+  await using store = memoryEventStore();
+  await accountOf(100, store);
+  await using accounts = createCommandHandler(store, account);
+  await accounts.handle({ ...at, command: withdraw({ amount: 1 }), idempotencyKey });
+  const reused = accounts.handle({ ...at, command: deposit({ amount: 1 }), idempotencyKey });
+  await assert.rejects(reused, (error) => {
+    assert.ok(coded('COMMAND_KEY_REUSED')(error) && error instanceof MillraceError);
+    assert.deepEqual(error.details, { idempotencyKey, stream, command: 'account.withdraw' });
+    return true;
+  });
+});
+
+test('a key that comes back for another aggregate is an error where keys are claimed', async () => {
+  await using store = memoryEventStore();
+  const keyClaims = memoryKeyClaims();
+  await using accounts = createCommandHandler(store, account, { keyClaims });
+  const command = open({ owner: 'ada' });
+  await accounts.handle({ ...at, command, idempotencyKey });
+  await using restarted = createCommandHandler(store, account, { keyClaims });
+  const elsewhere = restarted.handle({ ...at, id: 'a2', command, idempotencyKey });
+  await assert.rejects(elsewhere, coded('COMMAND_KEY_REUSED'));
+  assert.equal((await restarted.handle({ ...at, command, idempotencyKey })).repeated, true);
+});
+
+test('a key that is not one is refused', async () => {
+  await using store = memoryEventStore();
+  await using accounts = createCommandHandler(store, account);
+  const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey: 'order-1' };
+  await assert.rejects(accounts.handle(request), coded('NAME_INVALID'));
+});

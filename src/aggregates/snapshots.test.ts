@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { subjectHeader } from '../store/erasure.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { createCommandHandler } from './create-command-handler.ts';
+import { account, accountWith, deposit, deposited, open, opened } from './example-account.test.ts';
+import { keyClaimsConformance } from './key-claims.conformance.ts';
+import { memoryKeyClaims } from './key-claims.ts';
+import { memorySnapshots } from './memory-snapshots.ts';
+import { isSnapshotDue } from './snapshot-due.ts';
+import { snapshotStoreConformance } from './snapshot-store.conformance.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+import {
+  appendDirectly,
+  failingSnapshots,
+  listeningObserver,
+  tapped,
+} from './test-doubles.test.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const at = { tenant: 'core', id: 'a1' } as const;
+
+for (const { name, run } of snapshotStoreConformance(async () => memorySnapshots())) {
+  test(`memory snapshots: ${name}`, run);
+}
+for (const { name, run } of keyClaimsConformance(async () => memoryKeyClaims())) {
+  test(`memory key claims: ${name}`, run);
+}
+
+async function deposits(store: EventStore, count: number): Promise<void> {
+  await appendDirectly(store, stream, [
+    opened({ owner: 'ada' }),
+    ...Array.from({ length: count - 1 }, () => deposited({ amount: 1 })),
+  ]);
+}
+
+/** How many events a store gave out since it was last asked. */
+function counting(inner: EventStore): { readonly store: EventStore; readonly taken: () => number } {
+  let events = 0;
+  const store = tapped(inner, { onRead: (count) => void (events += count) });
+  const taken = (): number => {
+    const since = events;
+    events = 0;
+    return since;
+  };
+  return { store, taken };
+}
+
+test('an aggregate of 10,000 events reads at most 100 of them', async () => {
+  await using inner = memoryEventStore();
+  const { store, taken } = counting(inner);
+  const snapshots = memorySnapshots();
+  const observer = listeningObserver();
+  await using accounts = createCommandHandler(store, account, { snapshots, observer });
+  await deposits(inner, 9_800);
+  assert.equal((await accounts.load(at)).state.balance, 9_799);
+  assert.equal(taken(), 9_800);
+  await accounts.flush();
+  for (let each = 0; each < 200; each += 1) {
+    await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+    await accounts.flush();
+    assert.ok(taken() <= 100);
+  }
+  assert.equal(observer.counted.get('snapshots_taken_total saved'), 3);
+  await using restarted = createCommandHandler(store, account, { snapshots });
+  assert.deepEqual(await restarted.load(at), {
+    state: { owner: 'ada', balance: 9_999 },
+    revision: 9_999,
+  });
+  assert.ok(taken() <= 100);
+});
+
+test('a snapshot is due by number, or by age once something has happened', () => {
+  const policy = { every: 100, afterMs: 1_000 };
+  const due = (events: number, sinceMs: number | undefined) =>
+    isSnapshotDue(policy, { events, sinceMs, nowMs: 5_000 });
+  assert.equal(due(0, 0), false);
+  assert.equal(due(1, 4_001), false);
+  assert.equal(due(1, 4_000), true);
+  assert.equal(due(99, undefined), false);
+  assert.equal(due(100, undefined), true);
+  const byNumber = { every: 100, afterMs: undefined };
+  assert.equal(isSnapshotDue(byNumber, { events: 99, sinceMs: 0, nowMs: 5_000 }), false);
+});
+
+test('a slow aggregate gets its snapshot by time', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore({ clock });
+  const snapshots = memorySnapshots();
+  const hourly = accountWith({ afterMs: 3_600_000 });
+  await using accounts = createCommandHandler(store, hourly, { snapshots, clock });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  await accounts.flush();
+  assert.equal(await snapshots.load(stream), undefined);
+  await clock.advance(3_600_000);
+  await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  await accounts.flush();
+  const [recorded] = await store.readStream(stream, { direction: 'backwards', limit: 1 }).toArray();
+  assert.deepEqual(await snapshots.load(stream), {
+    revision: 2,
+    eventId: recorded?.eventId,
+    state: { owner: 'ada', balance: 2 },
+    codeVersion: 1,
+    takenAt: '2025-09-30T11:00:00.000Z',
+  });
+});
+
+test('a snapshot of other code is ignored and replaced', async () => {
+  await using inner = memoryEventStore();
+  const { store, taken } = counting(inner);
+  const snapshots = memorySnapshots();
+  await deposits(inner, 150);
+  await using old = createCommandHandler(store, account, { snapshots });
+  await old.load(at);
+  await old.flush();
+  taken();
+  await using bumped = createCommandHandler(store, accountWith({ codeVersion: 2 }), { snapshots });
+  assert.equal((await bumped.load(at)).state.balance, 149);
+  assert.equal(taken(), 150);
+  await bumped.flush();
+  assert.equal((await snapshots.load(stream))?.codeVersion, 2);
+  await bumped.load(at);
+  assert.equal(taken(), 1);
+});
+
+test('a snapshot that cannot be read is a line in the log', async () => {
+  await using store = memoryEventStore();
+  await deposits(store, 3);
+  const recorded = await store.readStream(stream).toArray();
+  const good = {
+    revision: 2,
+    eventId: recorded[2]?.eventId ?? '',
+    state: { owner: 'ada', balance: 99 },
+    codeVersion: 1,
+    takenAt: '2025-09-30T10:00:00.000Z',
+  };
+  const decode = (json: unknown) => {
+    if (typeof json !== 'object') throw new TypeError('not a state');
+    return json as typeof good.state;
+  };
+  const broken: readonly unknown[] = [
+    { ...good, revision: -1 },
+    { ...good, revision: 'two' },
+    { ...good, eventId: undefined },
+    { ...good, takenAt: 'yesterday' },
+    { ...good, state: 'rubbish' },
+    null,
+  ];
+  for (const snapshot of broken) {
+    const snapshots = { load: async () => snapshot, save: async () => undefined } as SnapshotStore;
+    const observer = listeningObserver();
+    const careful = accountWith({ decode });
+    await using accounts = createCommandHandler(store, careful, { snapshots, observer });
+    assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
+    assert.deepEqual(observer.logged, ['snapshot ignored: it cannot be read']);
+  }
+});
+
+test('a failing snapshot store never fails a command', async () => {
+  await using store = memoryEventStore();
+  const observer = listeningObserver();
+  const snapped = accountWith({ every: 1 });
+  const snapshots = failingSnapshots();
+  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  const { state } = await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  assert.equal(state.owner, 'ada');
+  assert.equal(await accounts.flush(), true);
+  assert.deepEqual(observer.logged, ['snapshot ignored: it cannot be read', 'snapshot not taken']);
+});
+
+test('a slow snapshot store never delays a command, and flush waits no longer than told', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore();
+  const slow = Promise.withResolvers<void>();
+  const saved: number[] = [];
+  const snapshots: SnapshotStore = {
+    load: async () => undefined,
+    async save(_stream, { revision }) {
+      await slow.promise;
+      saved.push(revision);
+    },
+  };
+  const snapped = accountWith({ every: 1 });
+  const accounts = createCommandHandler(store, snapped, { snapshots, clock });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  for (let each = 0; each < 9; each += 1) {
+    await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  }
+  const flushed = accounts.flush({ deadlineMs: 1_000 });
+  await clock.advance(1_000);
+  assert.equal(await flushed, false);
+  slow.resolve();
+  await accounts[Symbol.asyncDispose]();
+  assert.equal(clock.sleepers, 0);
+  assert.equal(saved.at(-1), 9);
+  assert.ok(saved.length < 10, 'of those that wait for one stream only the last is written');
+});
+
+test('a deleted aggregate does not come back from its snapshot', async () => {
+  await using store = memoryEventStore();
+  const snapshots = memorySnapshots();
+  const observer = listeningObserver();
+  const snapped = accountWith({ every: 2 });
+  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await accounts.flush();
+  await store.deleteStream(stream);
+  assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
+  assert.deepEqual(observer.logged, ['snapshot ignored: its event is gone']);
+  await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
+  await accounts.flush();
+  assert.deepEqual((await accounts.load(at)).state, { owner: 'bob', balance: 0 });
+});
+
+test('a snapshot of another history at the same revision is not believed', async () => {
+  await using store = memoryEventStore();
+  await deposits(store, 3);
+  const snapshots = memorySnapshots();
+  await snapshots.save(stream, {
+    revision: 1,
+    eventId: 'of-a-store-that-was-restored-since',
+    state: { owner: 'mallory', balance: 1_000 },
+    codeVersion: 1,
+    takenAt: '2025-09-30T10:00:00.000Z',
+  });
+  await using accounts = createCommandHandler(store, account, { snapshots });
+  assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
+});
+
+test('history below a snapshot may be cut off', async () => {
+  await using store = memoryEventStore();
+  await deposits(store, 120);
+  const snapshots = memorySnapshots();
+  await using accounts = createCommandHandler(store, account, { snapshots });
+  const { state } = await accounts.load(at);
+  await accounts.flush();
+  await store.setStreamMetadata(stream, { truncateBefore: 119 });
+  await store.scavenge();
+  assert.deepEqual(await accounts.load(at), { state, revision: 119 });
+});
+
+test('personal data does not outlive its key in a snapshot', async () => {
+  await using store = memoryEventStore();
+  const headers = { [subjectHeader]: 'person-1' };
+  const snapshots = memorySnapshots();
+  await using accounts = createCommandHandler(store, accountWith({ every: 1 }), { snapshots });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }), headers });
+  await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await accounts.flush();
+  assert.equal(await snapshots.load(stream), undefined);
+
+  const impersonal = accountWith({
+    every: 1,
+    holdsPersonalData: false,
+    encode: ({ balance }) => ({ balance }),
+    decode: (json) => ({ owner: 'somebody', ...(json as { readonly balance: number }) }),
+  });
+  await using stripped = createCommandHandler(store, impersonal, { snapshots });
+  await stripped.load(at);
+  await stripped.flush();
+  assert.deepEqual((await snapshots.load(stream))?.state, { balance: 5 });
+  assert.deepEqual((await stripped.load(at)).state, { owner: 'somebody', balance: 5 });
+});
+
+test('a state that JSON would change is not taken', async () => {
+  await using store = memoryEventStore();
+  const snapshots = memorySnapshots();
+  for (const value of [new Date(0), new Map(), Number.NaN, 1n, 'x'.repeat(17 * 1_048_576)]) {
+    const observer = listeningObserver();
+    const odd = accountWith({ every: 1, encode: () => ({ value }) });
+    await using accounts = createCommandHandler(store, odd, { snapshots, observer });
+    await appendDirectly(store, stream, [deposited({ amount: 1 })]);
+    await accounts.load(at);
+    await accounts.flush();
+    assert.deepEqual(observer.logged, ['snapshot not taken']);
+  }
+  assert.equal(await snapshots.load(stream), undefined);
+});

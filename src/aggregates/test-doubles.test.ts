@@ -1,0 +1,99 @@
+// Stores, clocks and observers that the tests of this folder share; no tests of its own.
+
+import type { NewEvent } from '../contracts/envelope.ts';
+import { createEnvelope } from '../contracts/envelope.ts';
+import { parseStreamName } from '../contracts/stream-name.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Observer } from '../foundation/observer.ts';
+import type { EventReader, EventStore } from '../store/event-store.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+
+export interface Taps {
+  /** Before each append; may append something else first, or throw. */
+  readonly beforeAppend?: (stream: string) => Promise<void> | void;
+  /** After each append that worked; throwing here loses the answer, not the events. */
+  readonly afterAppend?: () => void;
+  readonly onRead?: (events: number) => Promise<void> | void;
+  readonly onFind?: () => Promise<void> | void;
+}
+
+export function tapped(store: EventStore, taps: Taps): EventStore {
+  return {
+    ...store,
+    async append(stream, events, options) {
+      await taps.beforeAppend?.(stream);
+      const result = await store.append(stream, events, options);
+      taps.afterAppend?.();
+      return result;
+    },
+    readStream(stream, options) {
+      const reader = store.readStream(stream, options);
+      async function* pages(): ReturnType<EventReader['pages']> {
+        for await (const page of reader.pages()) {
+          await taps.onRead?.(page.length);
+          yield page;
+        }
+      }
+      return { ...reader, pages };
+    },
+    async findEvent(stream, eventId) {
+      await taps.onFind?.();
+      return store.findEvent(stream, eventId);
+    },
+  };
+}
+
+/** Sleeps take no time, but time passes. */
+export function instantClock(): Clock & { readonly slept: number[] } {
+  let nowMs = Date.UTC(2025, 8, 30, 10);
+  const slept: number[] = [];
+  return {
+    slept,
+    now: () => nowMs,
+    async sleep(ms) {
+      slept.push(ms);
+      nowMs += ms;
+    },
+  };
+}
+
+/** Somebody else's append, past the command handler. */
+export async function appendDirectly(
+  store: EventStore,
+  stream: string,
+  events: readonly NewEvent[],
+  headers: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const { bc, agg, tenant, id } = parseStreamName(stream);
+  const context = { tenant, aggregate: { bc, type: agg, id }, headers };
+  await store.append(
+    stream,
+    events.map((event) => createEnvelope(event, context)),
+  );
+}
+
+/** Remembers what was logged, and counts by name and outcome. */
+export function listeningObserver(): Observer & {
+  readonly logged: string[];
+  readonly counted: Map<string, number>;
+} {
+  const logged: string[] = [];
+  const counted = new Map<string, number>();
+  const log = (_fields: object, message: string): void => void logged.push(message);
+  return {
+    logged,
+    counted,
+    count(name, { outcome = '' }, by = 1) {
+      const key = `${name} ${outcome}`.trimEnd();
+      counted.set(key, (counted.get(key) ?? 0) + by);
+    },
+    log: { debug: log, info: log, warn: log, error: log },
+  };
+}
+
+export function failingSnapshots(): SnapshotStore {
+  const fail = async (): Promise<never> => {
+    throw new Error('the disk is on fire');
+  };
+  return { load: fail, save: fail };
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { hasCode } from '../foundation/error.ts';
+import { createEventStore } from './create-event-store.ts';
+import type { StoreEngine, StreamWrite, WriteOutcome } from './store-engine.ts';
+import { newEvent, newEvents, newStream } from './store-fixture.conformance.ts';
+
+describe('createEventStore', () => {
+  test('an engine that loses an outcome is told on', async () => {
+    const store = createEventStore(stubEngine({ write: async () => [] }));
+    await assert.rejects(store.append(newStream(), [newEvent()]), (error) =>
+      hasCode(error, 'STORE_CORRUPT'),
+    );
+  });
+
+  test('an engine that takes one stream at a time never sees several', async () => {
+    const { engine, writes } = recordingEngine();
+    const store = createEventStore(engine);
+    const appends = [newStream(), newStream()].map((stream) => ({ stream, events: [newEvent()] }));
+    await assert.rejects(store.appendMany(appends), (error) => hasCode(error, 'NOT_SUPPORTED'));
+    assert.equal(writes.length, 0);
+    await store.appendMany(appends.slice(0, 1));
+    assert.equal(writes.length, 1);
+  });
+
+  test('counts what was appended, and tells repeats apart', async () => {
+    const counted: unknown[] = [];
+    const kinds = ['appended', 'repeated'] as const;
+    let call = 0;
+    const store = createEventStore(
+      stubEngine({
+        async write() {
+          const kind = kinds[call] ?? 'appended';
+          call += 1;
+          return [{ kind, revision: 2, sequence: 3 }];
+        },
+      }),
+      { observer: { count: (...args) => counted.push(args) } },
+    );
+    await store.append(newStream(), newEvents(3));
+    await store.append(newStream(), newEvents(3));
+    assert.deepEqual(counted, [
+      ['events_appended_total', { repeated: false }, 3],
+      ['events_appended_total', { repeated: true }, 3],
+    ]);
+  });
+
+  test('a deletion reaches the engine with what it expects of the stream', async () => {
+    const { engine, writes } = recordingEngine();
+    const store = createEventStore(engine);
+    await store.deleteStream('account-1', { expected: 4 });
+    const [write] = writes[0] ?? [];
+    assert.equal(write?.stream, '$$account-1');
+    assert.deepEqual(write?.retention, {
+      of: 'account-1',
+      values: { truncateBefore: Number.MAX_SAFE_INTEGER },
+      expected: 4,
+    });
+  });
+
+  test('a refused deletion names the stream, not its metadata stream', async () => {
+    const outcomes: WriteOutcome[] = [{ kind: 'conflict', actual: 7 }, { kind: 'deleted' }];
+    const store = createEventStore(stubEngine({ write: async () => outcomes.splice(0, 1) }));
+    await assert.rejects(store.deleteStream('account-1', { expected: 4 }), (error) => {
+      assert.ok(hasCode(error, 'VERSION_CONFLICT'));
+      assert.deepEqual(error.details, { stream: 'account-1', expected: 4, actual: 7 });
+      return true;
+    });
+    await assert.rejects(store.deleteStream('account-1'), (error) => {
+      assert.ok(hasCode(error, 'STREAM_DELETED'));
+      assert.deepEqual(error.details, { stream: 'account-1' });
+      return true;
+    });
+  });
+
+  test('an engine is closed once', async () => {
+    let closed = 0;
+    const store = createEventStore(
+      stubEngine({
+        async [Symbol.asyncDispose]() {
+          closed += 1;
+        },
+      }),
+    );
+    await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
+    assert.equal(closed, 1);
+  });
+});
+
+function recordingEngine() {
+  const writes: (readonly StreamWrite[])[] = [];
+  const engine = stubEngine({
+    async write(each) {
+      writes.push(each);
+      return each.map(() => ({ kind: 'appended', revision: 0, sequence: writes.length }));
+    },
+  });
+  return { engine, writes };
+}
+
+/** An engine that holds nothing. */
+function stubEngine(parts: Partial<StoreEngine>): StoreEngine {
+  return {
+    capabilities: {
+      multiStreamAppend: false,
+      callerTransaction: false,
+      durable: false,
+      crossProcess: false,
+    },
+    write: async () => [],
+    readStream: async () => ({ state: undefined, rows: [] }),
+    readAll: async ({ after }) => ({ rows: [], considered: after, end: true }),
+    findEvent: async () => undefined,
+    head: async () => 0,
+    whenMore: () => new Promise(() => undefined),
+    scavenge: async () => ({ streamsDone: 0, streamsTotal: 0, eventsRemoved: 0 }),
+    subjectKeys: { get: async () => new Map(), forget: async () => false },
+    async [Symbol.asyncDispose]() {},
+    ...parts,
+  };
+}

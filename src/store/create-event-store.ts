@@ -1,0 +1,399 @@
+// The event store over any engine: validation at the edge, envelopes, erasure, paging, live reading.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { createIds, type IdSource } from '../foundation/ids.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { encodePayload, type PayloadLimits } from '../contracts/json-payload.ts';
+import {
+  checkExpected,
+  checkStream,
+  checkSubject,
+  checkTogether,
+  prepareAppend,
+  storeLimits,
+} from './prepare-append.ts';
+import { compileFilter } from './event-filter.ts';
+import { eventFeed } from './event-feed.ts';
+import { createEventReader } from './event-reader.ts';
+import type {
+  AppendResult,
+  EventStore,
+  StreamAppend,
+  StreamInfo,
+  StreamMetadata,
+} from './event-store.ts';
+import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import { startPosition, toPosition, toSequence } from './position.ts';
+import { decodeRows } from './decode-rows.ts';
+import type { RecordedEvent, StoredRow } from './recorded-event.ts';
+import type { StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
+import {
+  checkMetadata,
+  fromMetadataPayload,
+  metadataStream,
+  metadataType,
+  tombstoneType,
+  toMetadataPayload,
+  toRetention,
+} from './stream-metadata.ts';
+
+export interface EventStoreOptions extends Partial<PayloadLimits> {
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  readonly observer?: Observer;
+  /**
+   * `strict` (default): event types follow the grammar and the stream belongs to the envelope's
+   * tenant. `open`: any names, for servers that speak another system's protocol.
+   */
+  readonly names?: 'strict' | 'open';
+}
+
+const pageSizeDefault = 500;
+const pageSizeMax = 10_000;
+/** How long a subscription waits at most before it asks a database again that was away. */
+const pauseMsMax = 2_000;
+/**
+ * Builds the event store on an engine; adapters call it, users get it from them.
+ *
+ * @example
+ * import { createEventStore, type EventStore, type StoreEngine } from 'millrace/store';
+ *
+ * const storeOn = (engine: StoreEngine): EventStore => createEventStore(engine, { names: 'open' });
+ */
+export function createEventStore(engine: StoreEngine, options: EventStoreOptions = {}): EventStore {
+  const { clock = systemClock, ids = createIds(), observer = silentObserver } = options;
+  let closed = false;
+
+  const assertOpen = (): void => {
+    if (closed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+  };
+
+  const decode = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
+    decodeRows(rows, engine.subjectKeys);
+
+  const write = async (
+    appends: readonly StreamAppend[],
+    writeOptions: WriteOptions,
+  ): Promise<readonly AppendResult[]> => {
+    assertOpen();
+    checkTogether(appends);
+    const writes = await Promise.all(
+      appends.map((append) => prepareAppend(append, options, engine.subjectKeys)),
+    );
+    return commit(writes, writeOptions);
+  };
+
+  const commit = async (
+    writes: readonly StreamWrite[],
+    writeOptions: WriteOptions,
+  ): Promise<readonly AppendResult[]> => {
+    const outcomes = await engine.write(writes, writeOptions);
+    // Any refusal means that nothing was written; the first one tells why.
+    return writes.map((each, index) => {
+      const outcome = outcomes[index];
+      if (outcome === undefined)
+        throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+      const { retention } = each;
+      if (outcome.kind === 'deleted') throw streamDeleted(retention?.of ?? each.stream);
+      if (outcome.kind === 'conflict') {
+        const { stream, expected } =
+          retention?.expected === undefined
+            ? each
+            : { stream: retention.of, expected: retention.expected };
+        throw versionConflict({ stream, expected }, outcome.actual);
+      }
+      observer.count?.(
+        'events_appended_total',
+        { repeated: outcome.kind === 'repeated' },
+        each.rows.length,
+      );
+      return {
+        stream: each.stream,
+        revision: outcome.revision,
+        position: toPosition(outcome.sequence),
+        repeated: outcome.kind === 'repeated',
+      };
+    });
+  };
+
+  const systemWrite = (
+    stream: string,
+    type: string,
+    payload: unknown,
+    more: Partial<StreamWrite>,
+  ): StreamWrite => {
+    const eventId = ids.next();
+    const meta = {
+      occurredAt: new Date(clock.now()).toISOString(),
+      correlationId: eventId,
+      tenant: '',
+    };
+    const aggregate = { bc: '', type: '', id: stream };
+    return {
+      stream,
+      expected: 'any',
+      rows: [
+        {
+          eventId,
+          type,
+          tenant: '',
+          payload: encodePayload(payload, options).json,
+          meta: JSON.stringify({ ...meta, aggregate }),
+        },
+      ],
+      ...more,
+    };
+  };
+
+  const setRetention = async (
+    stream: string,
+    metadata: StreamMetadata,
+    expected: ExpectedRevision | undefined,
+  ): Promise<void> => {
+    const payload = toMetadataPayload(metadata);
+    const retention = {
+      of: stream,
+      values: toRetention(fromMetadataPayload(payload)),
+      ...(expected === undefined ? {} : { expected }),
+    };
+    await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
+  };
+
+  const stateOf = async (stream: string) =>
+    (
+      await engine.readStream({
+        stream,
+        direction: 'backwards',
+        from: Number.MAX_SAFE_INTEGER,
+        limit: 1,
+        nowMs: clock.now(),
+      })
+    ).state;
+
+  const metadataOf = async (stream: string): Promise<StreamMetadata> => {
+    const page = await engine.readStream({
+      stream: metadataStream(stream),
+      direction: 'backwards',
+      from: Number.MAX_SAFE_INTEGER,
+      limit: 1,
+      nowMs: clock.now(),
+    });
+    const [latest] = await decode(page.rows);
+    return fromMetadataPayload(latest?.payload);
+  };
+
+  /** Who was busy while the store was closed was not there to be woken. */
+  const whenMore = async (after: number, signal: AbortSignal): Promise<void> => {
+    assertOpen();
+    await engine.whenMore(after, signal);
+  };
+
+  const pause = async (failures: number, err: unknown, signal: AbortSignal): Promise<void> => {
+    observer.log?.warn({ failures, err }, 'live reading failed, trying again');
+    await clock.sleep(Math.min(50 * 2 ** failures, pauseMsMax), signal);
+  };
+
+  return {
+    capabilities: engine.capabilities,
+
+    async append(stream, events, { expected = 'any', ...writeOptions } = {}) {
+      const [result] = await write([{ stream, events, expected }], writeOptions);
+      if (result === undefined)
+        throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+      return result;
+    },
+
+    async appendMany(appends, writeOptions = {}) {
+      if (!engine.capabilities.multiStreamAppend && appends.length > 1) {
+        throw new MillraceError('NOT_SUPPORTED', 'this engine appends to one stream at a time', {
+          details: { capability: 'multiStreamAppend' },
+        });
+      }
+      return write(appends, writeOptions);
+    },
+
+    readStream(stream, readOptions = {}) {
+      const { direction = 'forwards', signal } = readOptions;
+      const backwards = direction === 'backwards';
+      return createEventReader(readOptions, {
+        start: readOptions.from ?? (backwards ? Number.MAX_SAFE_INTEGER : 0),
+        pageSize: boundedPageSize(readOptions.pageSize),
+        async read(from, limit) {
+          assertOpen();
+          if (from < 0) return { events: [], next: from, end: true };
+          const query = { stream, direction, from, limit, nowMs: clock.now(), signal };
+          const { state, rows } = await engine.readStream(query);
+          if (state?.tombstoned === true) throw streamDeleted(stream);
+          const last = rows.at(-1)?.revision ?? from;
+          return {
+            events: await decode(rows),
+            next: backwards ? last - 1 : last + 1,
+            end: rows.length < limit,
+          };
+        },
+      });
+    },
+
+    readAll(readOptions = {}) {
+      const { direction = 'forwards', signal } = readOptions;
+      const filter = compileFilter(readOptions.filter);
+      const first = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
+      return createEventReader(readOptions, {
+        start: readOptions.after === undefined ? first : toSequence(readOptions.after),
+        pageSize: boundedPageSize(readOptions.pageSize),
+        async read(after, limit) {
+          assertOpen();
+          const page = await engine.readAll({ direction, after, limit, filter, signal });
+          return { events: await decode(page.rows), next: page.considered, end: page.end };
+        },
+      });
+    },
+
+    async findEvent(stream, eventId) {
+      assertOpen();
+      const row = await engine.findEvent(stream, eventId);
+      return row === undefined ? undefined : (await decode([row]))[0];
+    },
+
+    async *subscribe(subscribeOptions = {}) {
+      const { after = startPosition, filter, signal } = subscribeOptions;
+      const limit = boundedPageSize(subscribeOptions.pageSize);
+      const rowFilter = compileFilter(filter);
+      assertOpen();
+      yield* eventFeed(
+        {
+          async read(from, readSignal) {
+            assertOpen();
+            const query = { direction: 'forwards', after: from, limit, filter: rowFilter } as const;
+            const page = await engine.readAll({ ...query, signal: readSignal });
+            return { events: await decode(page.rows), considered: page.considered, end: page.end };
+          },
+          whenMore,
+        },
+        {
+          after: after === 'end' ? await engine.head() : toSequence(after),
+          signal,
+          pause,
+          checkpointEvery: storeLimits.checkpointEvery,
+        },
+      );
+    },
+
+    async *subscribeToStream(stream, subscribeOptions = {}) {
+      const { after = -1, signal } = subscribeOptions;
+      const limit = boundedPageSize(subscribeOptions.pageSize);
+      assertOpen();
+      // The feed counts in the store's sequence; the stream's own revisions are kept beside it.
+      let from = (after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after) + 1;
+      yield* eventFeed(
+        {
+          async read(considered, readSignal) {
+            assertOpen();
+            // Asked first: an event between the two reads is only found later, never passed over.
+            const head = await engine.head();
+            const query = {
+              stream,
+              direction: 'forwards',
+              from,
+              limit,
+              nowMs: clock.now(),
+            } as const;
+            const { state, rows } = await engine.readStream({ ...query, signal: readSignal });
+            if (state?.tombstoned === true) throw streamDeleted(stream);
+            const events = await decode(rows);
+            // Last: a step that failed is taken again from where it began.
+            from = (rows.at(-1)?.revision ?? from - 1) + 1;
+            const end = rows.length < limit;
+            const last = rows.at(-1)?.sequence ?? considered;
+            return { events, considered: end ? Math.max(last, head) : last, end };
+          },
+          whenMore,
+        },
+        { after: 0, signal, pause, checkpointEvery: Number.POSITIVE_INFINITY },
+      );
+    },
+
+    async streamInfo(stream): Promise<StreamInfo | undefined> {
+      assertOpen();
+      const state = await stateOf(stream);
+      if (state === undefined) return undefined;
+      const { truncateBefore } = state;
+      const soft = truncateBefore === softDeleted;
+      const { truncateBefore: _stale, ...metadata } = await metadataOf(stream);
+      return {
+        stream,
+        revision: state.revision,
+        deleted: state.tombstoned ? 'tombstone' : soft ? 'soft' : 'no',
+        // The stream's own row knows when an append revived it; its metadata event does not.
+        metadata: { ...metadata, ...(truncateBefore > 0 && !soft ? { truncateBefore } : {}) },
+      };
+    },
+
+    async setStreamMetadata(stream, metadata) {
+      assertOpen();
+      checkStream(stream, options.names);
+      checkMetadata(stream, metadata);
+      await setRetention(stream, metadata, undefined);
+    },
+
+    async deleteStream(stream, { expected = 'any' } = {}) {
+      assertOpen();
+      checkStream(stream, options.names);
+      checkExpected(expected);
+      const { truncateBefore: _old, ...kept } = await metadataOf(stream);
+      await setRetention(stream, { ...kept, truncateBefore: softDeleted }, expected);
+    },
+
+    async tombstoneStream(stream, { expected = 'any' } = {}) {
+      assertOpen();
+      checkStream(stream, options.names);
+      checkExpected(expected);
+      await commit([systemWrite(stream, tombstoneType, {}, { expected, tombstone: true })], {});
+    },
+
+    async head() {
+      assertOpen();
+      return toPosition(await engine.head());
+    },
+
+    async scavenge(scavengeOptions = {}) {
+      assertOpen();
+      return engine.scavenge({ ...scavengeOptions, nowMs: clock.now() });
+    },
+
+    async forget(subject) {
+      assertOpen();
+      checkSubject(subject);
+      return { forgotten: await engine.subjectKeys.forget(subject, clock.now()) };
+    },
+
+    async [Symbol.asyncDispose]() {
+      if (closed) return;
+      closed = true;
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function boundedPageSize(wanted = pageSizeDefault): number {
+  const pageSize = Number.isNaN(wanted) ? pageSizeDefault : Math.floor(wanted);
+  return Math.max(1, Math.min(pageSize, pageSizeMax));
+}
+
+function versionConflict(
+  { stream, expected }: Pick<StreamWrite, 'stream' | 'expected'>,
+  actual: number,
+): MillraceError {
+  return new MillraceError(
+    'VERSION_CONFLICT',
+    `stream '${stream}' was expected at ${expected} and is at ${actual === -1 ? 'none' : actual}`,
+    { details: { stream, expected, actual } },
+  );
+}
+
+function streamDeleted(stream: string): MillraceError {
+  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
+    details: { stream },
+  });
+}

@@ -1,0 +1,98 @@
+// Crypto-shredding: payloads about a person are sealed with the person's key, and forgetting the
+// person is destroying the key. Streams, revisions and projections stay whole.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { SubjectKey } from './store-engine.ts';
+
+/** The header of an envelope that names whose personal data its payload holds. */
+export const subjectHeader = 'dataSubject';
+
+/** What a payload reads as once its subject was forgotten. */
+export interface Forgotten {
+  readonly $forgotten: { readonly subject: string; readonly forgottenAt: string };
+}
+
+/**
+ * Tells a forgotten payload from every other.
+ *
+ * @example
+ * import { isForgotten } from 'millrace/store';
+ *
+ * const nameOf = (payload: { readonly name: string }) => (isForgotten(payload) ? '(erased)' : payload.name);
+ */
+export function isForgotten(payload: unknown): payload is Forgotten {
+  return typeof payload === 'object' && payload !== null && '$forgotten' in payload;
+}
+
+export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): string | undefined {
+  const subject = envelope.headers?.[subjectHeader];
+  return typeof subject === 'string' && subject !== '' ? subject : undefined;
+}
+
+interface Sealed {
+  readonly $sealed: string;
+}
+
+const ivBytes = 12;
+const tagBytes = 16;
+
+/** AES-256-GCM bound to the event's id, so that a sealed payload cannot be moved to another event. */
+export function seal(json: string, key: Uint8Array, eventId: string): string {
+  const iv = randomBytes(ivBytes);
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(eventId));
+  const text = Buffer.concat([cipher.update(json, 'utf8'), cipher.final()]);
+  const sealed: Sealed = {
+    $sealed: Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64'),
+  };
+  return JSON.stringify(sealed);
+}
+
+/** The payload behind a sealed one, or the forgotten value. */
+export function unseal(
+  payload: unknown,
+  event: { readonly eventId: string; readonly subject: string },
+  key: SubjectKey | undefined,
+): unknown {
+  if (!isSealed(payload)) return payload;
+  if (key?.kind === 'key') return JSON.parse(open(payload.$sealed, key.key, event.eventId));
+  const forgottenAtMs = key?.forgottenAtMs ?? 0;
+  const forgotten: Forgotten = {
+    $forgotten: { subject: event.subject, forgottenAt: new Date(forgottenAtMs).toISOString() },
+  };
+  return forgotten;
+}
+
+export function newSubjectKey(): Uint8Array {
+  return randomBytes(32);
+}
+
+function isSealed(payload: unknown): payload is Sealed {
+  return (
+    typeof payload === 'object' &&
+    payload !== null &&
+    '$sealed' in payload &&
+    typeof payload.$sealed === 'string'
+  );
+}
+
+function open(sealed: string, key: Uint8Array, eventId: string): string {
+  const bytes = Buffer.from(sealed, 'base64');
+  const iv = bytes.subarray(0, ivBytes);
+  const tag = bytes.subarray(ivBytes, ivBytes + tagBytes);
+  const decipher = createDecipheriv('aes-256-gcm', key, iv)
+    .setAAD(Buffer.from(eventId))
+    .setAuthTag(tag);
+  try {
+    return (
+      decipher.update(bytes.subarray(ivBytes + tagBytes), undefined, 'utf8') +
+      decipher.final('utf8')
+    );
+  } catch (error) {
+    throw new MillraceError('STORE_CORRUPT', `the sealed payload of event ${eventId} was changed`, {
+      cause: error,
+      details: { eventId },
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { hasCode } from '../foundation/error.ts';
+import { compileFilter, filterLimits } from './event-filter.ts';
+
+describe('compileFilter', () => {
+  test('leaves out what the filter does not ask for, so that engines need not look', () => {
+    assert.deepEqual(compileFilter({ system: true }), {
+      type: undefined,
+      category: undefined,
+      tenant: undefined,
+      stream: undefined,
+    });
+    const { type, stream, ...rest } = compileFilter({ category: 'a.b.v1', tenant: 'core' });
+    assert.deepEqual(rest, { category: 'a.b.v1', tenant: 'core' });
+    assert.equal(stream, undefined);
+    assert.equal(type?.('account.opened.v1'), true);
+    assert.equal(type?.('$metadata'), false);
+  });
+
+  test('without a filter only the system is left out', () => {
+    fc.assert(
+      fc.property(fc.string(), (type) => {
+        assert.equal(compileFilter().type?.(type), !type.startsWith('$'));
+      }),
+    );
+  });
+
+  test('prefixes are literal', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (prefix, rest) => {
+        const { stream } = compileFilter({ streamPrefixes: [prefix] });
+        assert.equal(stream?.(prefix + rest), true);
+        assert.equal(stream?.(rest), rest.startsWith(prefix));
+      }),
+    );
+  });
+
+  test('a pattern finds what a regular expression of JavaScript finds', () => {
+    const piece = fc.constantFrom('a', 'b', '.', 'a+', '[ab]', '(a|b)', '\\.', 'b?', '^a', 'b$');
+    fc.assert(
+      fc.property(
+        fc.array(piece, { minLength: 1, maxLength: 4 }),
+        fc.array(fc.constantFrom('a', 'b', '.', '-'), { maxLength: 8 }),
+        (pieces, letters) => {
+          const [pattern, text] = [pieces.join(''), letters.join('')];
+          const { stream } = compileFilter({ streamPattern: pattern });
+          assert.equal(stream?.(text), new RegExp(pattern).test(text), `${pattern} on ${text}`);
+        },
+      ),
+    );
+  });
+
+  test('a catastrophic pattern takes time in proportion to the text', () => {
+    const { stream } = compileFilter({ streamPattern: '^(a+)+$' });
+    assert.equal(stream?.(`${'a'.repeat(50_000)}b`), false);
+  });
+
+  test('says which part of a filter is wrong', () => {
+    for (const part of ['typePattern', 'streamPattern']) {
+      assert.throws(
+        () => compileFilter({ [part]: '(' }),
+        (error) =>
+          hasCode(error, 'FILTER_INVALID') &&
+          error.details['part'] === part &&
+          error.cause instanceof Error,
+      );
+    }
+    const types = Array.from({ length: filterLimits.listItemsMax + 1 }, String);
+    assert.throws(
+      () => compileFilter({ types }),
+      (error) => hasCode(error, 'FILTER_INVALID'),
+    );
+  });
+});

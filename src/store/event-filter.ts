@@ -1,0 +1,84 @@
+// Which events a reader wants: by type, stream, category and tenant, in time linear in the text.
+
+import { RE2JS } from 're2js';
+import { MillraceError } from '../foundation/error.ts';
+import type { RowFilter } from './store-engine.ts';
+
+/**
+ * All given parts must hold; within a list one is enough. Patterns are regular expressions without
+ * back-references and look-around, so that no pattern can take longer than the text allows.
+ */
+export interface EventFilter {
+  readonly types?: readonly string[];
+  readonly typePrefixes?: readonly string[];
+  readonly typePattern?: string;
+  readonly streamPrefixes?: readonly string[];
+  readonly streamPattern?: string;
+  /** `<bc>.<agg>.v<version>`, as in `$ce-<category>`. */
+  readonly category?: string;
+  readonly tenant?: string;
+  /** Also events whose type starts with `$` (metadata, tombstones). Default: no. */
+  readonly system?: boolean;
+}
+
+export const filterLimits = { patternCharsMax: 1_000, listItemsMax: 1_000 } as const;
+
+type Test = (text: string) => boolean;
+
+/** Turns a filter into what engines evaluate. */
+export function compileFilter(filter: EventFilter = {}): RowFilter {
+  const byType = both(
+    both(
+      anyOf(filter.types, (item) => (text) => text === item),
+      byPrefix(filter.typePrefixes),
+    ),
+    byPattern('typePattern', filter.typePattern),
+  );
+  return {
+    type: filter.system === true ? byType : both(byType, (type) => !type.startsWith('$')),
+    category: filter.category,
+    tenant: filter.tenant,
+    stream: both(byPrefix(filter.streamPrefixes), byPattern('streamPattern', filter.streamPattern)),
+  };
+}
+
+function byPrefix(prefixes: readonly string[] | undefined): Test | undefined {
+  return anyOf(prefixes, (prefix) => (text) => text.startsWith(prefix));
+}
+
+function byPattern(name: string, pattern: string | undefined): Test | undefined {
+  if (pattern === undefined) return undefined;
+  if (pattern.length > filterLimits.patternCharsMax) {
+    throw invalid(name, `has more than ${filterLimits.patternCharsMax} characters`);
+  }
+  try {
+    const compiled = RE2JS.compile(pattern);
+    return (text) => compiled.matcher(text).find();
+  } catch (error) {
+    throw invalid(name, 'is not a regular expression of the linear kind', error);
+  }
+}
+
+function anyOf(
+  items: readonly string[] | undefined,
+  toTest: (item: string) => Test,
+): Test | undefined {
+  if (items === undefined) return undefined;
+  if (items.length > filterLimits.listItemsMax) {
+    throw invalid('a list', `has more than ${filterLimits.listItemsMax} items`);
+  }
+  const tests = items.map(toTest);
+  return (text) => tests.some((test) => test(text));
+}
+
+function both(a: Test | undefined, b: Test | undefined): Test | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : (text) => a(text) && b(text);
+}
+
+function invalid(part: string, reason: string, cause?: unknown): MillraceError {
+  return new MillraceError('FILTER_INVALID', `${part} of the filter ${reason}`, {
+    details: { part, reason },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,40 @@
+export { createEventStore, type EventStoreOptions } from './create-event-store.ts';
+export { isForgotten, subjectHeader, type Forgotten } from './erasure.ts';
+export { filterLimits, type EventFilter } from './event-filter.ts';
+export type {
+  AppendOptions,
+  AppendResult,
+  EventReader,
+  EventStore,
+  FeedItem,
+  ReadAllOptions,
+  ReadOptions,
+  ReadStreamOptions,
+  StreamAppend,
+  StreamInfo,
+  StreamMetadata,
+  SubscribeOptions,
+  SubscribeToStreamOptions,
+} from './event-store.ts';
+export type { ExpectedRevision, StreamState } from './expected-revision.ts';
+export { parsePosition, startPosition, type Position } from './position.ts';
+export { storeLimits } from './prepare-append.ts';
+export type { RecordedEvent, StoredRow } from './recorded-event.ts';
+export type {
+  AllPage,
+  AllQuery,
+  Retention,
+  RetentionChange,
+  RowFilter,
+  RowToWrite,
+  ScavengeProgress,
+  StoreCapabilities,
+  StoreEngine,
+  StreamPage,
+  StreamQuery,
+  StreamWrite,
+  SubjectKey,
+  SubjectKeys,
+  WriteOptions,
+  WriteOutcome,
+} from './store-engine.ts';

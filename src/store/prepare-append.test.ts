@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { hasCode } from '../foundation/error.ts';
+import { newSubjectKey, subjectHeader, unseal } from './erasure.ts';
+import { prepareAppend, storeLimits } from './prepare-append.ts';
+import type { SubjectKey, SubjectKeys } from './store-engine.ts';
+import { newEvent, newEvents, newStream, only } from './store-fixture.conformance.ts';
+
+describe('prepareAppend', () => {
+  test('an append of too many bytes is refused, though each payload is small enough', async () => {
+    const payload = 'x'.repeat(1_000_000);
+    const events = newEvents(Math.ceil(storeLimits.appendBytesMax / 1_000_000) + 1, { payload });
+    await assert.rejects(
+      prepareAppend({ stream: newStream(), events }, {}, noKeys),
+      (error) => hasCode(error, 'APPEND_INVALID') && error.message.includes('bytes'),
+    );
+  });
+
+  test('asks for no key when the events are about nobody', async () => {
+    const { rows } = await prepareAppend({ stream: newStream(), events: newEvents(3) }, {}, noKeys);
+    assert.equal(rows.length, 3);
+  });
+
+  test('an engine gets a payload about a person in a form that it cannot read', async () => {
+    const key = newSubjectKey();
+    const event = newEvent({
+      payload: { name: 'Jane Doe' },
+      headers: { [subjectHeader]: 'person-1' },
+    });
+    const { rows } = await prepareAppend(
+      { stream: newStream(), events: [event] },
+      {},
+      keysOf(new Map([['person-1', { kind: 'key', key }]])),
+    );
+    const { payload, meta } = only(rows);
+    assert.ok(!payload.includes('Jane'));
+    assert.ok(!meta.includes('Jane'));
+    const about = { eventId: event.eventId, subject: 'person-1' };
+    assert.deepEqual(unseal(JSON.parse(payload), about, { kind: 'key', key }), event.payload);
+  });
+
+  test('seals the same payload differently each time', async () => {
+    const keys = keysOf(new Map([['person-1', { kind: 'key', key: newSubjectKey() }]]));
+    const events = newEvents(2, { payload: 'x', headers: { [subjectHeader]: 'person-1' } });
+    const { rows } = await prepareAppend({ stream: newStream(), events }, {}, keys);
+    assert.notEqual(rows[0]?.payload, rows[1]?.payload);
+  });
+
+  test('events that change while it waits for keys are written as they were', async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<ReadonlyMap<string, SubjectKey>>();
+    const keys: SubjectKeys = {
+      get: () => {
+        asked.resolve();
+        return answer.promise;
+      },
+      forget: async () => false,
+    };
+    const payload = { amount: 1 };
+    const headers = { [subjectHeader]: 'person-1' };
+    const events = [newEvent({ payload, headers }), newEvent({ payload })];
+    const preparing = prepareAppend({ stream: newStream(), events }, {}, keys);
+    await asked.promise;
+    payload.amount = 2;
+    headers[subjectHeader] = 'person-2';
+    events.length = 0;
+    const key: SubjectKey = { kind: 'key', key: newSubjectKey() };
+    answer.resolve(new Map([['person-1', key]]));
+    const { rows } = await preparing;
+    assert.equal(rows.length, 2);
+    assert.equal(rows[1]?.payload, '{"amount":1}');
+    const [sealed] = rows;
+    assert.ok(sealed?.meta.includes('person-1'));
+    const about = { eventId: sealed?.eventId ?? '', subject: 'person-1' };
+    assert.deepEqual(unseal(JSON.parse(sealed?.payload ?? ''), about, key), { amount: 1 });
+  });
+
+  test('metadata in an open store becomes retention, other events there do not', async () => {
+    const payload = { $maxCount: 2, owner: 'jane' };
+    const events = [newEvent({ type: '$metadata', payload })];
+    const open = { names: 'open' } as const;
+    const write = await prepareAppend({ stream: '$$account-1', events }, open, noKeys);
+    assert.deepEqual(write.retention, { of: 'account-1', values: { maxCount: 2 } });
+    const other = await prepareAppend({ stream: 'account-1', events }, open, noKeys);
+    assert.equal(other.retention, undefined);
+  });
+});
+
+const noKeys: SubjectKeys = {
+  get: () => assert.fail('asked for keys'),
+  forget: () => assert.fail('forgot somebody'),
+};
+
+function keysOf(keys: ReadonlyMap<string, SubjectKey>): SubjectKeys {
+  return { ...noKeys, get: async () => keys };
+}

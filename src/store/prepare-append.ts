@@ -1,0 +1,200 @@
+// The store's edge: what may be appended, checked before anything is written.
+
+import { isEnvelope, validateEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
+import { encodePayload, type PayloadLimits } from '../contracts/json-payload.ts';
+import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { seal, subjectHeader, subjectOf } from './erasure.ts';
+import type { StreamAppend } from './event-store.ts';
+import { toMeta } from './recorded-event.ts';
+import type { RowToWrite, StreamWrite, SubjectKeys } from './store-engine.ts';
+import {
+  fromMetadataPayload,
+  metadataType,
+  streamOfMetadata,
+  toRetention,
+} from './stream-metadata.ts';
+
+export const storeLimits = {
+  eventsPerAppendMax: 10_000,
+  appendBytesMax: 64 * 1_048_576,
+  /** A filtered subscription reports how far it looked at least this often, counted in events. */
+  checkpointEvery: 10_000,
+} as const;
+
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const control = /[\u0000-\u001f\u007f]/;
+
+export async function prepareAppend(
+  append: StreamAppend,
+  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' },
+  subjectKeys: SubjectKeys,
+): Promise<StreamWrite> {
+  const { stream, events, expected = 'any' } = append;
+  checkStream(stream, options.names);
+  checkExpected(expected);
+  if (events.length === 0 || events.length > storeLimits.eventsPerAppendMax) {
+    throw appendInvalid(
+      stream,
+      `an append holds 1 to ${storeLimits.eventsPerAppendMax} events, not ${events.length}`,
+    );
+  }
+  if (options.names !== 'open') for (const event of events) checkEnvelope(stream, event);
+  checkDistinct(stream, events);
+
+  let bytes = 0;
+  // All of it before the first wait: from then on the events are the caller's to change.
+  const encoded = events.map((event) => {
+    const payload = encodePayload(event.payload, options);
+    const meta = encodeMeta(event, options);
+    bytes += payload.bytes + meta.length;
+    const row = { eventId: event.eventId, type: event.type, tenant: event.tenant };
+    return { subject: subjectOf(event), row: { ...row, payload: payload.json, meta } };
+  });
+  const change = metadataChange(stream, events);
+  if (bytes > storeLimits.appendBytesMax) {
+    throw appendInvalid(
+      stream,
+      `an append holds at most ${storeLimits.appendBytesMax} bytes, not ${bytes}`,
+    );
+  }
+  const keys = await keysFor(
+    encoded.map(({ subject }) => subject),
+    subjectKeys,
+  );
+  const rows = encoded.map(({ subject, row }): RowToWrite => {
+    const key = subject === undefined ? undefined : keys?.get(subject);
+    return key?.kind === 'key' ? { ...row, payload: seal(row.payload, key.key, row.eventId) } : row;
+  });
+  return { stream, expected, rows, ...change };
+}
+
+/** What several appends may not be together: nothing, too many, or twice the same event. */
+export function checkTogether(appends: readonly StreamAppend[]): void {
+  const [first] = appends;
+  if (first === undefined) throw appendInvalid('', 'there is no stream to append to');
+  if (appends.length === 1) return;
+  const total = appends.reduce((sum, { events }) => sum + events.length, 0);
+  if (total > storeLimits.eventsPerAppendMax) {
+    throw appendInvalid(
+      first.stream,
+      `an append holds at most ${storeLimits.eventsPerAppendMax} events over all streams, not ${total}`,
+    );
+  }
+  for (const [stream, parts] of Map.groupBy(appends, (append) => append.stream)) {
+    if (parts.length > 1) {
+      checkDistinct(
+        stream,
+        parts.flatMap(({ events }) => events),
+      );
+    }
+  }
+}
+
+/** The person that a key is kept for: a text that every engine gives back as it was. */
+export function checkSubject(subject: unknown): void {
+  const fits =
+    typeof subject === 'string' &&
+    subject !== '' &&
+    subject.length <= nameLimits.keyCharsMax &&
+    subject.isWellFormed() &&
+    !control.test(subject);
+  if (fits) return;
+  throw nameInvalid(
+    'data subject',
+    String(subject),
+    `must be a text of 1 to ${nameLimits.keyCharsMax} characters without control characters`,
+  );
+}
+
+export function checkStream(stream: string, names: 'strict' | 'open' | undefined): void {
+  const reason =
+    typeof stream !== 'string' || stream === ''
+      ? 'must not be empty'
+      : stream.length > nameLimits.streamCharsMax
+        ? `has ${stream.length} characters, at most ${nameLimits.streamCharsMax} are allowed`
+        : control.test(stream) || !stream.isWellFormed()
+          ? 'must not hold control characters or halves of surrogate pairs'
+          : names !== 'open' && stream.startsWith('$')
+            ? 'streams that start with $ belong to the system'
+            : undefined;
+  if (reason !== undefined) throw nameInvalid('stream', stream, reason);
+}
+
+export function checkExpected(expected: unknown): void {
+  const named = expected === 'any' || expected === 'none' || expected === 'exists';
+  if (named || (typeof expected === 'number' && Number.isInteger(expected) && expected >= 0))
+    return;
+  throw new MillraceError(
+    'APPEND_INVALID',
+    `expected must be a revision from 0, 'none', 'exists' or 'any', not ${String(expected)}`,
+    { details: { expected } },
+  );
+}
+
+function checkEnvelope(stream: string, event: DomainEventEnvelope): void {
+  if (!isEnvelope(event)) validateEnvelope(event);
+  const { tenant } = event;
+  // A stream without a hyphen belongs to nobody in particular.
+  const at = stream.indexOf('-');
+  if (at === -1 || stream.startsWith(`${tenant}-`, at + 1)) return;
+  throw new MillraceError(
+    'TENANT_MISMATCH',
+    `an event of tenant '${tenant}' does not belong into stream '${stream}'`,
+    { details: { tenant, stream } },
+  );
+}
+
+function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): void {
+  // Two ids with different halves of surrogate pairs would be one and the same in a database.
+  if (!events.every(({ eventId }) => eventId.isWellFormed())) {
+    throw appendInvalid(stream, 'an event id holds half a surrogate pair');
+  }
+  if (events.length === 1) return;
+  const distinct = new Set(events.map((event) => event.eventId));
+  if (distinct.size < events.length)
+    throw appendInvalid(stream, 'two of its events have one event id');
+}
+
+/** The rest of the envelope; headers and user are the parts that the schema leaves open. */
+function encodeMeta(event: DomainEventEnvelope, options: Partial<PayloadLimits>): string {
+  const { headers, user } = event;
+  if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
+  if (headers !== undefined || user !== undefined) encodePayload({ headers, user }, options);
+  return toMeta(event);
+}
+
+async function keysFor(
+  wanted: readonly (string | undefined)[],
+  subjectKeys: SubjectKeys,
+): Promise<Awaited<ReturnType<SubjectKeys['get']>> | undefined> {
+  const subjects = new Set(wanted.filter((subject) => subject !== undefined));
+  if (subjects.size === 0) return undefined;
+  const keys = await subjectKeys.get([...subjects], { create: true });
+  for (const [subject, key] of keys) {
+    if (key.kind === 'key') continue;
+    throw new MillraceError(
+      'SUBJECT_FORGOTTEN',
+      `'${subject}' was forgotten: new personal data needs a new subject id`,
+      { details: { subject } },
+    );
+  }
+  return keys;
+}
+
+/** An append to `$$x` of a `$metadata` event changes x's retention, whoever makes it. */
+function metadataChange(
+  stream: string,
+  events: readonly DomainEventEnvelope[],
+): Pick<StreamWrite, 'retention'> {
+  const of = streamOfMetadata(stream);
+  const latest = events.at(-1);
+  if (of === undefined || latest?.type !== metadataType) return {};
+  return { retention: { of, values: toRetention(fromMetadataPayload(latest.payload)) } };
+}
+
+function appendInvalid(stream: string, reason: string): MillraceError {
+  return new MillraceError('APPEND_INVALID', `append to '${stream}': ${reason}`, {
+    details: { stream, reason },
+  });
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  account,
+  deposit,
+  deposited,
+  feeCharged,
+  open,
+  opened,
+  rename,
+  withdraw,
+  withdrawn,
+} from '../aggregates/example-account.test.ts';
+import { given } from './given.ts';
+
+const history = [opened({ owner: 'ada' }), deposited({ amount: 100 })];
+
+/** The message of what the work throws. */
+function failureOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof Error);
+    return error.message;
+  }
+  return assert.fail('nothing was thrown');
+}
+
+test('the events that happen are compared one by one', () => {
+  given(account, history)
+    .when(withdraw({ amount: 60 }))
+    .then([withdrawn({ amount: 60 }), feeCharged({ amount: 1 })])
+    .thenState({ owner: 'ada', balance: 39 });
+});
+
+test('nothing happening is an empty list', () => {
+  given(account, history)
+    .when(rename({ owner: 'ada' }))
+    .then([]);
+});
+
+test('a state is a value or what must hold of it, before and after the command', () => {
+  given(account, history).thenState({ owner: 'ada', balance: 100 });
+  given(account, history)
+    .when(deposit({ amount: 1 }))
+    .thenState(({ balance }) => balance === 101)
+    .thenState(({ owner }) => owner === 'ada');
+});
+
+test('a refusal is told by its reason, its code or its message', () => {
+  const tooMuch = given(account, history).when(withdraw({ amount: 500 }));
+  tooMuch.thenRefused();
+  tooMuch.thenRefused('insufficient-funds');
+  tooMuch.thenRefused('COMMAND_REFUSED');
+  tooMuch.thenRefused(/only 100 left/);
+});
+
+test('other events than expected are shown as a difference', () => {
+  const message = failureOf(() =>
+    given(account, history)
+      .when(deposit({ amount: 5 }))
+      .then([deposited({ amount: 6 })]),
+  );
+  assert.match(message, /\+ +amount: 5/);
+  assert.match(message, /- +amount: 6/);
+});
+
+test('another state than expected is shown as a difference', () => {
+  const message = failureOf(() => given(account, history).thenState({ owner: 'ada', balance: 1 }));
+  assert.match(message, /\+ +balance: 100/);
+  assert.match(message, /- +balance: 1\b/);
+  assert.match(
+    failureOf(() => given(account, history).thenState(({ balance }) => balance > 500)),
+    /balance > 500.*balance: 100/,
+  );
+});
+
+test('a refusal where events were expected is told with its reason', () => {
+  const refused = given(account, history).when(withdraw({ amount: 500 }));
+  assert.match(
+    failureOf(() => refused.then([withdrawn({ amount: 500 })])),
+    /account.withdrawn.v1.*but got 'insufficient-funds': only 100 left/s,
+  );
+  assert.match(
+    failureOf(() => refused.thenState({ owner: 'ada', balance: 0 })),
+    /expected a state, but got 'insufficient-funds'/,
+  );
+});
+
+test('events where a refusal was expected are shown', () => {
+  const accepted = given(account, history).when(deposit({ amount: 5 }));
+  assert.match(
+    failureOf(() => accepted.thenRefused('insufficient-funds')),
+    /expected a refusal with 'insufficient-funds', but this happened: .*account.deposited.v1/s,
+  );
+});
+
+test('another refusal than expected is told', () => {
+  const refused = given(account, history).when(open({ owner: 'bob' }));
+  assert.match(
+    failureOf(() => refused.thenRefused('insufficient-funds')),
+    /expected a refusal with 'insufficient-funds', but got 'already-open'/,
+  );
+  assert.match(
+    failureOf(() => refused.thenRefused(/left/)),
+    /with \/left\/, but got 'already-open'/,
+  );
+});
+
+test('a mistake in the code is not taken for a refusal', () => {
+  const broken = { ...account, decide: () => assert.fail('a mistake') };
+  const outcome = given(broken, history).when(deposit({ amount: 5 }));
+  assert.match(
+    failureOf(() => outcome.thenRefused()),
+    /but got a mistake/,
+  );
+});
+
+test('awaiting the middle of the sentence says how to end it', async () => {
+  const middle: unknown = given(account, history).when(deposit({ amount: 5 }));
+  await assert.rejects(Promise.resolve(middle), /end it with \.then\(/);
+});
+
+test('a whole sentence can be returned to a test runner', async () => {
+  const returned: unknown = given(account, history)
+    .when(deposit({ amount: 5 }))
+    .then([deposited({ amount: 5 })]);
+  assert.ok(typeof returned === 'object' && returned !== null && !('then' in returned));
+});

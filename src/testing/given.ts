@@ -1,0 +1,200 @@
+// Aggregates tested in their own words: what had happened, what somebody wants, what happens then.
+
+import { AssertionError } from 'node:assert';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import type { Aggregate, AggregateEvent, DecideContext } from '../aggregates/aggregate.ts';
+import type { NewCommand } from '../contracts/define-command.ts';
+import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
+import { buildStreamName } from '../contracts/stream-name.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { idFromKey } from '../foundation/ids.ts';
+
+export interface ThenState<State> {
+  /** Fails unless the state, after all that happened, is this one or passes the predicate. */
+  thenState(expected: State | ((state: State) => boolean)): ThenState<State>;
+}
+
+export interface When<State, Event extends NewEvent> extends ThenState<State> {
+  /** Fails unless exactly these events happen, in this order; `[]`: nothing happens. */
+  then(expected: readonly Event[]): ThenState<State>;
+  /** Fails unless the command is refused: with this reason or code, or a message that matches. */
+  thenRefused(expected?: string | RegExp): void;
+}
+
+export interface Given<
+  State,
+  Event extends NewEvent,
+  Command extends NewCommand,
+> extends ThenState<State> {
+  /** Takes the decision; the context is always the same, except for the parts given here. */
+  when(command: Command, context?: Partial<DecideContext>): When<State, Event>;
+}
+
+/**
+ * Begins with a history, in today's versions of events or in older ones. No store, no waiting.
+ *
+ * @example
+ * import { defineAggregate } from 'millrace/aggregates';
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { given } from 'millrace/testing';
+ * import { z } from 'zod';
+ *
+ * const opened = defineEvent('door.opened.v1', z.object({}));
+ * const open = defineCommand('door.open', z.object({}));
+ * const door = defineAggregate({
+ *   bc: 'house',
+ *   name: 'door',
+ *   version: 1,
+ *   events: [opened],
+ *   commands: [open],
+ *   initial: { isOpen: false },
+ *   evolve: { 'door.opened.v1': () => ({ isOpen: true }) },
+ *   decide: { 'door.open': (_payload, { isOpen }) => (isOpen ? [] : opened({})) },
+ * });
+ *
+ * given(door, [])
+ *   .when(open({}))
+ *   .then([opened({})])
+ *   .thenState({ isOpen: true });
+ */
+export function given<State, Event extends NewEvent, Command extends NewCommand>(
+  aggregate: Aggregate<State, Event, Command>,
+  history: readonly NewEvent[],
+): Given<State, Event, Command> {
+  const fold = (from: State, events: readonly NewEvent[], revision: number): State =>
+    events.reduce(
+      (state, event, index) => aggregate.evolve(state, place(aggregate, event, revision + index)),
+      from,
+    );
+  const before = fold(aggregate.initial, history, 0);
+
+  return {
+    ...checksOf(before),
+    when(command, context) {
+      let outcome: Outcome<Event>;
+      try {
+        const events = aggregate.decide(command, before, {
+          ...fixedContext(history.length - 1),
+          ...context,
+        });
+        outcome = { events };
+      } catch (error) {
+        outcome = { error };
+      }
+      return decided(outcome, (events) => fold(before, events, history.length));
+    },
+  };
+}
+
+type Outcome<Event> = { readonly events: readonly Event[] } | { readonly error: unknown };
+
+function decided<State, Event extends NewEvent>(
+  outcome: Outcome<Event>,
+  stateAfter: (events: readonly Event[]) => State,
+): When<State, Event> {
+  const then = (expected: readonly Event[]): ThenState<State> => {
+    // Being awaited, or returned to a test runner, is how a promise would be called.
+    if (typeof expected === 'function') {
+      throw new TypeError('given(…).when(…) waits for nothing: end it with .then([…])');
+    }
+    if ('error' in outcome) throw notRefused(outcome.error, `expected ${show(expected)}`, then);
+    assertEqual(outcome.events.map(plain), expected.map(plain), then);
+    return checksOf(stateAfter(outcome.events));
+  };
+
+  const thenRefused = (expected?: string | RegExp): void => {
+    const wanted = `expected a refusal${expected === undefined ? '' : ` with ${show(expected)}`}`;
+    if ('events' in outcome) {
+      const message = `${wanted}, but this happened: ${show(outcome.events.map(plain))}`;
+      throw new AssertionError({ message, stackStartFn: thenRefused });
+    }
+    if (!isRefusal(outcome.error, expected)) throw notRefused(outcome.error, wanted, thenRefused);
+  };
+
+  const thenState: When<State, Event>['thenState'] = (expected) => {
+    if ('error' in outcome) throw notRefused(outcome.error, 'expected a state', thenState);
+    return checksOf(stateAfter(outcome.events)).thenState(expected);
+  };
+
+  // oxlint-disable-next-line unicorn/no-thenable -- given, when, then: an await is told so above
+  return { then, thenRefused, thenState };
+}
+
+function checksOf<State>(state: State): ThenState<State> {
+  const thenState: ThenState<State>['thenState'] = (expected) => {
+    if (!isPredicate<State>(expected)) assertEqual(state, expected, thenState);
+    else if (!expected(state)) {
+      const message = `the state does not hold what ${expected.toString()} asks: ${show(state)}`;
+      throw new AssertionError({ message, actual: state, stackStartFn: thenState });
+    }
+    return { thenState };
+  };
+  return { thenState };
+}
+
+/** Node writes the difference into the message, line by line. */
+function assertEqual(actual: unknown, expected: unknown, stackStartFn: CallableFunction): void {
+  if (isDeepStrictEqual(actual, expected)) return;
+  throw new AssertionError({ actual, expected, operator: 'deepStrictEqual', stackStartFn });
+}
+
+function isPredicate<State>(
+  expected: State | ((state: State) => boolean),
+): expected is (state: State) => boolean {
+  return typeof expected === 'function';
+}
+
+function isRefusal(error: unknown, expected: string | RegExp | undefined): boolean {
+  if (expected instanceof RegExp) return error instanceof Error && expected.test(error.message);
+  if (!(error instanceof MillraceError)) return false;
+  const code: string = error.code;
+  if (expected === undefined) return code === 'COMMAND_REFUSED';
+  return expected === code || expected === error.details['reason'];
+}
+
+function notRefused(error: unknown, wanted: string, stackStartFn: CallableFunction): Error {
+  const reason = error instanceof MillraceError ? error.details['reason'] : undefined;
+  const name = typeof reason === 'string' ? `'${reason}': ` : '';
+  const why = error instanceof Error ? `${name}${error.message}` : show(error);
+  const failure = new AssertionError({ message: `${wanted}, but got ${why}`, stackStartFn });
+  failure.cause = error;
+  return failure;
+}
+
+/** Expected events may carry more than a decision does, and in any form that has these two. */
+function plain({ type, payload }: NewEvent): NewEvent {
+  return { type, payload };
+}
+
+function show(value: unknown): string {
+  return inspect(value, { depth: 10, breakLength: 80 });
+}
+
+const tenant = 'test';
+const id = 'given';
+const nowMs = Date.UTC(2025, 8, 30, 10);
+
+function fixedContext(revision: number): DecideContext {
+  let count = 0;
+  const commandId = idFromKey('given#command');
+  const nextId = (): string => idFromKey(`given#id-${count++}`);
+  return { tenant, id, revision, nowMs, commandId, correlationId: commandId, nextId };
+}
+
+function place(
+  { bc, name, version }: { readonly bc: string; readonly name: string; readonly version: number },
+  event: NewEvent,
+  revision: number,
+): AggregateEvent {
+  const envelope = createEnvelope(
+    event,
+    {
+      tenant,
+      aggregate: { bc, type: name, id, version: revision + 1 },
+      eventId: idFromKey(`given#${revision}`),
+    },
+    { clock: { now: () => nowMs, sleep: () => Promise.resolve() } },
+  );
+  const stream = buildStreamName<string, string>(bc, name, version, tenant, id);
+  return { ...envelope, stream, revision };
+}
