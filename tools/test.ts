@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
@@ -31,6 +32,7 @@ const files = globSync('{src,test,tools,bench,modules}/**/*.test.ts', {
   cwd: root,
   exclude: (path) => path.includes('node_modules'),
 })
+  .filter((file) => !file.endsWith('.engines.test.ts'))
   .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
   .toSorted();
 const needsMore = (file: string): boolean => /\.(servers|full)\.test\.ts$/.test(file);
@@ -86,7 +88,15 @@ async function runTests(
   const child = spawn(
     process.execPath,
     ['--test', ...flags, '--test-reporter=./tools/test-reporter.ts', ...paths],
-    { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] },
+    {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      // Every process and every thread would strip the same types again.
+      env: {
+        ...process.env,
+        NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/millrace-compile'),
+      },
+    },
   );
   const code = exitCode(child);
   for await (const line of createInterface({ input: child.stdout })) note(line);

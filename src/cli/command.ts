@@ -6,7 +6,9 @@ import { MillraceError } from '../foundation/error.ts';
 import type { Paint } from './paint.ts';
 
 export interface Output {
+  /** False: it has more to write than it can, until it drains. */
   write(text: string): unknown;
+  once?(event: 'drain', listener: () => void): unknown;
   readonly isTTY?: boolean | undefined;
 }
 
@@ -14,6 +16,9 @@ export interface CommandContext {
   readonly args: readonly string[];
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Opened when it is asked for. */
+  readonly stdin: () => AsyncIterable<string | Uint8Array>;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly cwd: string;
   /** Somebody watches: stdout is a terminal. */
@@ -32,6 +37,7 @@ interface Option {
 export type Options = Readonly<Record<string, Option>>;
 
 export interface Command {
+  /** One word, or two: `stream read`. */
   readonly name: string;
   readonly summary: string;
   /** Behind the program's name. */

@@ -2,13 +2,37 @@
 
 import type { Command } from './command.ts';
 import { completionCommand } from './completion-command.ts';
+import { exportCommand } from './export-command.ts';
+import { forgetCommand } from './forget-command.ts';
+import { importCommand } from './import-command.ts';
 import { lintCommand } from './lint-command.ts';
+import { migrateCommand } from './migrate-command.ts';
 import { newCommand } from './new-command.ts';
+import { scavengeCommand } from './scavenge-command.ts';
+import { streamAppendCommand } from './stream-append-command.ts';
+import { streamDeleteCommand } from './stream-delete-command.ts';
+import { streamInfoCommand } from './stream-info-command.ts';
+import { streamMetadataCommand } from './stream-metadata-command.ts';
+import { streamReadCommand } from './stream-read-command.ts';
+import { streamTailCommand } from './stream-tail-command.ts';
+import { streamTombstoneCommand } from './stream-tombstone-command.ts';
 import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
   tourCommand,
   newCommand,
   lintCommand,
+  migrateCommand,
+  streamReadCommand,
+  streamAppendCommand,
+  streamTailCommand,
+  streamInfoCommand,
+  streamMetadataCommand,
+  streamDeleteCommand,
+  streamTombstoneCommand,
+  scavengeCommand,
+  forgetCommand,
+  exportCommand,
+  importCommand,
   completionCommand(() => commands),
 ];

@@ -34,7 +34,14 @@ function isShell(text: string): text is keyof typeof shells {
 }
 
 function bashScript(commands: readonly Command[]): string {
-  const cases = commands.map((command) => `    ${command.name}) words="${wordsOf(command)}" ;;`);
+  const cases = byFirstWord(commands).map(({ word, rows }) => {
+    const [only] = rows;
+    if (only?.name === word) return `    ${word}) words="${wordsOf(only)}" ;;`;
+    const seconds = secondWords(rows);
+    const inner = rows.map((row) => `${secondWord(row)}) words="${wordsOf(row)}" ;;`).join(' ');
+    return `    ${word}) case "\${COMP_WORDS[2]}" in ${inner} esac
+      [ "$COMP_CWORD" -eq 2 ] && words="${seconds}" ;;`;
+  });
   return `_millrace() {
   local words current="\${COMP_WORDS[COMP_CWORD]}"
   case "\${COMP_WORDS[1]}" in
@@ -49,8 +56,19 @@ complete -o default -F _millrace millrace
 }
 
 function zshScript(commands: readonly Command[]): string {
-  const rows = commands.map(({ name, summary }) => `'${name}:${summary}'`);
-  const cases = commands.map((command) => `    ${command.name}) compadd -- ${wordsOf(command)} ;;`);
+  const groups = byFirstWord(commands);
+  const rows = groups.map(({ word, rows: own }) => {
+    const [only] = own;
+    const text = only?.name === word ? only.summary : secondWords(own);
+    return `'${word}:${text.replaceAll("'", "'\\''")}'`;
+  });
+  const cases = groups.map(({ word, rows: own }) => {
+    const [only] = own;
+    if (only?.name === word) return `    ${word}) compadd -- ${wordsOf(only)} ;;`;
+    const inner = own.map((row) => `${secondWord(row)}) compadd -- ${wordsOf(row)} ;;`).join(' ');
+    return `    ${word}) if (( CURRENT == 3 )); then compadd -- ${secondWords(own)}
+      else case "$words[3]" in ${inner} esac; fi ;;`;
+  });
   return `#compdef millrace
 _millrace() {
   local -a commands=(${rows.join(' ')})
@@ -64,8 +82,27 @@ compdef _millrace millrace
 `;
 }
 
+interface FirstWord {
+  readonly word: string;
+  /** One command of this name, or those that share it as their first word. */
+  readonly rows: readonly Command[];
+}
+
+function byFirstWord(commands: readonly Command[]): readonly FirstWord[] {
+  const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? name);
+  return [...groups].map(([word, rows]) => ({ word, rows }));
+}
+
+function secondWord({ name }: Command): string {
+  return name.split(' ')[1] ?? '';
+}
+
+function secondWords(rows: readonly Command[]): string {
+  return rows.map(secondWord).join(' ');
+}
+
 function namesOf(commands: readonly Command[]): string {
-  return [...commands.map(({ name }) => name), 'help'].join(' ');
+  return [...byFirstWord(commands).map(({ word }) => word), 'help'].join(' ');
 }
 
 function wordsOf({ words = [], options }: Command): string {

@@ -2,6 +2,7 @@
 // The process: arguments, streams, signals and the exit code. Everything else takes them as values.
 
 import process from 'node:process';
+import { addAbortSignal } from 'node:stream';
 import { createPaint } from './paint.ts';
 import { runCli } from './run-cli.ts';
 
@@ -18,13 +19,22 @@ const interrupt = new AbortController();
 process.once('SIGINT', () => interrupt.abort());
 
 const { isTTY } = stdout;
+let readsInput = false;
 process.exitCode = await runCli({
   args: process.argv.slice(2),
   stdout,
   stderr,
+  stdin: () => {
+    readsInput = true;
+    // Nobody may ever write to it: waiting for it must end with Ctrl-C, too.
+    return addAbortSignal(interrupt.signal, process.stdin);
+  },
+  env,
   signal: interrupt.signal,
   cwd: process.cwd(),
   isTTY,
   paint: createPaint(isTTY && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'),
   debug: (env['MILLRACE_DEBUG'] ?? '') !== '',
 });
+// Whatever is still to come from there is not wanted any more, and must not keep the process.
+if (readsInput) process.stdin.destroy();

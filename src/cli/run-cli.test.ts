@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { createPaint } from './paint.ts';
 import { createProgress } from './progress.ts';
@@ -10,6 +11,8 @@ function fakeTerminal(overrides: Partial<CliContext> = {}) {
     args: [],
     stdout: { write: (text) => (written.stdout += text), isTTY: true },
     stderr: { write: (text) => (written.stderr += text), isTTY: true },
+    stdin: () => Readable.from([]),
+    env: {},
     signal: new AbortController().signal,
     cwd: '.',
     isTTY: true,
@@ -72,6 +75,8 @@ for (const [line, said] of [
   ['completion', /one shell: bash or zsh/],
   ['completion fish', /does not know 'fish'/],
   ['tour --fast', /tour has no option '--fast'/],
+  ['stream raed x', /no command 'stream raed': did you mean stream read\?/],
+  ['help stream raed', /no command 'stream raed': did you mean stream read\?/],
 ] as const) {
   test(`says in one line what is wrong with: millrace ${line}`, async () => {
     const { context, written } = fakeTerminal({ args: line.split(' '), paint: createPaint(false) });

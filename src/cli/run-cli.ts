@@ -2,7 +2,7 @@
 
 import { MillraceError } from '../foundation/error.ts';
 import { errorCodes } from '../foundation/error-codes.ts';
-import { didYouMean, exitCodes, usage, type CommandContext } from './command.ts';
+import { didYouMean, exitCodes, usage, type Command, type CommandContext } from './command.ts';
 import { commands } from './commands.ts';
 import { commandHelp, overview } from './help.ts';
 import { packageVersion } from './package-version.ts';
@@ -29,22 +29,31 @@ async function dispatch(context: CliContext): Promise<number> {
     return exitCodes.ok;
   }
   const asksHelp = first === undefined || first === 'help' || first === '--help' || first === '-h';
-  const name = asksHelp ? rest[0] : first;
-  if (name === undefined) {
-    stdout.write(overview(commands, paint));
+  const words = asksHelp ? rest : args;
+  const command = commands.find(({ name }) =>
+    name.split(' ').every((word, at) => word === words[at]),
+  );
+  if (command === undefined) {
+    stdout.write(overview(commandsOf(words), paint));
     return exitCodes.ok;
   }
-  const command = commands.find((candidate) => candidate.name === name);
-  if (command === undefined) {
-    const known = [...commands.map((candidate) => candidate.name), 'help'];
-    const kind = name.startsWith('-') ? 'option' : 'command';
-    throw usage(`there is no ${kind} ${didYouMean(name, known)}`);
-  }
-  if (asksHelp || wantsHelp(rest)) {
+  const own = words.slice(command.name.split(' ').length);
+  if (asksHelp || wantsHelp(own)) {
     stdout.write(commandHelp(command, paint));
     return exitCodes.ok;
   }
-  return command.run({ ...context, args: rest });
+  return command.run({ ...context, args: own });
+}
+
+/** All commands, or those behind a first word that several share; anything else is a mistake. */
+function commandsOf([name, second]: readonly string[]): readonly Command[] {
+  if (name === undefined) return commands;
+  const group = commands.filter((command) => command.name.startsWith(`${name} `));
+  if (group.length > 0 && (second === undefined || wantsHelp([second]))) return group;
+  const typed = group.length === 0 ? name : `${name} ${second}`;
+  const known = [...(group.length === 0 ? commands : group).map((command) => command.name), 'help'];
+  const kind = name.startsWith('-') ? 'option' : 'command';
+  throw usage(`there is no ${kind} ${didYouMean(typed, known)}`);
 }
 
 /** Behind `--`, `-h` is an argument like any other. */

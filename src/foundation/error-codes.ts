@@ -175,6 +175,16 @@ export const errorCodes = {
     meaning: 'Too many commands of this process wait for one aggregate.',
     remedy: 'Try again later, or spread the work over more aggregates.',
   },
+  IMPORT_INVALID: {
+    retryable: false,
+    meaning: 'A line of an import is damaged or is not a recorded event.',
+    remedy: 'Export again, or cut the file before the line that the message names.',
+  },
+  IMPORT_DIVERGED: {
+    retryable: false,
+    meaning: "A stream of the import's target has other events than the file.",
+    remedy: 'Import into an empty store, or leave that stream out.',
+  },
   CONFIG_INVALID: {
     retryable: false,
     meaning: 'A URL or a setting cannot be understood.',

@@ -129,8 +129,10 @@ export async function sqliteEventStore(
     },
     async [Symbol.asyncDispose]() {
       others.close();
-      await writer[Symbol.asyncDispose]();
+      // The reader first: the last connection to close empties the log into the file, and only the
+      // writer's may.
       reader.close();
+      await writer[Symbol.asyncDispose]();
       waiters.wakeAll();
     },
   };

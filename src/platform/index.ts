@@ -1,0 +1,18 @@
+export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
+export {
+  exportEvents,
+  exportLimits,
+  type ExportOptions,
+  type ExportProgress,
+} from './export-events.ts';
+export { exportToFile, type ExportFileOptions, type ExportResult } from './export-file.ts';
+export { importLimits } from './import-chunks.ts';
+export {
+  importEvents,
+  type ImportOptions,
+  type ImportProgress,
+  type ImportResult,
+} from './import-events.ts';
+export { importFromFile, type ImportFileOptions } from './import-file.ts';
+export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
+export { redactStoreUrl } from './store-url.ts';

@@ -1,0 +1,177 @@
+// The command line in this process: arguments in, output and exit code out. And stores to run it on.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createPaint } from '../src/cli/paint.ts';
+import { runCli } from '../src/cli/run-cli.ts';
+import { createEnvelope, type DomainEventEnvelope } from '../src/contracts/envelope.ts';
+import { openEventStore } from '../src/platform/index.ts';
+import type { EventStore } from '../src/store/event-store.ts';
+import type { RecordedEvent } from '../src/store/recorded-event.ts';
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly signal?: AbortSignal;
+  readonly isTTY?: boolean;
+  /** Sees each text as it is written. */
+  readonly onStdout?: (text: string) => void;
+}
+
+export async function runMillrace(
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Outcome> {
+  const { cwd = '.', env = {}, stdin = '', isTTY = false, onStdout } = options;
+  const written = { stdout: '', stderr: '' };
+  const write = (to: 'stdout' | 'stderr') => (text: string) => {
+    written[to] += text;
+    if (to === 'stdout') onStdout?.(text);
+    return true;
+  };
+  const code = await runCli({
+    args,
+    stdout: { write: write('stdout'), isTTY },
+    stderr: { write: write('stderr'), isTTY },
+    stdin: () => Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+    env,
+    signal: options.signal ?? new AbortController().signal,
+    cwd,
+    isTTY,
+    paint: createPaint(isTTY),
+    debug: false,
+  });
+  return { code, ...written };
+}
+
+export async function workFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'millrace-cli-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, maxRetries: 10 }) };
+}
+
+export function currencyStream(id: string): string {
+  return `banking.currency.v1-core-${id}`;
+}
+
+export function renamed(
+  id: string,
+  name: unknown,
+  more: Partial<DomainEventEnvelope> = {},
+): DomainEventEnvelope {
+  const envelope = createEnvelope(
+    { type: 'currency.renamed.v1', payload: { name } },
+    { tenant: 'core', aggregate: { bc: 'banking', type: 'currency', id } },
+  );
+  return { ...envelope, ...more };
+}
+
+/** All events in order, without what a store adds when it records. */
+export async function contentOf(store: EventStore): Promise<unknown[]> {
+  const events = await store.readAll({ filter: { system: true } }).toArray();
+  return events.map(withoutPlace);
+}
+
+function withoutPlace(event: RecordedEvent): unknown {
+  const { position: _, recordedAt: __, ...rest } = event;
+  return rest;
+}
+
+export const programPath = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
+
+interface SpawnOptions {
+  /** Arguments of Node itself. */
+  readonly node?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Sent once, as soon as it is time. */
+  readonly signalWhen?: readonly [NodeJS.Signals, () => boolean];
+}
+
+export interface Workspace {
+  folder(): string;
+  /** The path of a file in the folder. */
+  at(name: string): string;
+  /** Runs a command line, whose words are parted by spaces, in this process. */
+  millrace(line: string, options?: RunOptions): Promise<Outcome>;
+  /** Runs it in a process of its own. */
+  spawned(line: string, options?: SpawnOptions): Promise<Outcome>;
+  /** Works on the store in a file. */
+  fill(name: string, work: (store: EventStore) => Promise<unknown>): Promise<void>;
+  /** Works on the store that commands use when they are told of no other. */
+  fillDefault(work: (store: EventStore) => Promise<unknown>): Promise<void>;
+  contentOfFile(name: string): Promise<unknown[]>;
+}
+
+/** A folder for each test of the suite that calls it. */
+export function useWorkspace(): Workspace {
+  let folder: Awaited<ReturnType<typeof workFolder>>;
+  beforeEach(async () => {
+    folder = await workFolder();
+  });
+  afterEach(() => folder[Symbol.asyncDispose]());
+
+  const at = (name: string): string => join(folder.path, name);
+  const fill: Workspace['fill'] = async (name, work) => {
+    await using store = await openEventStore(`sqlite:${at(name)}`);
+    await work(store);
+  };
+  return {
+    folder: () => folder.path,
+    at,
+    millrace: (line, options) => runMillrace(line.split(' '), { cwd: folder.path, ...options }),
+    spawned: (line, options) => spawnMillrace(line.split(' '), { cwd: folder.path, ...options }),
+    fill,
+    fillDefault: (work) => fill('.millrace/events.db', work),
+    async contentOfFile(name) {
+      await using store = await openEventStore(`sqlite:${at(name)}`);
+      return await contentOf(store);
+    },
+  };
+}
+
+async function spawnMillrace(
+  args: readonly string[],
+  { cwd, node = [], env = {}, signalWhen }: SpawnOptions & { readonly cwd: string },
+): Promise<Outcome> {
+  const child = spawn(process.execPath, [...node, programPath, ...args], {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const written = { stdout: '', stderr: '' };
+  child.stdout.on('data', (text: Buffer) => (written.stdout += text.toString()));
+  child.stderr.on('data', (text: Buffer) => (written.stderr += text.toString()));
+  const timer = setInterval(() => {
+    if (signalWhen?.[1]() !== true) return;
+    clearInterval(timer);
+    child.kill(signalWhen[0]);
+  }, 1);
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  clearInterval(timer);
+  return { code: code ?? -1, ...written };
+}
+
+/** The one JSON document of a command that went well. */
+export function jsonOf(outcome: Outcome): unknown {
+  assert.deepEqual([outcome.code, outcome.stderr], [0, '']);
+  return JSON.parse(outcome.stdout);
+}
+
+export function eventsOf(text: string): RecordedEvent[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as RecordedEvent);
+}

@@ -1,0 +1,241 @@
+// The commands on PostgreSQL: its schema, and events from and to the embedded store.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { describe, test } from 'node:test';
+import pg from 'pg';
+import { openEventStore } from '../src/platform/index.ts';
+import type { EventStore } from '../src/store/event-store.ts';
+import { sharedPostgres } from '../src/testing/index.ts';
+import {
+  contentOf,
+  currencyStream,
+  eventsOf,
+  jsonOf,
+  renamed,
+  useWorkspace,
+} from './cli-store-terminal.ts';
+
+const usd = currencyStream('USD');
+const eur = currencyStream('EUR');
+const chf = currencyStream('CHF');
+
+/** Everything that a store can hold: retention, a stream that came back, one that was ended. */
+async function liveThrough(store: EventStore): Promise<void> {
+  await store.append(
+    usd,
+    ['a', 'b', 'c'].map((name) => renamed('USD', name)),
+  );
+  await store.setStreamMetadata(usd, { truncateBefore: 1, custom: { owner: 'ada' } });
+  await store.append(eur, [renamed('EUR', 'gone')]);
+  await store.deleteStream(eur);
+  await store.append(eur, [renamed('EUR', 'back', { headers: { dataSubject: 'ann' } })]);
+  await store.append(chf, [renamed('CHF', 'over')]);
+  await store.tombstoneStream(chf);
+  await store.append(usd, [renamed('USD', '\u0001 ünïcödé ✓')]);
+}
+
+/** A tombstone's own event is the target's, the rest is the same to the letter. */
+async function sameContent(one: EventStore, other: EventStore): Promise<void> {
+  const withoutTombstones = async (store: EventStore): Promise<unknown[]> =>
+    (await contentOf(store)).filter(
+      (event) => (event as { readonly type: string }).type !== '$streamDeleted',
+    );
+  assert.deepEqual(await withoutTombstones(one), await withoutTombstones(other));
+  for (const stream of [usd, eur, chf]) {
+    assert.deepEqual(await one.streamInfo(stream), await other.streamInfo(stream));
+  }
+  for (const stream of [usd, eur]) {
+    const read = async (store: EventStore): Promise<unknown[]> =>
+      (await store.readStream(stream).toArray()).map(({ revision, payload }) => [
+        revision,
+        payload,
+      ]);
+    assert.deepEqual(await read(one), await read(other));
+  }
+}
+
+describe('millrace migrate on PostgreSQL', () => {
+  const home = useWorkspace();
+
+  test('prints, takes each step once, and then has nothing to do', async () => {
+    const { url } = await sharedPostgres();
+    const env = { MILLRACE_STORE: url };
+    const printed = await home.millrace('migrate --print', { env });
+    assert.equal(printed.code, 0, printed.stderr);
+    assert.match(printed.stdout, /^-- 1: tables of the event store\ncreate sequence/m);
+    assert.equal((await home.millrace('migrate --print --all')).code, 0);
+
+    const refused = await home.millrace(`stream read ${usd}`, { env });
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^CONFIG_INVALID: there is no event store at postgres:.* yet: run/,
+    );
+
+    const first = await home.millrace('migrate', { env });
+    assert.match(first.stdout, /^took step 1: tables of the event store\ntook step 2: /);
+    const second = await home.millrace('migrate', { env });
+    assert.deepEqual(second, {
+      code: 0,
+      stdout: `${url} is up to date: nothing to do\n`,
+      stderr: '',
+    });
+    assert.equal((await home.millrace('migrate --print', { env })).stdout, '-- nothing to do\n');
+    assert.deepEqual(jsonOf(await home.millrace('migrate --json', { env })), {
+      store: url,
+      applied: [],
+    });
+    assert.deepEqual(await home.millrace(`stream read ${usd} --json`, { env }), {
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
+
+  test('is done by several processes at once, each step by one of them', async () => {
+    const { url } = await sharedPostgres();
+    const outcomes = await Promise.all(
+      [1, 2, 3, 4].map(() => home.millrace(`migrate --json --store ${url}`)),
+    );
+    const applied = outcomes.map((outcome) => (jsonOf(outcome) as { applied: object[] }).applied);
+    assert.equal(applied.filter((steps) => steps.length > 0).length, 1);
+  });
+
+  test('may be done by hand with what it prints, in a schema of one’s own', async () => {
+    const { url } = await sharedPostgres();
+    const store = `${url}?schema=shop`;
+    const { stdout } = await home.millrace(`migrate --print --all --store ${store}`);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query(stdout);
+    } finally {
+      await client.end();
+    }
+    const { stdout: said } = await home.millrace(`migrate --store ${store}`);
+    assert.equal(said, `${store} is up to date: nothing to do\n`);
+    const line = `stream append ${usd} --type currency.created.v1 --data 1 --store ${store}`;
+    assert.equal((await home.millrace(line)).code, 0);
+    const elsewhere = await home.millrace(`stream read ${usd} --store ${url}`);
+    assert.match(elsewhere.stderr, /^CONFIG_INVALID: there is no event store/);
+  });
+
+  test('keeps the password to itself when it is wrong', async () => {
+    const { url } = await sharedPostgres();
+    const wrong = url.replace('//postgres@', '//nobody:hunter2@');
+    for (const line of ['migrate', `stream read ${usd}`, 'export']) {
+      const { code, stderr } = await home.millrace(`${line} --store ${wrong}`);
+      assert.equal(code, 1);
+      assert.match(stderr, /^STORE_UNAVAILABLE: /);
+      assert.doesNotMatch(stderr, /hunter2/);
+    }
+  });
+});
+
+describe('millrace export and import with PostgreSQL', () => {
+  const home = useWorkspace();
+
+  test('from a file into the database and back, with everything that streams have', async () => {
+    const { url } = await sharedPostgres();
+    await home.fill('a.db', liveThrough);
+    await home.millrace('export --store sqlite:a.db --out a.ndjson');
+    const first = jsonOf(await home.millrace(`import --store ${url} --in a.ndjson --json`));
+    const again = jsonOf(await home.millrace(`import --store ${url} --in a.ndjson --json`));
+    const nothingNew = { in: 'a.ndjson', complete: true, forgottenSubjects: [] };
+    assert.deepEqual(first, { ...nothingNew, appended: 10, repeated: 0 });
+    assert.deepEqual(again, { ...nothingNew, appended: 0, repeated: 10 });
+
+    const out = await home.millrace(`export --store ${url} --out b.ndjson`);
+    assert.equal(out.code, 0, out.stderr);
+    assert.equal((await home.millrace('import --store sqlite:b.db --in b.ndjson')).code, 0);
+    await using source = await openEventStore(`sqlite:${home.at('a.db')}`);
+    await using postgres = await openEventStore(url);
+    await using copy = await openEventStore(`sqlite:${home.at('b.db')}`);
+    await sameContent(postgres, source);
+    await sameContent(copy, source);
+  });
+
+  test('resume an export that was cut, and an import that was stopped', async () => {
+    const { url } = await sharedPostgres();
+    {
+      await using store = await openEventStore(url);
+      for (let round = 0; round < 30; round += 1) {
+        await Promise.all(
+          [usd, eur, chf].map((stream) =>
+            store.append(
+              stream,
+              Array.from({ length: 40 }, (_, index) => renamed('USD', `${round} ${index}`)),
+            ),
+          ),
+        );
+      }
+    }
+    const whole = (await home.millrace(`export --store ${url}`)).stdout;
+    const stop = new AbortController();
+    const interrupted = await home.millrace(`export --store ${url}`, {
+      signal: stop.signal,
+      onStdout: () => stop.abort(),
+    });
+    assert.equal(interrupted.code, 130);
+    assert.ok(interrupted.stdout.length < whole.length && interrupted.stdout.length > 0);
+    const line = `export --store ${url} --out a.ndjson --resume`;
+    assert.equal((await home.millrace(line)).code, 0);
+    assert.equal(await readFile(home.at('a.ndjson'), 'utf8'), whole);
+
+    const target = `${url}?schema=copy`;
+    const half = whole.slice(0, whole.length / 2);
+    const torn = await home.millrace(`import --store ${target}`, { stdin: half });
+    assert.equal(torn.code, 1);
+    assert.match(torn.stderr, /^IMPORT_INVALID: line \d+ ends too early/);
+    const rest = jsonOf(await home.millrace(`import --store ${target} --in a.ndjson --json`)) as {
+      readonly appended: number;
+      readonly repeated: number;
+    };
+    assert.equal(rest.appended + rest.repeated, 3_600);
+    assert.ok(rest.repeated > 1_000);
+    await using one = await openEventStore(url);
+    await using other = await openEventStore(target);
+    assert.deepEqual(await contentOf(other), await contentOf(one));
+  });
+
+  test('refuse a target that has diverged', async () => {
+    const { url } = await sharedPostgres();
+    await home.fill('a.db', liveThrough);
+    await home.millrace(`stream append ${usd} --type currency.created.v1 --data 1 --store ${url}`);
+    const { stdout } = await home.millrace('export --store sqlite:a.db');
+    const { code, stderr } = await home.millrace(`import --store ${url}`, { stdin: stdout });
+    assert.equal(code, 1);
+    assert.match(stderr, /^IMPORT_DIVERGED: the target has diverged: its stream '.*-USD'/);
+  });
+});
+
+describe('the other commands on PostgreSQL', () => {
+  const home = useWorkspace();
+
+  test('append, read, follow, keep, scavenge, forget and end', async () => {
+    const { url } = await sharedPostgres();
+    const env = { MILLRACE_STORE: url };
+    const ok = async (line: string): Promise<string> => {
+      const { code, stdout, stderr } = await home.millrace(line, { env });
+      assert.equal(code, 0, `${line}: ${stderr}`);
+      return stdout;
+    };
+    for (const data of [1, 2, 3]) {
+      await ok(
+        `stream append ${usd} --type currency.created.v1 --data ${data} --header dataSubject=ann`,
+      );
+    }
+    const payloads = (text: string): unknown[] => eventsOf(text).map(({ payload }) => payload);
+    assert.deepEqual(payloads(await ok(`stream read ${usd} --json --backwards`)), [3, 2, 1]);
+    assert.deepEqual(payloads(await ok('stream tail --from-start --limit 2 --json')), [1, 2]);
+    assert.deepEqual(payloads(await ok(`stream tail ${usd} --from-start --limit 1 --json`)), [1]);
+    await ok(`stream metadata ${usd} --max-count 1`);
+    assert.match(await ok('scavenge'), /^removed 2 events from 1 streams/);
+    assert.equal(await ok('forget ann --yes'), 'forgot ann\n');
+    assert.match(await ok(`stream read ${usd}`), /"\$forgotten"/);
+    await ok(`stream delete ${usd}`);
+    await ok(`stream tombstone ${usd} --yes`);
+    assert.match(await ok(`stream info ${usd}`), /ended for ever/);
+  });
+});
