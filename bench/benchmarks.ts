@@ -14,4 +14,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'names, envelope validation, payloads, ids and subject matching',
     load: () => import('./contracts.ts'),
   },
+  {
+    name: 'store',
+    summary: 'appends, reads, catching up and following, on SQLite and PostgreSQL',
+    load: () => import('./store.ts'),
+  },
 ];

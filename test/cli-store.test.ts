@@ -48,7 +48,6 @@ describe('the store of a command', () => {
       'postgres://app:hunter2#@127.0.0.1:1/shop',
       'postgres://app:hunter2/@127.0.0.1:1/shop',
       'postgres://127.0.0.1:1/shop?user=app&password=hunter2',
-      'mongodb://app:hunter2@h/db',
       'mysql://app:hunter2@h/db',
     ]) {
       for (const line of ['migrate', 'migrate --print', `stream read ${usd}`, 'export']) {

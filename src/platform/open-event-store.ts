@@ -12,8 +12,8 @@ export interface OpenEventStoreOptions extends EventStoreOptions {
 }
 
 /**
- * Opens the event store that a URL names: `sqlite:<file>`, `postgres://…` (with `?schema=…`) or
- * `memory:`. A driver that is not installed is told by `DRIVER_MISSING`.
+ * Opens the event store that a URL names: `sqlite:<file>`, `postgres://…` (with `?schema=…`),
+ * `mongodb://…` or `memory:`. A driver that is not installed is told by `DRIVER_MISSING`.
  *
  * @example
  * import { openEventStore } from 'millrace/platform';
@@ -38,6 +38,10 @@ export async function openEventStore(
     const { postgresEventStore } = await import('../adapters/postgres/index.ts');
     const postgres = { schema: schema ?? target.schema, migrate };
     return postgresEventStore(target.connection, { ...storeOptions, ...postgres });
+  }
+  if (target.engine === 'mongodb') {
+    const { mongodbEventStore } = await import('../adapters/mongodb/index.ts');
+    return mongodbEventStore(target.connection, storeOptions);
   }
   const { memoryEventStore } = await import('../adapters/memory/index.ts');
   return memoryEventStore(storeOptions);

@@ -35,13 +35,17 @@ test('a schema in a PostgreSQL URL is ours, the other parameters are the driverâ
   });
 });
 
+test('a MongoDB URL is passed on to its driver as it is', () => {
+  for (const url of ['mongodb://h/db', 'mongodb+srv://h/db']) {
+    assert.deepEqual(parseStoreUrl(url), { engine: 'mongodb', connection: url });
+  }
+});
+
 for (const [url, code, said] of [
   ['events.db', 'CONFIG_INVALID', /begins with its engine: one of sqlite:, postgres:/],
   ['', 'CONFIG_INVALID', /begins with its engine/],
   ['mysql://h/db', 'CONFIG_INVALID', /no store engine 'mysql:'; there are sqlite:, postgres:/],
   ['postgre://h/db', 'CONFIG_INVALID', /Did you mean postgres:\?/],
-  ['mongodb://h/db', 'NOT_SUPPORTED', /no adapter for mongodb: stores yet/],
-  ['mongodb+srv://h/db', 'NOT_SUPPORTED', /mongodb\+srv:/],
   ['kurrentdb://h:2113', 'NOT_SUPPORTED', /kurrentdb:/],
   ['esdb+discover://h:2113', 'NOT_SUPPORTED', /esdb\+discover:/],
   ['sqlite:', 'CONFIG_INVALID', /needs a file/],

@@ -6,18 +6,12 @@ import { MillraceError } from '../foundation/error.ts';
 export type StoreUrl =
   | { readonly engine: 'memory' }
   | { readonly engine: 'sqlite'; readonly path: string }
+  | { readonly engine: 'mongodb'; readonly connection: string }
   | { readonly engine: 'postgres'; readonly connection: string; readonly schema: string };
 
-const known = ['sqlite', 'postgres', 'postgresql', 'memory'] as const;
+const known = ['sqlite', 'postgres', 'postgresql', 'mongodb', 'mongodb+srv', 'memory'] as const;
 /** Engines of the architecture whose adapters are still to come. */
-const planned = new Set([
-  'mongodb',
-  'mongodb+srv',
-  'kurrentdb',
-  'kurrentdb+discover',
-  'esdb',
-  'esdb+discover',
-]);
+const planned = new Set(['kurrentdb', 'kurrentdb+discover', 'esdb', 'esdb+discover']);
 
 const schemaDefault = 'millrace';
 /** Plain enough to need no quotes anywhere; PostgreSQL cuts off longer names without a word. */
@@ -28,6 +22,9 @@ export function parseStoreUrl(url: string): StoreUrl {
   switch (scheme) {
     case 'memory':
       return { engine: 'memory' };
+    case 'mongodb':
+    case 'mongodb+srv':
+      return { engine: 'mongodb', connection: url };
     case 'sqlite':
       return { engine: 'sqlite', path: sqlitePath(url) };
     case 'postgres':

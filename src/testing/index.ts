@@ -43,3 +43,24 @@ export {
   type SnapshotStoreCase,
 } from '../aggregates/snapshot-store.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
+export {
+  childInput,
+  startChild,
+  tellParent,
+  type Child,
+  type ChildEnd,
+  type ChildOptions,
+} from './child-process.ts';
+export { openHistory, type HistoryFile } from './history-file.ts';
+export {
+  assertNoViolations,
+  checkDelivered,
+  checkStored,
+  parseHistory,
+  type EventPlace,
+  type HistoryEntry,
+  type HistoryResult,
+  type HistoryRule,
+  type HistoryWrite,
+  type Violation,
+} from './history.ts';

@@ -1,0 +1,86 @@
+// Benchmark of the event store: appending, reading, catching up and following, on SQLite and on
+// PostgreSQL, every commit synced to disk for everybody.
+//
+// Calls are counted, except in `catch-up 200k`, which counts events: one long reading, cut into
+// slices. There are 200,000 events to read in the full run and 12,000 in the quick one.
+
+import { existsSync } from 'node:fs';
+import { ours, type Benchmark, type BenchmarkContext, type Case } from './benchmark.ts';
+import { appendCases, appenders } from './store/append-cases.ts';
+import { openEmmett } from './store/emmett-store.ts';
+import { fill } from './store/fill.ts';
+import { latencyCase, type LatencySubject } from './store/latency-case.ts';
+import { memoryCase } from './store/memory-case.ts';
+import { openMillrace, openMillraceTwice } from './store/millrace-store.ts';
+import { createPlaces, type NewPlace } from './store/places.ts';
+import { openRaw } from './store/raw-store.ts';
+import { readCases } from './store/read-cases.ts';
+import { engines, type Appending, type Engine } from './store/subject-store.ts';
+
+const emmettSqlite = '@event-driven-io/emmett-sqlite';
+
+export const benchmark: Benchmark = {
+  name: 'store',
+  get peers() {
+    return [
+      '@event-driven-io/emmett-postgresql',
+      ...(isEmmettThere('sqlite') ? [emmettSqlite] : []),
+    ];
+  },
+  url: import.meta.url,
+  cases: (context) => {
+    const newPlace = createPlaces(context);
+    return engines.flatMap((engine) => casesOn(engine, newPlace, context));
+  },
+};
+
+function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext): Case[] {
+  const { quick, defer } = context;
+  const total = quick ? 12_000 : 200_000;
+  /** Opened when the first case asks for it, shared by the others, closed in the end. */
+  const shared = <Store extends Appending>(
+    open: (engine: Engine, place: string) => Promise<Store>,
+    events = 0,
+  ): (() => Promise<Store>) => {
+    let opened: Promise<Store> | undefined;
+    const openFilled = async (): Promise<Store> => {
+      const store = await open(engine, await newPlace(engine));
+      await fill(store, events);
+      return store;
+    };
+    defer(async () => (await opened?.catch(() => undefined))?.close());
+    return () => (opened ??= openFilled());
+  };
+  const written = {
+    [ours]: shared(openMillrace),
+    emmett: shared(openEmmett),
+    'raw insert': shared(openRaw),
+  };
+  const hasEmmett = isEmmettThere(engine);
+  const others = hasEmmett ? [{ name: 'emmett', open: written.emmett }] : [];
+  const followers: LatencySubject[] = [
+    { name: ours, open: written[ours] },
+    ...(quick ? [] : [{ name: 'millrace, two processes', open: shared(openMillraceTwice) }]),
+    ...others,
+  ];
+  return [
+    ...appendCases(
+      engine,
+      appenders.filter((subject) => hasEmmett || subject !== 'emmett'),
+      (subject) => written[subject as keyof typeof written](),
+    ),
+    ...readCases(engine, {
+      millrace: shared(openMillrace, total),
+      emmett: hasEmmett ? shared(openEmmett, total) : undefined,
+      total,
+    }),
+    latencyCase(engine, followers),
+    ...(quick && engine === 'postgres' ? [] : [memoryCase(engine, newPlace, { quick })]),
+  ];
+}
+
+/** Its SQLite driver has to be compiled where there is no binary of it, and may be missing. */
+function isEmmettThere(engine: Engine): boolean {
+  const driver = new URL('node_modules/sqlite3/package.json', import.meta.url);
+  return engine === 'postgres' || existsSync(driver);
+}

@@ -1,0 +1,52 @@
+// Memory while catching up: it must not depend on how much there is to read.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { ours, type Case, type Subject } from '../benchmark.ts';
+import { openMillrace } from './millrace-store.ts';
+import type { NewPlace } from './places.ts';
+import type { Engine } from './subject-store.ts';
+
+/** Enough to fill all caches that have a limit; what is beyond must not add to it. */
+const aQuarter = 'a quarter of the events';
+
+export function memoryCase(
+  engine: Engine,
+  newPlace: NewPlace,
+  { quick }: { readonly quick: boolean },
+): Case {
+  const total = quick ? 200_000 : 1_000_000;
+  const subject = (name: string, events: number): Subject => ({
+    name,
+    async setup() {
+      const place = await newPlace(engine);
+      await fillElsewhere(engine, place, events);
+      const store = await openMillrace(engine, place);
+      const reader = store.catchUp(events);
+      return {
+        run: () => reader.take(events),
+        async teardown() {
+          await reader.close();
+          await store.close();
+        },
+      };
+    },
+  });
+  return {
+    name: `catch-up memory / ${engine}`,
+    measure: 'memory',
+    batch: 1,
+    subjects: [subject(ours, total), subject(aQuarter, total / 4)],
+    goals: [{ vs: aQuarter, ratioMin: 0.8 }],
+  };
+}
+
+async function fillElsewhere(engine: Engine, place: string, events: number): Promise<void> {
+  const script = fileURLToPath(new URL('fill-main.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, engine, place, String(events)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`filling a store failed (exit ${String(code)})`);
+}

@@ -1,0 +1,49 @@
+// Where the stores of this benchmark live: files in one folder, databases of one server. Both are on
+// the same disk, and both sync every commit.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import { startPostgres, type PostgresServer } from '../../src/testing/index.ts';
+import type { BenchmarkContext } from '../benchmark.ts';
+import type { Engine } from './subject-store.ts';
+
+/** A new, empty database: a file's path or a server's URL. */
+export type NewPlace = (engine: Engine) => Promise<string>;
+
+export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
+  let folder: Promise<string> | undefined;
+  let server: Promise<PostgresServer> | undefined;
+  let files = 0;
+  defer(async () => {
+    await (await server)?.[Symbol.asyncDispose]();
+    if (folder !== undefined) await rm(await folder, { recursive: true, force: true });
+  });
+  return async (engine) => {
+    if (engine === 'sqlite') {
+      folder ??= mkdtemp(join(tmpdir(), 'millrace-bench-'));
+      files += 1;
+      return join(await folder, `store-${files}.db`);
+    }
+    server ??= startPostgres({ fsync: true, signal });
+    return (await server).createDatabase();
+  };
+}
+
+/** How many rows are committed, as a stranger sees it. */
+export async function countRows(engine: Engine, place: string, table: string): Promise<number> {
+  const sql = `select count(*) as rows from ${table}`;
+  if (engine === 'sqlite') {
+    const database = new DatabaseSync(place, { readOnly: true });
+    const row = database.prepare(sql).get();
+    database.close();
+    return Number(row?.['rows']);
+  }
+  const client = new pg.Client(place);
+  await client.connect();
+  const { rows } = await client.query<{ rows: string }>(sql);
+  await client.end();
+  return Number(rows[0]?.rows);
+}

@@ -1,0 +1,347 @@
+// The global order. An append is committed by ONE insert: a document whose `_id` is the next number
+// of a dense log (1, 2, 3, …) and which holds all events of the append, of all its streams.
+//
+//   decide on the state as of commit n  →  insert commit n + 1  →  copy its events into `events`
+//
+// Why this is enough, without transactions, counters, leases or clocks:
+//
+// - One writer wins. `_id` is unique, so each number is taken once. Whoever takes n + 1 had seen
+//   commit n, and decided on exactly the state after it; everyone else fails on the key and decides
+//   again. That makes the log a serial history: no revision of a stream is given out twice.
+// - All or nothing. A document is inserted whole or not at all. Several streams are one document too.
+// - Nothing appears behind a reader. n + 1 is inserted only by someone who has seen n, so the log
+//   has no holes, ever, and readers go up to the last number. A writer that dies before its insert
+//   has reserved nothing; a writer that wakes up late finds its number taken, and that is its fence.
+// - `events` is derived. Copying is idempotent (unique on position), anyone who finds a commit whose
+//   events were not yet copied copies them before reading past it, and only then is the commit
+//   stripped of its events. So a writer may die anywhere.
+//
+// All that is asked of the engine is a unique key on insert and reads of what was acknowledged.
+// Updates need not be atomic, which they are not on FerretDB: the only one strips a commit of its
+// events, and doing that twice is doing it once.
+
+import { randomUUID } from 'node:crypto';
+import { MillraceError } from '../../foundation/error.ts';
+import { streamOfMetadata } from '../../store/stream-metadata.ts';
+import { coalesce } from './coalesce.ts';
+import { isDuplicate } from './mongodb-connection.ts';
+import type { CommitDocument, EventDocument, MongodbCollections } from './mongodb-schema.ts';
+import { copyEvents } from './copy-events.ts';
+
+/** A point of the log: so many commits, the last of which ends at this position. */
+export interface LogPoint {
+  readonly commit: number;
+  readonly position: number;
+}
+
+export interface CommitLog {
+  /** The last commit that this process knows of. */
+  readonly end: LogPoint;
+  /** Everything up to here lies in `events`. */
+  readonly head: LogPoint;
+  /** Looks for commits of others and copies what is not yet in `events`; resolves to the head. */
+  advance(): Promise<LogPoint>;
+  /**
+   * Takes the number behind `basis`. False: someone else did. `onCommitted` runs at the very moment
+   * at which the end moves, unless the commit was already seen from outside.
+   */
+  commit(basis: LogPoint, batch: Batch, onCommitted: () => void): Promise<boolean>;
+  /** Whether the commit of this number is the one of this batch. */
+  isOurs(commit: number, by: string): Promise<boolean>;
+  /** Removes what is left of commits that were never made. */
+  sweep(): Promise<void>;
+  /** Resolves when nothing is under way any more. */
+  close(): Promise<void>;
+}
+
+interface Batch {
+  /** Stays the same when the batch is tried again. */
+  readonly by: string;
+  readonly at: Date;
+  readonly events: readonly EventDocument[];
+  /** Together small enough for one document; several: the commit only refers to them. */
+  readonly portions: readonly (readonly EventDocument[])[];
+}
+
+export interface CommitLogOptions {
+  /** Streams that others wrote to; undefined: too many to say. Runs when the end moves. */
+  readonly onForeign: (streams: ReadonlySet<string> | undefined) => void;
+  /** Whether anybody wants to know which streams others wrote to. */
+  readonly isForeignWanted: () => boolean;
+  readonly onMore: () => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+const logLimits = {
+  /**
+   * Nobody takes a number while a commit that lies further back still holds its events: whoever
+   * opens the log has to look at so many commits, and no more.
+   */
+  windowCommits: 256,
+  /** Commits that are read at once. */
+  pageCommits: 32,
+  /** When others wrote more than this, knowing what it was is not worth a query. */
+  foreignEventsMax: 1_000,
+} as const;
+
+const digits = 16;
+
+/** Fixed width, so that text order is numeric order. */
+function commitId(number: number): string {
+  return number.toString(16).padStart(digits, '0');
+}
+
+export async function openCommitLog(
+  collections: MongodbCollections,
+  options: CommitLogOptions,
+): Promise<CommitLog> {
+  const { commits, events, parts } = collections;
+  let end: LogPoint = { commit: 0, position: 0 };
+  let head = end;
+  /** Own commits between head and end, in order, with the events that they brought. */
+  let pending: { readonly commit: CommitDocument; readonly events: readonly EventDocument[] }[] =
+    [];
+  /** Commits that still hold their events although these lie in `events`. */
+  let untidy: CommitDocument[] = [];
+  let closed = false;
+
+  const run = coalesce(async () => {
+    const before = head.commit;
+    await copyPending();
+    for (;;) {
+      if (closed) break;
+      const found = await commitsBehind(end.commit);
+      // Our own writer may have moved the end meanwhile, by a commit that we now see from outside.
+      const fresh = found.filter(({ _id }) => Number.parseInt(_id, 16) > end.commit);
+      if (fresh.length === 0) break;
+      await copyPending();
+      await takeForeign(fresh);
+      if (found.length < logLimits.pageCommits) break;
+      await skipAhead();
+    }
+    await copyPending();
+    if (head.commit > before) options.onMore();
+    void tidy().catch(options.onFailure);
+  });
+
+  /** What lies further back than the window was copied by whoever went on from there. */
+  async function skipAhead(): Promise<void> {
+    const [last] = await commits
+      .find()
+      .sort({ _id: -1 })
+      .limit(1)
+      .project<Pick<CommitDocument, '_id'>>({ _id: 1 })
+      .toArray();
+    const target = Number.parseInt(last?._id ?? '0', 16) - logLimits.windowCommits;
+    if (target <= end.commit) return;
+    const projection = { events: 0, parts: 0 };
+    const commit = await commits.findOne({ _id: commitId(target) }, { projection });
+    if (commit === null) throw missingCommit(target);
+    end = pointOf(commit);
+    head = end;
+    options.onForeign(undefined);
+  }
+
+  /** The next number is asked for alone, as it is mostly not there; then come all behind it. */
+  async function commitsBehind(number: number): Promise<readonly CommitDocument[]> {
+    const next = await commits.findOne({ _id: commitId(number + 1) });
+    if (next === null) return [];
+    const rest = await commits
+      .find({ _id: { $gt: next._id } })
+      .sort({ _id: 1 })
+      .limit(logLimits.pageCommits - 1)
+      .toArray();
+    const all = [next, ...rest];
+    for (const [index, { _id }] of all.entries()) {
+      if (_id !== commitId(number + 1 + index)) throw missingCommit(number + 1 + index);
+    }
+    return all;
+  }
+
+  async function copyPending(): Promise<void> {
+    while (pending.length > 0) {
+      const batch = [...pending];
+      await copyEvents(
+        events,
+        batch.flatMap((each) => each.events),
+        { areNew: true },
+      );
+      pending = pending.slice(batch.length);
+      for (const { commit } of batch) {
+        untidy.push(commit);
+        // One that was also seen from outside may lie behind us already.
+        const point = pointOf(commit);
+        if (point.commit > head.commit) head = point;
+      }
+    }
+  }
+
+  async function takeForeign(found: readonly CommitDocument[]): Promise<void> {
+    const held = await copyForeign(found);
+    const streams = await streamsOf(found, held);
+    const last = pointOf(found.at(-1) as CommitDocument);
+    // Nothing waits from here on, so that nobody sees the one without the other. The end may have
+    // moved on already: the last of them can be a commit of our own whose answer came meanwhile.
+    if (last.commit > end.commit) end = last;
+    if (last.commit > head.commit) head = last;
+    options.onForeign(streams);
+  }
+
+  async function copyForeign(
+    found: readonly CommitDocument[],
+  ): Promise<readonly (readonly EventDocument[])[]> {
+    const held = await Promise.all(found.map(eventsOf));
+    await copyEvents(events, held.flat(), { areNew: false });
+    untidy.push(...found.filter((commit) => isFull(commit)));
+    return held;
+  }
+
+  async function streamsOf(
+    found: readonly CommitDocument[],
+    held: readonly (readonly EventDocument[])[],
+  ): Promise<ReadonlySet<string> | undefined> {
+    if (!options.isForeignWanted()) return undefined;
+    const count = found.reduce((sum, commit) => sum + commit.count, 0);
+    if (count > logLimits.foreignEventsMax) return undefined;
+    const [first] = found;
+    const all = found.every((commit) => isFull(commit))
+      ? held.flat()
+      : await events
+          .find({ position: { $gte: first?.from ?? 0, $lt: (first?.from ?? 0) + count } })
+          .project<Pick<EventDocument, 'aggregateId'>>({ _id: 0, aggregateId: 1 })
+          .toArray();
+    // A commit whose events were scavenged does not say any more what it changed.
+    if (all.length < count) return undefined;
+    return new Set(all.flatMap(({ aggregateId }) => touchedBy(aggregateId)));
+  }
+
+  async function eventsOf(commit: CommitDocument): Promise<readonly EventDocument[]> {
+    if (commit.parts === undefined) return commit.events ?? [];
+    const found = await Promise.all(commit.parts.map((_id) => parts.findOne({ _id })));
+    if (!found.includes(null)) return found.flatMap((part) => part?.events ?? []);
+    // Another process was faster; it removes the parts only after the commit says so.
+    const again = await commits.findOne({ _id: commit._id });
+    if (again !== null && !isFull(again)) return [];
+    throw new MillraceError('STORE_CORRUPT', `parts of commit ${commit._id} are missing`, {
+      details: { commit: commit._id },
+    });
+  }
+
+  const tidy = coalesce(async () => {
+    const done = [...untidy];
+    if (done.length === 0) return;
+    await commits.bulkWrite(
+      done.map(({ _id }) => ({
+        updateOne: { filter: { _id }, update: { $unset: { events: '', parts: '' } } },
+      })),
+      { ordered: false },
+    );
+    untidy = untidy.slice(done.length);
+    const large = done.flatMap((commit) => commit.parts ?? []);
+    await removeParts(large);
+  });
+
+  async function removeParts(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((_id) => parts.deleteOne({ _id })));
+  }
+
+  async function compose(number: number, from: number, batch: Batch): Promise<CommitDocument> {
+    const { by, at, portions } = batch;
+    const count = batch.events.length;
+    const document = { _id: commitId(number), from, count, by, at };
+    if (portions.length === 1) return { ...document, events: batch.events };
+    // Never the same twice: a try that is repeated must not meet what the first one left behind.
+    const staged = portions.map((portion) => ({
+      _id: `${document._id}/${randomUUID()}`,
+      slot: number,
+      events: portion,
+    }));
+    for (const part of staged) await parts.insertOne(part);
+    return { ...document, parts: staged.map(({ _id }) => _id) };
+  }
+
+  await skipAhead();
+  await run();
+
+  return {
+    get end() {
+      return end;
+    },
+    get head() {
+      return head;
+    },
+    async advance() {
+      await run();
+      return head;
+    },
+    async commit(basis, batch, onCommitted) {
+      const number = basis.commit + 1;
+      const full = [...untidy, ...pending.map(({ commit }) => commit)];
+      const oldest = Math.min(...full.map((commit) => pointOf(commit).commit));
+      if (number - oldest >= logLimits.windowCommits) {
+        await run();
+        await tidy();
+      }
+      const document = await compose(number, basis.position + 1, batch);
+      try {
+        await commits.insertOne(document);
+      } catch (error) {
+        if (!isDuplicate(error)) throw error;
+        if (!(await isOurs(number, batch.by))) {
+          await removeParts(document.parts ?? []);
+          return false;
+        }
+      }
+      if (end.commit === basis.commit) {
+        end = pointOf(document);
+        pending.push({ commit: document, events: batch.events });
+        onCommitted();
+        void run().catch(options.onFailure);
+      }
+      return true;
+    },
+    isOurs,
+    async sweep() {
+      await run();
+      await tidy();
+      // Every number up to the head is taken: what was laid out for one of them is either copied
+      // or was never committed, and cannot be any more.
+      await parts.deleteMany({ slot: { $lte: head.commit } });
+    },
+    async close() {
+      try {
+        await run();
+        await tidy();
+      } catch (error) {
+        options.onFailure(error);
+      }
+      closed = true;
+    },
+  };
+
+  async function isOurs(number: number, by: string): Promise<boolean> {
+    return (await commits.findOne({ _id: commitId(number) }))?.by === by;
+  }
+}
+
+function missingCommit(number: number): MillraceError {
+  return new MillraceError(
+    'STORE_CORRUPT',
+    `commit ${number} of the log is missing: someone removed it`,
+    { details: { commit: commitId(number) } },
+  );
+}
+
+function pointOf({ _id, from, count }: CommitDocument): LogPoint {
+  return { commit: Number.parseInt(_id, 16), position: from + count - 1 };
+}
+
+function isFull({ events, parts }: CommitDocument): boolean {
+  return events !== undefined || parts !== undefined;
+}
+
+/** Metadata changes the stream that it is about as well. */
+function touchedBy(stream: string): readonly string[] {
+  const of = streamOfMetadata(stream);
+  return of === undefined ? [stream] : [stream, of];
+}

@@ -1,0 +1,168 @@
+// Many appends decided together, one after the other, on one known state: what is written, and what
+// each of them is told. Pure: the log says afterwards whether the state was still the last one.
+
+import { decideAppend, softDeleted } from '../../store/expected-revision.ts';
+import { decideRetention } from '../../store/retention.ts';
+import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+import { toDocument } from './event-document.ts';
+import type { EventDocument, StoredRetention } from './mongodb-schema.ts';
+import type { MongodbStreamState, StreamStateMap } from './stream-states.ts';
+
+/** An event that is there already. */
+export interface KnownEvent {
+  readonly eventId: string;
+  readonly revision: number;
+  readonly position: number;
+}
+
+export interface KnownStreams {
+  readonly states: StreamStateMap;
+  /** Those of the appended ids that the stream holds. */
+  eventById(stream: string, eventId: string): KnownEvent | undefined;
+  eventAt(stream: string, revision: number): KnownEvent | undefined;
+}
+
+export interface DecidedBatch {
+  readonly outcomes: readonly (readonly WriteOutcome[])[];
+  readonly events: readonly EventDocument[];
+  readonly states: StreamStateMap;
+  /** Someone was told that events are there already, or that they must not be written. */
+  readonly isRefusing: boolean;
+}
+
+interface Draft {
+  state: MongodbStreamState | undefined;
+  readonly byId: Map<string, KnownEvent>;
+  readonly byRevision: Map<number, KnownEvent>;
+}
+
+type Drafts = Map<string, Draft>;
+
+const fresh: MongodbStreamState = {
+  revision: -1,
+  truncateBefore: 0,
+  tombstoned: false,
+  revived: false,
+};
+
+export function decideBatch(
+  units: readonly (readonly StreamWrite[])[],
+  known: KnownStreams,
+  { position, recordedAt }: { readonly position: number; readonly recordedAt: Date },
+): DecidedBatch {
+  const drafts: Drafts = new Map();
+  const events: EventDocument[] = [];
+  let isRefusing = false;
+
+  const draftOf = (within: Drafts, stream: string): Draft => {
+    const found = within.get(stream);
+    if (found !== undefined) return found;
+    const draft = copyOf(drafts.get(stream)) ?? {
+      state: known.states.get(stream),
+      byId: new Map(),
+      byRevision: new Map(),
+    };
+    within.set(stream, draft);
+    return draft;
+  };
+
+  const decide = (within: Drafts, each: StreamWrite, written: EventDocument[]): WriteOutcome => {
+    const { stream, rows, retention } = each;
+    let retained: StoredRetention | undefined;
+    if (retention !== undefined) {
+      const decision = decideRetention(draftOf(within, retention.of).state, retention);
+      if (decision.kind !== 'retain') return decision;
+      retained = { ...retention.values, truncateBefore: decision.truncateBefore };
+    }
+    const draft = draftOf(within, stream);
+    const eventAt = (revision: number): KnownEvent | undefined =>
+      draft.byRevision.get(revision) ?? known.eventAt(stream, revision);
+    const eventById = (id: string): KnownEvent | undefined =>
+      draft.byId.get(id) ?? known.eventById(stream, id);
+    const decision = decideAppend(
+      draft.state,
+      each.expected,
+      rows.map(({ eventId }) => eventId),
+      {
+        idsFrom: (revision, count) =>
+          Array.from({ length: count }, (_, index) => eventAt(revision + index)?.eventId ?? ''),
+        revisionOf: (id) => eventById(id)?.revision,
+      },
+    );
+    if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
+    if (decision.kind === 'repeated') {
+      const { revision } = decision;
+      const byId = rows.map(({ eventId }) => eventById(eventId));
+      const last = eventAt(revision) ?? byId.find((event) => event?.revision === revision);
+      return { kind: 'repeated', revision, sequence: last?.position ?? 0 };
+    }
+    const before = draft.state ?? fresh;
+    const revived = before.revived || decision.revives;
+    const truncateBefore = decision.revives ? decision.firstRevision : before.truncateBefore;
+    const lastRow = rows.length - 1;
+    for (const [index, row] of rows.entries()) {
+      const revision = decision.firstRevision + index;
+      const at = position + events.length + written.length;
+      const place = { stream, revision, position: at, recordedAt };
+      const added: KnownEvent = { eventId: row.eventId, revision, position: at };
+      draft.byId.set(row.eventId, added);
+      draft.byRevision.set(revision, added);
+      written.push({
+        ...toDocument(row, place),
+        ...(index < lastRow ? {} : marksOf(each, { retained, revived, truncateBefore })),
+      });
+    }
+    const revision = decision.firstRevision + lastRow;
+    const tombstoned = each.tombstone === true;
+    draft.state = { ...before, revision, truncateBefore, tombstoned, revived };
+    if (retention !== undefined && retained !== undefined) {
+      const target = draftOf(within, retention.of);
+      const { revision: last, tombstoned: ended } = target.state ?? fresh;
+      target.state = { ...retained, revision: last, tombstoned: ended, revived: false };
+    }
+    return { kind: 'appended', revision, sequence: position + events.length + written.length - 1 };
+  };
+
+  const outcomes = units.map((writes): WriteOutcome[] => {
+    // One write either changes the drafts or does not; several may have to be taken back.
+    const within: Drafts = writes.length === 1 ? drafts : new Map();
+    const written: EventDocument[] = [];
+    const told = writes.map((each) => decide(within, each, written));
+    const refused = told.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
+    isRefusing ||= told.some(({ kind }) => kind !== 'appended');
+    if (!refused) {
+      for (const [stream, draft] of within) drafts.set(stream, draft);
+      events.push(...written);
+    }
+    return told;
+  });
+
+  const states = new Map([...drafts].map(([stream, { state }]) => [stream, state]));
+  return { outcomes, events, states, isRefusing };
+}
+
+/** What the last event of an append says beyond itself. */
+function marksOf(
+  { tombstone }: StreamWrite,
+  {
+    retained,
+    revived,
+    truncateBefore,
+  }: {
+    readonly retained: StoredRetention | undefined;
+    readonly revived: boolean;
+    readonly truncateBefore: number;
+  },
+): Partial<EventDocument> {
+  return {
+    ...(tombstone === true ? { tombstone } : {}),
+    ...(retained === undefined ? {} : { retention: retained }),
+    ...(revived && truncateBefore !== softDeleted ? { truncateBefore } : {}),
+  };
+}
+
+function copyOf(draft: Draft | undefined): Draft | undefined {
+  if (draft === undefined) return undefined;
+  const { state, byId, byRevision } = draft;
+  return { state, byId: new Map(byId), byRevision: new Map(byRevision) };
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { BSON } from 'mongodb';
+import { toMeta } from '../../store/recorded-event.ts';
+import type { RowToWrite } from '../../store/store-engine.ts';
+import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
+import type { EventDocument } from './mongodb-schema.ts';
+
+const place = {
+  stream: 'chat.room.v1-core-r1',
+  revision: 141,
+  position: 9_000,
+  recordedAt: new Date('2025-09-30T10:00:01.000Z'),
+};
+
+function rowOf(fields: Partial<Parameters<typeof toMeta>[0]> = {}): RowToWrite {
+  const envelope = {
+    type: 'chat.message-posted.v1',
+    eventId: 'event-uuid',
+    occurredAt: '2025-09-30T10:00:00.000Z',
+    correlationId: 'req-uuid',
+    tenant: 'core',
+    aggregate: { bc: 'chat', type: 'room', id: 'r1' },
+    payload: { content: 'Закончил работу\n#status Done' },
+    ...fields,
+  };
+  const { type, eventId, tenant, payload } = envelope;
+  return { type, eventId, tenant, payload: JSON.stringify(payload), meta: toMeta(envelope) };
+}
+
+/** Through BSON and back, as the server would have it. */
+function stored(document: EventDocument): EventDocument {
+  return BSON.deserialize(BSON.serialize(document)) as EventDocument;
+}
+
+test('an event has the shape that the architecture document gives it', () => {
+  const row = rowOf({ causationId: 'parent-event-id', user: { id: 'user-uuid' } });
+  const { position, tenant, category, recordedAt, ...document } = toDocument(row, place);
+  assert.deepEqual(document, {
+    _id: 'event-uuid',
+    aggregateId: 'chat.room.v1-core-r1',
+    aggregateType: 'room',
+    eventType: 'chat.message-posted.v1',
+    eventData: { content: 'Закончил работу\n#status Done' },
+    version: 142,
+    timestamp: new Date('2025-09-30T10:00:00.000Z'),
+    metadata: {
+      correlationId: 'req-uuid',
+      causationId: 'parent-event-id',
+      userId: 'user-uuid',
+      aggregate: { bc: 'chat', type: 'room', id: 'r1' },
+    },
+  });
+  assert.deepEqual(
+    { position, tenant, category, recordedAt },
+    { position: 9_000, tenant: 'core', category: 'chat.room.v1', recordedAt: place.recordedAt },
+  );
+});
+
+test('every payload and every envelope comes back as it was', () => {
+  const json = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' });
+  const odd = fc.constantFrom(
+    { $set: 1 },
+    { 'a.b': 1 },
+    { _bsontype: 'ObjectId', id: 'x' },
+    { _id: 1, a: 2 },
+    { '': 1 },
+    { 'a\u0000b': 1 },
+    [[1], [2]],
+    { lone: '\ud800' },
+    { toBSON: 1, $ref: 'x', $id: 'y' },
+    JSON.parse('{"__proto__":{"a":1}}') as unknown,
+  );
+  const headers = fc.dictionary(fc.string({ unit: 'binary', maxLength: 10 }), fc.oneof(json, odd));
+  const occurredAt = fc.constantFrom(
+    '2025-09-30T10:00:00.000Z',
+    '2024-02-29T23:59:59.123456789+05:30',
+    '0001-01-01T00:00:00Z',
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(json, odd),
+      headers,
+      fc.record({ id: fc.string(), roles: json }, { requiredKeys: ['id'] }),
+      occurredAt,
+      (payload, headersOf, user, at) => {
+        const row = rowOf({ payload, headers: headersOf, user, occurredAt: at });
+        const back = toRow(stored(toDocument(row, place)));
+        assert.equal(back.payload, row.payload);
+        assert.deepEqual(JSON.parse(back.meta), JSON.parse(row.meta));
+        assert.deepEqual(
+          { ...back, payload: '', meta: '' },
+          {
+            sequence: 9_000,
+            stream: place.stream,
+            revision: 141,
+            eventId: 'event-uuid',
+            type: 'chat.message-posted.v1',
+            recordedAtMs: place.recordedAt.getTime(),
+            payload: '',
+            meta: '',
+          },
+        );
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('an envelope of an open store comes back whatever its shape', () => {
+  for (const meta of [{}, { occurredAt: 'yesterday' }, { aggregate: null, user: 7, more: [1] }]) {
+    const row = { ...rowOf(), meta: JSON.stringify(meta) };
+    assert.deepEqual(JSON.parse(toRow(stored(toDocument(row, place))).meta), meta);
+  }
+});
+
+test('what BSON cannot hold is kept as text, and everything else can be queried', () => {
+  assert.equal(toDocument(rowOf(), place).encoding, undefined);
+  for (const payload of [{ $sealed: 'x' }, { 'a.b': 1 }, [[1]], 'x'.repeat(200_000)]) {
+    const document = toDocument(rowOf({ payload }), place);
+    assert.equal(document.encoding, 'json');
+    assert.equal(document.eventData, JSON.stringify(payload));
+  }
+});
+
+test('an event under another id is still the same event', () => {
+  const document = underOtherId(toDocument(rowOf(), place), 0);
+  assert.equal(document._id, 'event-uuid@chat.room.v1-core-r1@142');
+  assert.equal(toRow(stored(document)).eventId, 'event-uuid');
+  assert.notEqual(underOtherId(document, 1)._id, document._id);
+  assert.equal(underOtherId(document, 1).eventId, 'event-uuid');
+});
+
+test('an event never takes more bytes than was said', () => {
+  const worst = [
+    Array.from({ length: 60_000 }, () => 1),
+    Array.from({ length: 30_000 }, () => ''),
+    Array.from({ length: 20_000 }, () => null),
+    Array.from({ length: 20_000 }, () => 1.5),
+    '€'.repeat(40_000),
+    { deep: Array.from({ length: 15_000 }, () => ({ a: 1 })) },
+    'x'.repeat(1_000_000),
+  ];
+  for (const payload of worst) {
+    const row = rowOf({ payload, headers: { payload } });
+    const bytes = BSON.calculateObjectSize(toDocument(row, place));
+    assert.ok(bytes <= bytesAtMost(row), `${bytes} > ${bytesAtMost(row)}`);
+  }
+});

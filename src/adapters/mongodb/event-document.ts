@@ -1,0 +1,181 @@
+// Events as documents and back. What BSON gives back unchanged is kept as BSON, so that it can be
+// queried; what it would change is kept as JSON text, so that it is not changed.
+
+import { isDeepStrictEqual } from 'node:util';
+import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
+import type { RowToWrite } from '../../store/store-engine.ts';
+import type { EventDocument, EventMetadata } from './mongodb-schema.ts';
+
+export const documentLimits = {
+  /** Longer JSON stays text: as BSON it could grow sevenfold, and nobody queries into that. */
+  bsonFromCharsMax: 131_072,
+  /** BSON has its own limit of 100, and our documents stand inside others. */
+  bsonDepthMax: 60,
+  /** MongoDB's own limit is 16 MiB with everything around it. */
+  documentBytesMax: 15 * 1_048_576,
+} as const;
+
+export interface EventPlace {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: number;
+  readonly recordedAt: Date;
+}
+
+export function toDocument(row: RowToWrite, place: EventPlace): EventDocument {
+  const category = categoryOf(place.stream);
+  const envelope = JSON.parse(row.meta) as Envelope;
+  const timestamp = new Date(envelope.occurredAt ?? Number.NaN);
+  const dated = Number.isNaN(timestamp.getTime()) ? place.recordedAt : timestamp;
+  const aggregateType = envelope.aggregate?.type;
+  return {
+    _id: row.eventId,
+    aggregateId: place.stream,
+    aggregateType: typeof aggregateType === 'string' ? aggregateType : '',
+    eventType: row.type,
+    ...toEventData(row.payload),
+    version: place.revision + 1,
+    timestamp: dated,
+    metadata: toMetadata(row, envelope, dated),
+    position: place.position,
+    tenant: row.tenant,
+    ...(category === undefined ? {} : { category }),
+    recordedAt: place.recordedAt,
+  };
+}
+
+export function toRow(document: EventDocument): StoredRow {
+  const { eventData, encoding } = document;
+  return {
+    sequence: document.position,
+    stream: document.aggregateId,
+    revision: document.version - 1,
+    eventId: eventIdOf(document),
+    type: document.eventType,
+    recordedAtMs: document.recordedAt.getTime(),
+    payload: encoding === 'json' ? String(eventData) : JSON.stringify(eventData),
+    meta: document.metadata.envelope ?? JSON.stringify(toEnvelope(document)),
+  };
+}
+
+export function eventIdOf(document: Pick<EventDocument, '_id' | 'eventId'>): string {
+  return document.eventId ?? document._id;
+}
+
+/**
+ * Under another `_id`, for an event whose own is taken by the same event in another place. Any free
+ * one will do: what an event is, is said by its position, and by that it is found again.
+ */
+export function underOtherId(document: EventDocument, attempt: number): EventDocument {
+  const eventId = eventIdOf(document);
+  const { aggregateId, version } = document;
+  return {
+    ...document,
+    _id: `${eventId}@${aggregateId}@${version}${'@'.repeat(attempt)}`,
+    eventId,
+  };
+}
+
+/** An upper bound of what the event takes as a document. */
+export function bytesAtMost({ payload, meta }: RowToWrite): number {
+  return 2_048 + grown(payload) + grown(meta);
+}
+
+function grown(json: string): number {
+  const bytes = Buffer.byteLength(json, 'utf8');
+  return json.length <= documentLimits.bsonFromCharsMax ? 7 * bytes : bytes;
+}
+
+interface Envelope {
+  readonly occurredAt?: string;
+  readonly correlationId?: string;
+  readonly causationId?: string;
+  readonly idempotencyKey?: string;
+  readonly tenant?: string;
+  readonly aggregate?: { readonly type?: unknown };
+  readonly user?: { readonly id?: unknown };
+  readonly headers?: unknown;
+}
+
+function toEventData(payload: string): Pick<EventDocument, 'eventData' | 'encoding'> {
+  if (payload.length <= documentLimits.bsonFromCharsMax) {
+    const eventData = JSON.parse(payload) as unknown;
+    if (fitsBson(eventData)) return { eventData };
+  }
+  return { eventData: payload, encoding: 'json' };
+}
+
+function toMetadata(row: RowToWrite, envelope: Envelope, timestamp: Date): EventMetadata {
+  const { correlationId, causationId, idempotencyKey, aggregate, user, headers } = envelope;
+  const userId = user?.id;
+  const summary: EventMetadata = {
+    ...(typeof correlationId === 'string' ? { correlationId } : {}),
+    ...(typeof causationId === 'string' ? { causationId } : {}),
+    ...(typeof userId === 'string' ? { userId } : {}),
+  };
+  if (row.meta.length > documentLimits.bsonFromCharsMax || !fitsBson(envelope)) {
+    return { ...wellFormed(summary), envelope: row.meta };
+  }
+  const isOnlyId = isDeepStrictEqual(user, { id: userId });
+  const metadata: EventMetadata = {
+    ...summary,
+    ...(user === undefined || isOnlyId ? {} : { user }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(aggregate === undefined ? {} : { aggregate }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(timestamp.toISOString() === envelope.occurredAt || envelope.occurredAt === undefined
+      ? {}
+      : { occurredAt: envelope.occurredAt }),
+  };
+  // Open stores take envelopes of any shape: only what can be put back exactly is taken apart.
+  const again = toEnvelope({ metadata, timestamp, tenant: row.tenant });
+  return isDeepStrictEqual(again, envelope) ? metadata : { ...summary, envelope: row.meta };
+}
+
+function toEnvelope({
+  metadata,
+  timestamp,
+  tenant,
+}: Pick<EventDocument, 'metadata' | 'timestamp' | 'tenant'>): Record<string, unknown> {
+  const { correlationId, causationId, idempotencyKey, aggregate, userId, headers } = metadata;
+  const user = metadata.user ?? (userId === undefined ? undefined : { id: userId });
+  return {
+    occurredAt: metadata.occurredAt ?? timestamp.toISOString(),
+    ...(correlationId === undefined ? {} : { correlationId }),
+    ...(causationId === undefined ? {} : { causationId }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    tenant,
+    ...(aggregate === undefined ? {} : { aggregate }),
+    ...(user === undefined ? {} : { user }),
+    ...(headers === undefined ? {} : { headers }),
+  };
+}
+
+/** The copies beside a full text are for queries only: what cannot be written is left out. */
+function wellFormed(summary: EventMetadata): EventMetadata {
+  return Object.fromEntries(Object.entries(summary).filter(([, value]) => fitsBson(value)));
+}
+
+// oxlint-disable-next-line no-control-regex -- the null character is what ends a key in BSON
+const plainKey = /^[^$.\u0000][^.\u0000]*$/;
+
+/** Keys that BSON, its drivers or an engine behind the protocol would treat as their own. */
+const keptKeys = new Set(['__proto__', '_bsontype', '_id']);
+
+/**
+ * Whether every engine that speaks the protocol gives the value back as it is: text must be UTF-8,
+ * keys must not look like operators or paths, and FerretDB takes no list directly inside a list.
+ */
+function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMax): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\u0000');
+  if (typeof value !== 'object' || value === null) return true;
+  if (depthLeft === 0) return false;
+  if (Array.isArray(value)) {
+    return value.every((item) => !Array.isArray(item) && fitsBson(item, depthLeft - 1));
+  }
+  for (const [key, member] of Object.entries(value)) {
+    if (!plainKey.test(key) || keptKeys.has(key) || !key.isWellFormed()) return false;
+    if (!fitsBson(member, depthLeft - 1)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,1 @@
+export { mongodbEventStore, type MongodbOptions } from './mongodb-event-store.ts';

@@ -1,0 +1,118 @@
+// What a decision has to know beyond the state of its streams: which of the appended ids are there
+// already, and what stands where an append expected to go.
+
+import type { Filter } from 'mongodb';
+import type { StreamWrite } from '../../store/store-engine.ts';
+import type { LogPoint } from './commit-log.ts';
+import type { KnownEvent, KnownStreams } from './decide-batch.ts';
+import { eventIdOf } from './event-document.ts';
+import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';
+import type { StreamStateMap } from './stream-states.ts';
+
+/** Writes that are all made or none. */
+export type Unit = readonly StreamWrite[];
+
+/** Ids in one query. */
+const idsMax = 1_000;
+
+type Found = Pick<EventDocument, '_id' | 'eventId' | 'aggregateId' | 'version' | 'position'>;
+const fields = { eventId: 1, aggregateId: 1, version: 1, position: 1 };
+
+export function streamsOfUnits(units: readonly Unit[]): ReadonlySet<string> {
+  const streams = new Set<string>();
+  for (const { stream, retention } of units.flat()) {
+    streams.add(stream);
+    if (retention !== undefined) streams.add(retention.of);
+  }
+  return streams;
+}
+
+/**
+ * With a point of the log: asks the database, as of there. With `states only`: undefined, when the
+ * states alone do not tell enough.
+ */
+export async function loadKnownStreams(
+  { events }: MongodbCollections,
+  units: readonly Unit[],
+  states: StreamStateMap,
+  source: LogPoint | 'states only',
+): Promise<KnownStreams | undefined> {
+  const byIds: StreamWrite[] = [];
+  const ranges: { aggregateId: string; version: { $gte: number; $lte: number } }[] = [];
+  for (const write of units.flat()) {
+    const { stream, expected, rows } = write;
+    const revision = states.get(stream)?.revision ?? -1;
+    const exact = expected === 'none' ? -1 : expected;
+    if (revision < 0) continue;
+    if (typeof exact !== 'number') byIds.push(write);
+    else if (exact < revision) {
+      const version = { $gte: exact + 2, $lte: exact + 1 + rows.length };
+      ranges.push({ aggregateId: stream, version });
+    }
+  }
+  if (source === 'states only') {
+    return byIds.length + ranges.length > 0 ? undefined : known(states, []);
+  }
+  const position = { $lte: source.position };
+  const find = (filter: Filter<EventDocument>): Promise<Found[]> =>
+    events
+      .find({ ...filter, position })
+      .project<Found>(fields)
+      .toArray();
+  const findIds = async (ids: Iterable<string>): Promise<Found[]> => {
+    const some = chunks([...new Set(ids)]).map((chunk) =>
+      find({ $or: [{ _id: { $in: chunk } }, { eventId: { $in: chunk } }] }),
+    );
+    return (await Promise.all(some)).flat();
+  };
+
+  const [firsts, ...inRanges] = await Promise.all([
+    findIds(byIds.flatMap(({ rows }) => rows[0]?.eventId ?? [])),
+    ...ranges.map(find),
+  ]);
+  const seen = new Set([...firsts.map(eventIdOf), ...repeatedWithin(units)]);
+  // A first event that is new makes the whole append new: only where it is not, the rest matters.
+  const repeats = byIds.filter(({ rows }) => seen.has(rows[0]?.eventId ?? ''));
+  const others = await findIds(
+    repeats.flatMap(({ rows }) => rows.slice(1).map(({ eventId }) => eventId)),
+  );
+  return known(states, [...firsts, ...others, ...inRanges.flat()]);
+}
+
+/** Ids that stand in more than one of the writes: the second of them may meet the first. */
+function repeatedWithin(units: readonly Unit[]): ReadonlySet<string> {
+  const once = new Set<string>();
+  const more = new Set<string>();
+  for (const { eventId } of units.flat().flatMap(({ rows }) => rows)) {
+    if (once.has(eventId)) more.add(eventId);
+    once.add(eventId);
+  }
+  return more;
+}
+
+function known(states: StreamStateMap, found: readonly Found[]): KnownStreams {
+  const byId = new Map<string, KnownEvent>();
+  const byRevision = new Map<string, KnownEvent>();
+  for (const each of found.toSorted((a, b) => a.position - b.position)) {
+    const { aggregateId, version, position } = each;
+    const event = { eventId: eventIdOf(each), revision: version - 1, position };
+    byId.set(keyOf(aggregateId, event.eventId), event);
+    byRevision.set(keyOf(aggregateId, event.revision), event);
+  }
+  return {
+    states,
+    eventById: (stream, eventId) => byId.get(keyOf(stream, eventId)),
+    eventAt: (stream, revision) => byRevision.get(keyOf(stream, revision)),
+  };
+}
+
+/** Names hold no line breaks. */
+function keyOf(stream: string, part: string | number): string {
+  return `${stream}\n${part}`;
+}
+
+function chunks(ids: readonly string[]): readonly (readonly string[])[] {
+  const all: string[][] = [];
+  for (let at = 0; at < ids.length; at += idsMax) all.push(ids.slice(at, at + idsMax));
+  return all;
+}

@@ -1,0 +1,102 @@
+// How the adapter talks to the database: the user's client or one of our own, and the driver's
+// errors told apart.
+
+import type { Db, MongoClient } from 'mongodb';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+
+export interface MongodbConnection extends AsyncDisposable {
+  readonly db: Db;
+}
+
+export interface ConnectOptions {
+  readonly database: string | undefined;
+  readonly connectionsMax: number;
+}
+
+const databaseDefault = 'millrace';
+
+export async function connectMongodb(
+  target: string | MongoClient | Db,
+  { database, connectionsMax }: ConnectOptions,
+): Promise<MongodbConnection> {
+  if (typeof target !== 'string') {
+    const db = 'databaseName' in target ? target : target.db(database);
+    // The user's own: the user closes it.
+    return { db, async [Symbol.asyncDispose]() {} };
+  }
+  const named = /^mongodb(?:\+srv)?:\/\/[^/?]+(?:\/([^?]*))?/.exec(target);
+  if (named === null) {
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      'the URL of a MongoDB starts with mongodb:// or mongodb+srv://, and names a host',
+    );
+  }
+  const { MongoClient: Client } = await loadDriver('mongodb', () => import('mongodb'));
+  const client = clientOf(Client, target, connectionsMax);
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.close();
+    throw unavailable(error);
+  }
+  return {
+    db: client.db(database ?? (named[1] ? undefined : databaseDefault)),
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+function clientOf(Client: typeof MongoClient, url: string, connectionsMax: number): MongoClient {
+  try {
+    return new Client(url, {
+      appName: 'millrace',
+      maxPoolSize: connectionsMax,
+      serverSelectionTimeoutMS: 10_000,
+    });
+  } catch (error) {
+    // The driver's words name the option at fault; the URL itself may hold a password.
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MillraceError('CONFIG_INVALID', `the URL of the MongoDB: ${reason}`, {
+      details: { reason },
+    });
+  }
+}
+
+const duplicateKey = 11_000;
+
+/** Server codes of a primary that steps down, shuts down or is not reached. */
+const transientCodes = new Set([
+  6, 7, 89, 91, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436,
+]);
+const transientNames =
+  /^Mongo(Network|ServerSelection|PoolCleared|PoolClosed|WaitQueue|NotConnected|TopologyClosed)/;
+
+/** Whether the only thing wrong is that the key is taken. */
+export function isDuplicate(error: unknown): boolean {
+  if (codeOf(error) !== duplicateKey) return false;
+  const { writeErrors } = error as { readonly writeErrors?: unknown };
+  return !Array.isArray(writeErrors) || writeErrors.every((each) => codeOf(each) === duplicateKey);
+}
+
+/** Whether trying again can help. What was asked for may have happened all the same. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  return transientNames.test(error.name) || (code !== undefined && transientCodes.has(code));
+}
+
+export function unavailable(error: unknown): MillraceError {
+  if (error instanceof MillraceError) return error;
+  const code = codeOf(error);
+  const reason = error instanceof Error ? error.message : String(error);
+  return new MillraceError('STORE_UNAVAILABLE', `the database did not do it: ${reason}`, {
+    cause: error,
+    retryable: isTransient(error),
+    details: { reason, ...(code === undefined ? {} : { code }) },
+  });
+}
+
+export function codeOf(error: unknown): number | undefined {
+  const code = (error as { readonly code?: unknown } | undefined)?.code;
+  return typeof code === 'number' ? code : undefined;
+}

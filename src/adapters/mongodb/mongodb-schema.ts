@@ -1,0 +1,192 @@
+// The collections of a store in MongoDB and what lies in them. `events` has the shape that the
+// architecture document gives it; everything else serves the global order (see commit-log.ts).
+
+import type { Collection, Db, IndexDescription } from 'mongodb';
+import { MillraceError } from '../../foundation/error.ts';
+import { codeOf } from './mongodb-connection.ts';
+
+/**
+ * One event. The first eight fields are the document's own, the rest is ours.
+ *
+ * `aggregateId` is the stream's name, not the bare id of the aggregate: two tenants, or two kinds of
+ * aggregate, may use one id, while a stream's name holds tenant and category. So the document's
+ * unique index on `aggregateId` and `version` holds as it stands there, and a query by
+ * `aggregateId` can never mix tenants.
+ */
+export interface EventDocument {
+  /** The event's id where it was free; the same event in a second stream gets another (`eventId`). */
+  readonly _id: string;
+  readonly aggregateId: string;
+  readonly aggregateType: string;
+  readonly eventType: string;
+  /** The payload: as BSON where BSON gives it back unchanged, otherwise as JSON text (`encoding`). */
+  readonly eventData: unknown;
+  /** Counts from 1: the aggregate's version after this event. Always revision + 1. */
+  readonly version: number;
+  /** When it occurred. */
+  readonly timestamp: Date;
+  readonly metadata: EventMetadata;
+
+  /** Where it stands among all events: from 1, without holes but for what was scavenged. */
+  readonly position: number;
+  readonly tenant: string;
+  readonly category?: string;
+  readonly recordedAt: Date;
+  readonly eventId?: string;
+  readonly encoding?: 'json';
+  /** On metadata of a stream: the retention that is in force from here on. */
+  readonly retention?: StoredRetention;
+  /** On the last event of an append to a stream that came back after a deletion. */
+  readonly truncateBefore?: number;
+  /** On the event that ended its stream. */
+  readonly tombstone?: true;
+}
+
+export interface StoredRetention {
+  readonly truncateBefore: number;
+  readonly maxCount?: number;
+  readonly maxAgeSeconds?: number;
+}
+
+/** The rest of the envelope; members that would only repeat other fields are left out. */
+export interface EventMetadata {
+  readonly correlationId?: string;
+  readonly causationId?: string;
+  readonly userId?: string;
+  readonly user?: unknown;
+  readonly idempotencyKey?: string;
+  readonly aggregate?: unknown;
+  readonly headers?: unknown;
+  /** Where `timestamp` cannot say it: with an offset, or finer than milliseconds. */
+  readonly occurredAt?: string;
+  /** All of it as JSON text, where BSON would not give it back unchanged. */
+  readonly envelope?: string;
+}
+
+/** One slot of the log; `_id` is its number, and taking it is what commits. */
+export interface CommitDocument {
+  readonly _id: string;
+  /** The position of its first event. */
+  readonly from: number;
+  readonly count: number;
+  /** Whose it is: how a writer knows its own commit after the answer was lost. */
+  readonly by: string;
+  readonly at: Date;
+  /** Until they lie in `events`, in one of these two. */
+  readonly events?: readonly EventDocument[];
+  readonly parts?: readonly string[];
+}
+
+/** Events of a commit that is too large for one document; worth something for this slot only. */
+interface PartDocument {
+  readonly _id: string;
+  readonly slot: number;
+  readonly events: readonly EventDocument[];
+}
+
+export interface KeyDocument {
+  readonly _id: string;
+  readonly key?: Uint8Array;
+  readonly forgottenAt?: Date;
+}
+
+export interface MongodbCollections {
+  readonly events: Collection<EventDocument>;
+  readonly commits: Collection<CommitDocument>;
+  readonly parts: Collection<PartDocument>;
+  /** Every type that was ever appended; filters are asked once for each. */
+  readonly types: Collection<{ readonly _id: string }>;
+  readonly keys: Collection<KeyDocument>;
+}
+
+/**
+ * Acknowledged is on the disks of most of the servers, and only what is there is read: a change of
+ * the primary takes back nothing that anyone has seen. How values are read does not depend on how
+ * the user's client was set up.
+ */
+const collectionOptions = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority', journal: true },
+  promoteValues: true,
+  promoteLongs: true,
+  promoteBuffers: true,
+  useBigInt64: false,
+  bsonRegExp: false,
+  raw: false,
+  ignoreUndefined: false,
+  serializeFunctions: false,
+} as const;
+
+export function collectionsOf(db: Db, events: string): MongodbCollections {
+  return {
+    events: db.collection(events, collectionOptions),
+    commits: db.collection(`${events}_commits`, collectionOptions),
+    parts: db.collection(`${events}_commit_parts`, collectionOptions),
+    types: db.collection(`${events}_types`, collectionOptions),
+    keys: db.collection(`${events}_subject_keys`, collectionOptions),
+  };
+}
+
+const positionIndex = 'position_unique';
+const versionIndex = 'aggregateId_version_unique';
+
+const eventIndexes: readonly IndexDescription[] = [
+  // The document's four.
+  { name: versionIndex, key: { aggregateId: 1, version: 1 }, unique: true },
+  { name: 'timestamp', key: { timestamp: 1 } },
+  { name: 'eventType_timestamp', key: { eventType: 1, timestamp: 1 } },
+  { name: 'aggregateType_timestamp', key: { aggregateType: 1, timestamp: 1 } },
+  // Ours: the global order, and filtered reading along it.
+  { name: positionIndex, key: { position: 1 }, unique: true },
+  { name: 'eventType_position', key: { eventType: 1, position: 1 } },
+  { name: 'category_position', key: { category: 1, position: 1 } },
+  { name: 'tenant_position', key: { tenant: 1, position: 1 } },
+];
+
+/** Holds the few events whose `_id` is not their own id; an engine without such indexes scans. */
+const otherIdIndex: IndexDescription = { name: 'eventId', key: { eventId: 1 }, sparse: true };
+
+const namespaceExists = 48;
+const notImplemented = 238;
+
+/** Creates what is missing; several processes may do so at once. */
+export async function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
+  const there = new Set((await db.listCollections().toArray()).map(({ name }) => name));
+  for (const { collectionName } of Object.values(collections)) {
+    if (there.has(collectionName)) continue;
+    await ignoring(namespaceExists, db.createCollection(collectionName));
+  }
+  const { events } = collections;
+  const indexed = new Set((await events.listIndexes().toArray()).map(({ name }) => String(name)));
+  const missing = eventIndexes.filter(({ name }) => !indexed.has(name ?? ''));
+  if (missing.length > 0) await events.createIndexes(missing);
+  if (!indexed.has(otherIdIndex.name ?? '')) {
+    await ignoring(notImplemented, events.createIndexes([otherIdIndex]));
+  }
+}
+
+/** Without its two unique indexes the log could not be worked off twice without harm. */
+export async function checkMongodb(collections: MongodbCollections): Promise<void> {
+  const found = await collections.events
+    .listIndexes()
+    .toArray()
+    .catch(() => []);
+  const names = new Set(found.map(({ name, unique }) => (unique === true ? String(name) : '')));
+  const missing = [versionIndex, positionIndex].filter((name) => !names.has(name));
+  if (missing.length === 0) return;
+  const { namespace } = collections.events;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `the collection ${namespace} lacks ${missing.join(' and ')}: open it once with migrate 'auto'`,
+    { details: { namespace, missing } },
+  );
+}
+
+async function ignoring(code: number, work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (codeOf(error) !== code) throw error;
+  }
+}

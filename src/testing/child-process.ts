@@ -1,0 +1,148 @@
+// Processes that a test starts in order to kill them: scripts of ours, heard and spoken to by
+// messages, and gone when the test is.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { tellReaper } from './servers/reaper.ts';
+
+export interface ChildOptions {
+  /** Given to the script as JSON, in its first argument. */
+  readonly input?: unknown;
+  readonly nodeFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** How a process ended: its exit code, or the signal that ended it. */
+export type ChildEnd = number | NodeJS.Signals;
+
+/** A script in a process of its own. Disposing it kills it. */
+export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** All that it has said so far. */
+  readonly messages: readonly unknown[];
+  readonly ended: Promise<ChildEnd>;
+  /** The first message that fits, said or to be said; rejects when the process ends without it. */
+  message<T>(fits: (message: unknown) => message is T): Promise<T>;
+  /** Calls back for every message, those said before included. */
+  onMessage(take: (message: unknown) => void): void;
+  send(message: string | object): void;
+  /** Default: SIGKILL. Resolves when the process is gone. */
+  kill(signal?: NodeJS.Signals): Promise<ChildEnd>;
+  /** What it printed to its standard error. */
+  errors(): string;
+}
+
+/**
+ * Starts a script.
+ *
+ * @example
+ * import { startChild } from 'millrace/testing';
+ *
+ * const run = async (script: URL) => {
+ *   await using child = startChild(script, { input: { seed: 42 } });
+ *   await child.kill('SIGKILL');
+ * };
+ */
+export function startChild(script: URL, options: ChildOptions = {}): Child {
+  const { input = null, nodeFlags = [], env = {} } = options;
+  const child = spawn(
+    process.execPath,
+    [...nodeFlags, fileURLToPath(script), JSON.stringify(input)],
+    {
+      // The cache spares each of many short lives the compilation of the same files.
+      env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    },
+  );
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${process.execPath} cannot be run`);
+  tellReaper({ kind: 'process', pid, signal: 'SIGKILL' });
+
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-20_000);
+  });
+  const messages: unknown[] = [];
+  const takers = new Set<(message: unknown) => void>();
+  child.on('message', (message) => {
+    messages.push(message);
+    for (const take of takers) take(message);
+  });
+  // `close`, not `exit`: by then everything that it said has arrived.
+  const ended = once(child, 'close').then(([code, signal]): ChildEnd => {
+    tellReaper({ kind: 'process-ended', pid });
+    return (code ?? signal) as ChildEnd;
+  });
+
+  const onMessage = (take: (message: unknown) => void): void => {
+    for (const message of messages) take(message);
+    takers.add(take);
+  };
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<ChildEnd> => {
+    child.kill(signal);
+    return ended;
+  };
+
+  return {
+    pid,
+    messages,
+    ended,
+    onMessage,
+    kill,
+    async message<T>(fits: (message: unknown) => message is T): Promise<T> {
+      const found = Promise.withResolvers<T>();
+      const take = (message: unknown): void => {
+        if (fits(message)) found.resolve(message);
+      };
+      onMessage(take);
+      void ended.then((end) =>
+        found.reject(new Error(`the child ended with ${end} before it said so\n${errors}`)),
+      );
+      try {
+        return await found.promise;
+      } finally {
+        takers.delete(take);
+      }
+    },
+    send: (message) => void child.send(message, () => undefined),
+    errors: () => errors,
+    async [Symbol.asyncDispose]() {
+      await kill();
+    },
+  };
+}
+
+/**
+ * The script's own side: what it was started with. The process ends with the one that started it.
+ *
+ * @example
+ * import { childInput, tellParent } from 'millrace/testing';
+ *
+ * const main = () => {
+ *   const { seed } = childInput() as { readonly seed: number };
+ *   tellParent({ started: seed });
+ * };
+ */
+export function childInput(): unknown {
+  process.once('disconnect', () => process.exit(0));
+  // By itself the cache is written when a process ends, which one that is killed never does.
+  flushCompileCache();
+  return JSON.parse(process.argv[2] ?? 'null') as unknown;
+}
+
+/**
+ * Says something to the process that started this one.
+ *
+ * @example
+ * import { tellParent } from 'millrace/testing';
+ *
+ * const ready = () => tellParent('ready');
+ */
+export function tellParent(message: unknown): void {
+  // Whoever listened may be gone: then nobody needs to know.
+  process.send?.(message, undefined, undefined, () => undefined);
+}

@@ -1,0 +1,270 @@
+// Histories of what clients asked for, what a store holds and what readers got, and whether they
+// fit together. Pure functions: a test of a store is worth no more than they are.
+
+import assert from 'node:assert/strict';
+import type { ExpectedRevision } from '../store/expected-revision.ts';
+
+export interface HistoryWrite {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly eventIds: readonly string[];
+}
+
+export interface HistoryResult {
+  /** Of the write's last event. */
+  readonly revision: number;
+  readonly position: string;
+}
+
+/**
+ * What a client noted of an operation, in this order: `invoke` before it asks, then what it was
+ * told. Without a last word, or with `unknown`, the operation may have happened or not.
+ */
+export type HistoryEntry =
+  | {
+      readonly kind: 'invoke';
+      readonly operation: string;
+      readonly writes: readonly HistoryWrite[];
+    }
+  | {
+      readonly kind: 'ok';
+      readonly operation: string;
+      readonly results: readonly HistoryResult[];
+    }
+  /** Refused, or rolled back: nothing of it may ever be seen. */
+  | { readonly kind: 'fail'; readonly operation: string; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly operation: string; readonly reason: string };
+
+/** Where an event was found; recorded events fit. */
+export interface EventPlace {
+  readonly eventId: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: string;
+}
+
+export type HistoryRule =
+  /** Acknowledged, and not there. */
+  | 'lost'
+  /** Acknowledged at another place than where it is, or not where it was expected to go. */
+  | 'misplaced'
+  /** Part of an operation is there, part of it not. */
+  | 'torn'
+  /** Refused, and there all the same. */
+  | 'refused-but-stored'
+  /** There, though nobody asked for it. */
+  | 'phantom'
+  | 'stored-twice'
+  /** A stream that does not count from 0 by ones. */
+  | 'gap'
+  /** Positions that do not ascend. */
+  | 'inversion'
+  | 'not-delivered'
+  | 'delivered-twice'
+  | 'out-of-order';
+
+export interface Violation {
+  readonly rule: HistoryRule;
+  readonly message: string;
+}
+
+interface Operation {
+  readonly name: string;
+  readonly writes: readonly HistoryWrite[];
+  outcome: 'ok' | 'fail' | 'unknown';
+  results: readonly HistoryResult[];
+}
+
+/**
+ * Reads one client's file of entries, a JSON line each. Its last line may be cut off: that is what
+ * a killed client leaves behind.
+ *
+ * @example
+ * import { parseHistory } from 'millrace/testing';
+ *
+ * console.log(parseHistory('{"kind":"fail","operation":"a-1","reason":"VERSION_CONFLICT"}\n{"kin').length); // 1
+ */
+export function parseHistory(text: string): HistoryEntry[] {
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+  return complete
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as HistoryEntry);
+}
+
+/**
+ * Whether a store holds what its clients were told it holds: nothing acknowledged is lost or stands
+ * elsewhere, nothing refused and nothing by halves is there, no event is there twice, no stream has
+ * a hole, and positions ascend. `stored` is everything, in the order in which the store gives it.
+ *
+ * @example
+ * import { checkStored } from 'millrace/testing';
+ *
+ * const writes = [{ stream: 'a', expected: 'any', eventIds: ['e1'] }] as const;
+ * const results = [{ revision: 0, position: '0000000000000001' }];
+ * const history = [
+ *   { kind: 'invoke', operation: '1', writes },
+ *   { kind: 'ok', operation: '1', results },
+ * ] as const;
+ * console.log(checkStored(history, [])); // [{ rule: 'lost', … }]
+ */
+export function checkStored(
+  history: Iterable<HistoryEntry>,
+  stored: readonly EventPlace[],
+): Violation[] {
+  const places = new Map<string, EventPlace>();
+  const violations: Violation[] = checkOrder(stored);
+  for (const place of stored) {
+    const first = places.get(place.eventId);
+    if (first === undefined) places.set(place.eventId, place);
+    else violations.push(violation('stored-twice', `${show(first)} and ${show(place)}`));
+  }
+  const asked = new Set<string>();
+  for (const operation of operationsOf(history)) {
+    for (const { eventIds } of operation.writes) for (const id of eventIds) asked.add(id);
+    violations.push(...checkOperation(operation, places));
+  }
+  for (const place of stored) {
+    if (!asked.has(place.eventId)) violations.push(violation('phantom', show(place)));
+  }
+  return violations;
+}
+
+/**
+ * Whether a reader got each of the events that were there for it, once, in their order. `stored` is
+ * what it should have got.
+ *
+ * @example
+ * import { checkDelivered } from 'millrace/testing';
+ *
+ * const event = { eventId: 'e1', stream: 'a', revision: 0, position: '0000000000000001' };
+ * console.log(checkDelivered([event], [event, event])); // [{ rule: 'delivered-twice', … }]
+ */
+export function checkDelivered(
+  stored: readonly EventPlace[],
+  delivered: readonly EventPlace[],
+): Violation[] {
+  const violations: Violation[] = [];
+  const expected = new Map(stored.map((place) => [place.eventId, place]));
+  const got = new Set<string>();
+  let before: EventPlace | undefined;
+  for (const place of delivered) {
+    const known = expected.get(place.eventId);
+    if (known === undefined || show(known) !== show(place)) {
+      violations.push(violation('phantom', `${show(place)} was delivered`));
+    }
+    if (got.has(place.eventId)) {
+      violations.push(violation('delivered-twice', show(place)));
+    } else if (before !== undefined && before.position >= place.position) {
+      violations.push(violation('out-of-order', `${show(place)} after ${show(before)}`));
+    }
+    got.add(place.eventId);
+    before = place;
+  }
+  for (const place of stored) {
+    if (!got.has(place.eventId)) violations.push(violation('not-delivered', show(place)));
+  }
+  return violations;
+}
+
+/**
+ * Fails with the first violations and what is needed to repeat the run.
+ *
+ * @example
+ * import { assertNoViolations, checkDelivered } from 'millrace/testing';
+ *
+ * assertNoViolations(checkDelivered([], []), 'seed 42');
+ */
+export function assertNoViolations(violations: readonly Violation[], run: string): void {
+  const shown = violations.slice(0, 20).map(({ rule, message }) => `  ${rule}: ${message}`);
+  const more = violations.length > shown.length ? `\n  … of ${violations.length}` : '';
+  assert.equal(violations.length, 0, `${run}\n${shown.join('\n')}${more}`);
+}
+
+/** Positions ascend, and each stream counts from 0 by ones. */
+function checkOrder(stored: readonly EventPlace[]): Violation[] {
+  const violations: Violation[] = [];
+  const next = new Map<string, number>();
+  let before: EventPlace | undefined;
+  for (const place of stored) {
+    if (before !== undefined && before.position >= place.position) {
+      violations.push(violation('inversion', `${show(place)} after ${show(before)}`));
+    }
+    const revision = next.get(place.stream) ?? 0;
+    if (place.revision !== revision) {
+      violations.push(violation('gap', `${show(place)} where revision ${revision} should be`));
+    }
+    next.set(place.stream, place.revision + 1);
+    before = place;
+  }
+  return violations;
+}
+
+function checkOperation(
+  operation: Operation,
+  places: ReadonlyMap<string, EventPlace>,
+): Violation[] {
+  const { name, writes, outcome } = operation;
+  const eventIds = writes.flatMap((write) => write.eventIds);
+  const missing = eventIds.filter((id) => !places.has(id));
+  const isThere = missing.length < eventIds.length;
+  if (outcome === 'fail') {
+    return isThere ? [violation('refused-but-stored', `operation ${name}`)] : [];
+  }
+  if (outcome === 'ok' && missing.length > 0) {
+    return [violation('lost', `operation ${name}: ${missing.join(', ')}`)];
+  }
+  if (isThere && missing.length > 0) {
+    return [violation('torn', `operation ${name} lacks ${missing.join(', ')}`)];
+  }
+  return isThere ? writes.flatMap((write, index) => checkWrite(operation, write, index)) : [];
+
+  function checkWrite({ results }: Operation, write: HistoryWrite, index: number): Violation[] {
+    const { stream, expected, eventIds: ids } = write;
+    const found = ids.map((id) => places.get(id) as EventPlace);
+    const [first] = found;
+    const last = found.at(-1);
+    if (first === undefined || last === undefined) return [];
+    const wrong = (what: string): Violation[] => [
+      violation('misplaced', `operation ${name}: ${what}: ${show(first)} to ${show(last)}`),
+    ];
+    if (found.some((place) => place.stream !== stream)) return wrong(`not in ${stream}`);
+    if (found.some((place, at) => place.revision !== first.revision + at))
+      return wrong('not in one piece');
+    const exact = expected === 'none' ? -1 : expected;
+    if (typeof exact === 'number' && first.revision !== exact + 1)
+      return wrong(`expected ${expected}`);
+    const told = results[index];
+    if (told === undefined) return [];
+    const isAsTold = told.revision === last.revision && told.position === last.position;
+    return isAsTold
+      ? []
+      : wrong(`acknowledged at revision ${told.revision}, position ${told.position}`);
+  }
+}
+
+function operationsOf(history: Iterable<HistoryEntry>): Iterable<Operation> {
+  const operations = new Map<string, Operation>();
+  for (const entry of history) {
+    const { kind, operation: name } = entry;
+    if (kind === 'invoke') {
+      const { writes } = entry;
+      operations.set(name, { name, writes, outcome: 'unknown', results: [] });
+      continue;
+    }
+    const operation = operations.get(name);
+    if (operation === undefined) throw new Error(`operation ${name} was never invoked`);
+    // The last word counts: what was unknown may be tried again under the same name.
+    operation.outcome = kind;
+    if (kind === 'ok') operation.results = entry.results;
+  }
+  return operations.values();
+}
+
+function violation(rule: HistoryRule, message: string): Violation {
+  return { rule, message };
+}
+
+function show({ eventId, stream, revision, position }: EventPlace): string {
+  return `${eventId} (${stream} @${revision}, position ${position})`;
+}

@@ -1,0 +1,164 @@
+// Processes that die or sleep in the middle of an append, and what others make of it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import type { EventStore, StreamAppend } from '../../src/store/index.ts';
+import {
+  assertDense,
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+} from '../../src/store/store-fixture.conformance.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { strikePoints } from './faulty-db.ts';
+import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';
+import { onEachMongodb } from './mongodb-targets.ts';
+
+const script = new URL('./mongodb-struck-main.ts', import.meta.url);
+
+function hasKind<K extends StruckMessage['kind']>(kind: K) {
+  return (message: unknown): message is Extract<StruckMessage, { readonly kind: K }> =>
+    (message as StruckMessage).kind === kind;
+}
+
+onEachMongodb('a writer that is struck in the middle of an append', (target) => {
+  const open = (database: string): Promise<EventStore> =>
+    mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
+  const strike = (input: Omit<StruckInput, 'url'>): Child =>
+    startChild(script, { input: { ...input, url: target.url() } satisfies StruckInput });
+  const rawOf = async (database: string, collection: string) => {
+    await using client = new MongoClient(target.url());
+    return await client.db(database).collection(collection).find().sort({ _id: 1 }).toArray();
+  };
+
+  for (const point of strikePoints) {
+    test(`killed ${point}: others see all of its append or nothing, and go on`, async ({
+      signal,
+    }) => {
+      const database = target.newDatabase();
+      await using store = await open(database);
+      await using follower = follow(store.subscribe({ signal }));
+      const [a, b] = [newStream(), newStream()];
+      const first = newEvents(2);
+      await store.append(a, first);
+      const appends: StreamAppend[] = [
+        { stream: a, events: newEvents(3), expected: 1 },
+        { stream: b, events: newEvents(4), expected: 'none' },
+      ];
+      const child = strike({ database, point, signal: 'SIGKILL', appends });
+      assert.equal(await child.ended, 'SIGKILL', child.errors());
+
+      const later = [newEvent(), newEvent()];
+      for (const event of later) await store.append(a, [event]);
+      const struck = point === 'before the commit' ? [] : appends.flatMap(({ events }) => events);
+      const expected = idsOf([...first, ...struck, ...later]);
+      assert.deepEqual(idsOf(await follower.count(expected.length)), expected);
+      assertDense(follower.events);
+      assert.deepEqual(await store.readAll().toArray(), follower.events);
+
+      // A process that comes later sees the same, and nothing of the accident is left.
+      await using again = await open(database);
+      assert.deepEqual(await again.readAll().toArray(), follower.events);
+      await again[Symbol.asyncDispose]();
+      assert.equal((await rawOf(database, 'events')).length, expected.length);
+      for (const commit of await rawOf(database, 'events_commits')) {
+        assert.equal(commit['events'], undefined);
+      }
+    });
+  }
+
+  for (const expected of [1, 'any'] as const) {
+    test(`stopped before the commit and woken up late: its number is taken, expected ${expected}`, async ({
+      signal,
+    }) => {
+      const database = target.newDatabase();
+      await using store = await open(database);
+      await using follower = follow(store.subscribe({ signal }));
+      const stream = newStream();
+      const [first, own, others] = [newEvents(2), newEvents(2), newEvents(3)];
+      await store.append(stream, first);
+      const appends = [{ stream, events: own, expected }];
+      const point = 'before the commit';
+      await using child = strike({ database, point, signal: 'SIGSTOP', appends });
+      await child.message(hasKind('struck'));
+      for (const event of others) await store.append(stream, [event]);
+      assert.deepEqual(idsOf(await follower.count(5)), idsOf([...first, ...others]));
+
+      process.kill(child.pid, 'SIGCONT');
+      if (expected === 'any') {
+        const { revisions } = await child.message(hasKind('appended'));
+        assert.deepEqual(revisions, [6]);
+        await follower.count(7);
+      } else {
+        const { code } = await child.message(hasKind('refused'));
+        assert.equal(code, 'VERSION_CONFLICT');
+      }
+      await child.ended;
+      const all = [...first, ...others, ...(expected === 'any' ? own : [])];
+      assert.deepEqual(idsOf(await store.readAll().toArray()), idsOf(all));
+      assert.deepEqual(idsOf(follower.events), idsOf(all));
+    });
+  }
+
+  for (const point of ['after the commit', 'in the middle of the copy'] as const) {
+    test(`stopped ${point} and woken up late: others finish its work, and it changes nothing`, async () => {
+      const database = target.newDatabase();
+      await using store = await open(database);
+      const stream = newStream();
+      const events = newEvents(5);
+      const appends = [{ stream, events, expected: 'none' as const }];
+      await using child = strike({ database, point, signal: 'SIGSTOP', appends });
+      await child.message(hasKind('struck'));
+      assert.deepEqual(idsOf(await store.readStream(stream).toArray()), idsOf(events));
+      await store.append(stream, [newEvent()], { expected: 4 });
+      await store.head();
+      const before = await rawOf(database, 'events');
+      assert.equal(before.length, 6);
+
+      process.kill(child.pid, 'SIGCONT');
+      const { revisions } = await child.message(hasKind('appended'));
+      assert.deepEqual(revisions, [4]);
+      await child.ended;
+      assert.deepEqual(await rawOf(database, 'events'), before);
+    });
+  }
+
+  test('killed with a part of a large append laid out: it is swept away, and nothing else', async () => {
+    const database = target.newDatabase();
+    await using store = await open(database);
+    const stream = newStream();
+    const kept = newEvent();
+    await store.append(stream, [kept]);
+    const appends = [{ stream, events: newEvents(20) }];
+    const point = 'after the first part';
+    const payloadChars = 900_000;
+    const child = strike({ database, point, signal: 'SIGKILL', appends, payloadChars });
+    assert.equal(await child.ended, 'SIGKILL', child.errors());
+    assert.equal((await rawOf(database, 'events_commit_parts')).length, 1);
+
+    await store.scavenge();
+    // Its number is not taken yet: it could still be committed.
+    assert.equal((await rawOf(database, 'events_commit_parts')).length, 1);
+    await store.append(stream, [newEvent()]);
+    await store.scavenge();
+    assert.deepEqual(await rawOf(database, 'events_commit_parts'), []);
+    assert.equal((await store.readStream(stream).toArray()).length, 2);
+  });
+
+  test('an append of more than a document can hold is stored whole, and leaves no parts', async () => {
+    const database = target.newDatabase();
+    const store = await open(database);
+    const stream = newStream();
+    const events = newEvents(25, { payload: '€'.repeat(300_000) });
+    await store.append(stream, events, { expected: 'none' });
+    await using other = await open(database);
+    assert.deepEqual(idsOf(await other.readStream(stream).toArray()), idsOf(events));
+    assert.equal((await store.append(stream, events, { expected: 'none' })).repeated, true);
+    await store[Symbol.asyncDispose]();
+    assert.deepEqual(await rawOf(database, 'events_commit_parts'), []);
+  });
+});

@@ -1,0 +1,56 @@
+// A process that is struck by its own hand in the middle of an append: killed, or stopped for later.
+
+import { MongoClient } from 'mongodb';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import type { StreamAppend } from '../../src/store/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { faultyDb, type StrikePoint } from './faulty-db.ts';
+
+export interface StruckInput {
+  readonly url: string;
+  readonly database: string;
+  readonly point: StrikePoint;
+  readonly signal: 'SIGKILL' | 'SIGSTOP';
+  readonly appends: readonly StreamAppend[];
+  /** Blows up every payload: too much to be handed over. */
+  readonly payloadChars?: number;
+}
+
+export type StruckMessage =
+  | { readonly kind: 'struck' }
+  | { readonly kind: 'appended'; readonly revisions: readonly number[] }
+  | { readonly kind: 'refused'; readonly code: string };
+
+const input = childInput() as StruckInput;
+const client = new MongoClient(input.url);
+const db = faultyDb(client.db(input.database), input.point, async () => {
+  await new Promise<void>((resolve) => {
+    process.send?.({ kind: 'struck' } satisfies StruckMessage, undefined, undefined, () =>
+      resolve(),
+    );
+  });
+  process.kill(process.pid, input.signal);
+  // The signal may take a turn of the event loop to arrive.
+  await new Promise((resolve) => setTimeout(resolve, input.signal === 'SIGKILL' ? 60_000 : 50));
+});
+const store = await mongodbEventStore(db);
+try {
+  const results = await store.appendMany(input.appends.map(blownUp));
+  tell({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
+} catch (error) {
+  tell({ kind: 'refused', code: (error as { readonly code: string }).code });
+}
+await store[Symbol.asyncDispose]();
+await client.close();
+process.channel?.unref();
+
+function tell(message: StruckMessage): void {
+  tellParent(message);
+}
+
+function blownUp(append: StreamAppend): StreamAppend {
+  const { payloadChars } = input;
+  if (payloadChars === undefined) return append;
+  const payload = 'x'.repeat(payloadChars);
+  return { ...append, events: append.events.map((event) => ({ ...event, payload })) };
+}

@@ -1,0 +1,80 @@
+// The servers that speak MongoDB's protocol and are to be had here; a test says on which it ran.
+
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { ferretdbProgram, startFerretdb, type FerretdbServer } from './ferretdb-server.ts';
+
+export interface MongodbTarget {
+  url(): string;
+  /** An empty database, gone with the tests. */
+  newDatabase(): string;
+  /** Drops all databases that were given out. */
+  dropDatabases(): Promise<void>;
+  /** Only of a server that is ours. */
+  readonly server: () => FerretdbServer | undefined;
+}
+
+/** Registers the tests once for each server, or one skipped test that says what is missing. */
+export function onEachMongodb(what: string, register: (target: MongodbTarget) => void): void {
+  onFerretdb(what, register);
+  onGivenMongodb(what, register);
+}
+
+export function onFerretdb(what: string, register: (target: MongodbTarget) => void): void {
+  const title = `${what}, on FerretDB 1.24, not MongoDB`;
+  const program = ferretdbProgram();
+  if (program === undefined) {
+    test(title, { skip: 'FerretDB was not fetched: npm run test:engines' });
+    return;
+  }
+  describe(title, () => {
+    let server: FerretdbServer | undefined;
+    before(async () => {
+      server = await startFerretdb(program);
+    });
+    after(() => server?.[Symbol.asyncDispose]());
+    register(
+      targetAt(
+        () => server?.url ?? '',
+        () => server,
+      ),
+    );
+  });
+}
+
+export function onGivenMongodb(what: string, register: (target: MongodbTarget) => void): void {
+  const title = `${what}, on the MongoDB of MILLRACE_TEST_MONGODB`;
+  const url = process.env['MILLRACE_TEST_MONGODB'];
+  if (url === undefined) {
+    test(title, { skip: 'MILLRACE_TEST_MONGODB names no server' });
+    return;
+  }
+  describe(title, () => {
+    const target = targetAt(
+      () => url,
+      () => undefined,
+    );
+    after(() => target.dropDatabases());
+    register(target);
+  });
+}
+
+function targetAt(url: () => string, server: MongodbTarget['server']): MongodbTarget {
+  const databases = new Set<string>();
+  return {
+    url,
+    server,
+    newDatabase() {
+      const database = `millrace_${randomUUID().replaceAll('-', '')}`;
+      databases.add(database);
+      return database;
+    },
+    async dropDatabases() {
+      const client = new MongoClient(url());
+      for (const database of databases) await client.db(database).dropDatabase();
+      databases.clear();
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// The conformance suite of the event store on what speaks MongoDB's protocol.
+
+import { test } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import {
+  eventStoreConformance,
+  runConformance,
+  type StoreFixture,
+} from '../../src/store/event-store.conformance.ts';
+import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../src/store/index.ts';
+import { onFerretdb, onGivenMongodb, type MongodbTarget } from './mongodb-targets.ts';
+
+/** A database for each store. */
+function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {
+  const databases = new WeakMap<EventStore, string>();
+  const openAt = async (database: string, options?: EventStoreOptions): Promise<EventStore> => {
+    const url = target.url();
+    const store = await mongodbEventStore(url, { ...options, database, pollIntervalMs: 20 });
+    databases.set(store, database);
+    return store;
+  };
+  const databaseOf = (store: EventStore): string => databases.get(store) ?? '';
+  return {
+    capabilities,
+    open: (options) => openAt(target.newDatabase(), options),
+    async reopen(store, options) {
+      await store[Symbol.asyncDispose]();
+      return openAt(databaseOf(store), options);
+    },
+    second: (store, options) => openAt(databaseOf(store), options),
+    async rawContent(store) {
+      await using client = new MongoClient(target.url());
+      const texts: string[] = [];
+      for (const collection of await client.db(databaseOf(store)).collections()) {
+        texts.push(JSON.stringify(await collection.find().toArray()));
+      }
+      return texts.join('\n');
+    },
+  };
+}
+
+const durable = { multiStreamAppend: true, callerTransaction: false, durable: true };
+
+onFerretdb('the event store', (target) => {
+  const fixture = fixtureAt(target, { ...durable, crossProcess: false });
+  // Without change streams nobody is told of another process's appends, but polling finds them.
+  const polling = { ...fixture, capabilities: { ...durable, crossProcess: true } };
+
+  // FerretDB finds a document by looking at all of them: each case gets a suite, and so a store, of
+  // its own.
+  for (const [index, { name, needs, skip }] of eventStoreConformance(polling).entries()) {
+    const isPolled = needs === 'crossProcess';
+    const title = isPolled ? `${name} (by polling)` : name;
+    test(title, { skip: skip ?? false }, async ({ signal }) => {
+      const suite = eventStoreConformance(isPolled ? polling : fixture);
+      try {
+        await suite[index]?.run(signal);
+      } finally {
+        await suite.at(-1)?.run();
+        await target.dropDatabases();
+      }
+    });
+  }
+});
+
+onGivenMongodb('the event store', (target) => {
+  // Whether it has change streams depends on the server: a single one that is no replica set has none.
+  const crossProcess = process.env['MILLRACE_TEST_MONGODB_STANDALONE'] === undefined;
+  runConformance(test, 'conformance', fixtureAt(target, { ...durable, crossProcess }));
+});

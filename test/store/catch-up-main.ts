@@ -1,0 +1,34 @@
+// A process that catches up with a whole store, and says how its memory went.
+
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { openStore } from './rig.ts';
+
+export interface CatchUpInput {
+  readonly url: string;
+  readonly events: number;
+}
+
+export interface CatchUpMessage {
+  readonly count: number;
+  readonly rssAtFifth: number;
+  readonly rssMax: number;
+}
+
+const { url, events } = childInput() as CatchUpInput;
+const store = await openStore('sqlite', url);
+let count = 0;
+let rssAtFifth = 0;
+let rssMax = 0;
+for await (const item of store.subscribe()) {
+  if (item.kind === 'caughtUp') break;
+  if (item.kind !== 'events') continue;
+  count += item.events.length;
+  const rss = process.memoryUsage.rss();
+  if (count >= events / 5) {
+    if (rssAtFifth === 0) rssAtFifth = rss;
+    rssMax = Math.max(rssMax, rss);
+  }
+}
+tellParent({ count, rssAtFifth, rssMax } satisfies CatchUpMessage);
+await store[Symbol.asyncDispose]();
+process.channel?.unref();

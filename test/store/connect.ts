@@ -1,0 +1,17 @@
+// A connection of the test's own, for transactions and for what an administrator does.
+
+import pg from 'pg';
+
+export async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client(url);
+  // The query under way tells of a broken connection, too.
+  client.on('error', () => undefined);
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+/** Ends the connections that the query names by `pid`, and returns how many there were. */
+export async function terminate(admin: pg.Client, pids: string): Promise<number> {
+  const { rows } = await admin.query(`select pg_terminate_backend(pid) from (${pids}) p`);
+  return rows.length;
+}

@@ -1,0 +1,14 @@
+// A process that takes the write lock of a SQLite file, in the middle of a write, and keeps it.
+
+import { DatabaseSync } from 'node:sqlite';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+
+export interface LockHolderInput {
+  readonly path: string;
+}
+
+const { path } = childInput() as LockHolderInput;
+const database = new DatabaseSync(path);
+database.exec('begin immediate');
+database.exec(`insert into streams (name) values ('half-written')`);
+tellParent('locked');

@@ -1,0 +1,172 @@
+// Live reading from PostgreSQL while its connections are cut: it goes on by itself, and misses nothing.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { connect, terminate } from './connect.ts';
+import { follow } from './followers.ts';
+import { newEvent, newEvents, readPlaces, streamName, until } from './rig.ts';
+
+/** So long that only a notification, or what follows a lost connection, can have been faster. */
+const pollIntervalMs = 600_000;
+
+/** Whoever listens holds this lock. */
+const listeners = `select pid from pg_locks where locktype = 'advisory' and granted
+  and classid = ${lockClass('millrace') + 1} and objid = 1
+  and database = (select oid from pg_database where datname = current_database())`;
+const storeConnections = `select pid from pg_stat_activity
+  where datname = current_database() and application_name = 'millrace'`;
+
+async function whenListening(admin: pg.Client): Promise<void> {
+  await until('the reader listens', async () => (await admin.query(listeners)).rows.length > 0);
+}
+
+test('connections that are cut again and again cost no subscriber an event', async () => {
+  const { url } = await sharedPostgres();
+  await using writing = await postgresEventStore(url, { connectionsMax: 3 });
+  await using reading = await postgresEventStore(url, { connectionsMax: 3, pollIntervalMs });
+  await using admin = await connect(url);
+  await using all = follow(reading, { pageSize: 3 });
+  await using some = follow(reading, { pageSize: 2, filter: { streamPrefixes: [streamName(1)] } });
+  await Promise.all([all.caughtUp(), some.caughtUp()]);
+
+  let cut = 0;
+  for (let round = 0; round < 15; round += 1) {
+    const appends = [0, 1, 2, 3].map((index) =>
+      // Its own retries are enough: the server is there all the time.
+      writing.append(streamName(index), newEvents(`${round}-${index}`, 5)),
+    );
+    cut += await terminate(admin, storeConnections);
+    await Promise.all(appends);
+  }
+  await writing.append(streamName(1), [newEvent('marker')]);
+  await Promise.all([all.has('marker'), some.has('marker')]);
+
+  assert.ok(cut > 15, `only ${cut} connections were cut`);
+  const stored = await readPlaces(reading);
+  assert.equal(stored.length, 15 * 4 * 5 + 1);
+  assertNoViolations(checkDelivered(stored, all.delivered), 'all');
+  assertNoViolations(
+    checkDelivered(
+      stored.filter(({ stream }) => stream === streamName(1)),
+      some.delivered,
+    ),
+    'some',
+  );
+});
+
+test('a subscription to one stream goes on where it was when its connection was cut', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { pollIntervalMs });
+  await using admin = await connect(url);
+  const stream = streamName('one');
+  const revisions: number[] = [];
+  const leaving = new AbortController();
+  const running = (async () => {
+    const options = { pageSize: 2, signal: leaving.signal };
+    for await (const item of store.subscribeToStream(stream, options)) {
+      if (item.kind === 'events') revisions.push(...item.events.map(({ revision }) => revision));
+    }
+  })();
+  for (let round = 1; round <= 5; round += 1) {
+    const append = store.append(stream, newEvents(`${round}`, 4));
+    await terminate(admin, storeConnections);
+    await append;
+    await until('delivery of the round', () => revisions.length >= 4 * round);
+  }
+  assert.deepEqual(revisions, [...revisions.keys()]);
+  leaving.abort();
+  await running;
+});
+
+test('a listener that is cut off listens again, and meanwhile nothing waits for a poll', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { pollIntervalMs });
+  await using other = await postgresEventStore(url);
+  await using admin = await connect(url);
+  await using follower = follow(store);
+  await follower.caughtUp();
+  for (let round = 0; round < 3; round += 1) {
+    await whenListening(admin);
+    assert.equal(await terminate(admin, listeners), 1);
+    await other.append(streamName('a'), [newEvent(`deaf-${round}`)]);
+    await follower.has(`deaf-${round}`);
+    await whenListening(admin);
+    await other.append(streamName('a'), [newEvent(`told-${round}`)]);
+    await follower.has(`told-${round}`);
+  }
+});
+
+test('notifications that never arrive are made up for by the poll', async () => {
+  const { url } = await sharedPostgres();
+  const pool = new pg.Pool({ connectionString: url, max: 4 });
+  // As behind a pooler that hands out connections per transaction.
+  pool.on('connect', (client) => {
+    const emit = client.emit.bind(client) as (name: string, ...rest: unknown[]) => boolean;
+    const muted = (name: string, ...rest: unknown[]): boolean =>
+      name !== 'notification' && emit(name, ...rest);
+    Object.assign(client, { emit: muted });
+  });
+  try {
+    await using store = await postgresEventStore(pool, { pollIntervalMs: 20 });
+    await using other = await postgresEventStore(url);
+    await using admin = await connect(url);
+    await using follower = follow(store);
+    await whenListening(admin);
+    for (const name of ['one', 'two']) {
+      await other.append(streamName('a'), [newEvent(name)]);
+      await follower.has(name);
+    }
+  } finally {
+    await pool.end();
+  }
+});
+
+test('a pool of one connection reads live without one to listen on', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { connectionsMax: 1 });
+  await using other = await postgresEventStore(url);
+  await using follower = follow(store);
+  await follower.caughtUp();
+  await other.append(streamName('a'), [newEvent('one')]);
+  await follower.has('one');
+  await store.append(streamName('a'), [newEvent('two')]);
+  await follower.has('two');
+});
+
+test('a listening lock that somebody else blocks does not stop live reading', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { pollIntervalMs });
+  await using other = await postgresEventStore(url);
+  await using admin = await connect(url);
+  await admin.query('select pg_advisory_lock($1, 1)', [lockClass('millrace') + 1]);
+  await using follower = follow(store);
+  await follower.caughtUp();
+  await other.append(streamName('a'), [newEvent('one')]);
+  await follower.has('one');
+  await admin.query('select pg_advisory_unlock($1, 1)', [lockClass('millrace') + 1]);
+  await whenListening(admin);
+  await other.append(streamName('a'), [newEvent('two')]);
+  await follower.has('two');
+});
+
+test('an append that readers of other processes wait for is told to them, not polled', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { pollIntervalMs });
+  await using other = await postgresEventStore(url);
+  await using admin = await connect(url);
+  await using follower = follow(store);
+  await follower.caughtUp();
+  await whenListening(admin);
+  // From a store, and from a transaction of the caller's.
+  await other.append(streamName('a'), [newEvent('one')]);
+  await follower.has('one');
+  await admin.query('begin');
+  await other.append(streamName('a'), [newEvent('two')], { transaction: admin });
+  await admin.query('commit');
+  await follower.has('two');
+});

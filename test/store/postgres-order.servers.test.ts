@@ -1,0 +1,309 @@
+// Invariant 3 in PostgreSQL: readers skip nothing, whatever writers do, and wait for nobody else.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { connect } from './connect.ts';
+import { follow, startReader } from './followers.ts';
+import { hasKind, startWriter } from './kill-writers.ts';
+import {
+  createWorkspace,
+  eventTypes,
+  inTime,
+  newEvent,
+  newEvents,
+  newSeed,
+  readPlaces,
+  soakMinutes,
+  streamName,
+} from './rig.ts';
+
+const [created, changed] = eventTypes;
+
+test('32 writers, their transactions and rollbacks: every reader gets all of it once, in order', async () => {
+  const seed = newSeed();
+  const { url } = await sharedPostgres();
+  await using workspace = await createWorkspace();
+  await using store = await postgresEventStore(url);
+  await using idle = await connect(url);
+  await idle.query('create table elsewhere (id integer)');
+  await idle.query('begin');
+  await idle.query('insert into elsewhere values (1)');
+  await using begun = await connect(url);
+  await begun.query('begin');
+
+  await using reader = startReader({
+    engine: 'postgres',
+    url,
+    subscriptions: [
+      { name: 'all', pageSize: 3, filter: {} },
+      { name: 'one type', pageSize: 7, filter: { types: [changed] } },
+      { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|marker)$' } },
+    ],
+  });
+  await using here = follow(store, { pageSize: 4 });
+  await Promise.all([here.caughtUp(), reader.follower('all').caughtUp()]);
+
+  const operations = 120 + 4_000 * soakMinutes;
+  const writers = [0, 1, 2, 3].map((index) => {
+    const name = `w${index}`;
+    const own = { workspace, name, seed: seed + index, operations };
+    const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
+    return startWriter({ engine: 'postgres', url, ...own, ...plan });
+  });
+  try {
+    for (const writer of writers) await writer.message(hasKind('loaded'));
+    for (const writer of writers) writer.send('go');
+    for (const writer of writers) await writer.message(hasKind('done'));
+  } finally {
+    for (const writer of writers) await writer.kill();
+  }
+
+  // Both unrelated transactions are still open, and yet it arrives.
+  const marker = newEvent('marker', { type: changed });
+  await store.append(streamName('marker'), [marker]);
+  const stored = await readPlaces(store);
+  assertNoViolations(
+    checkStored(
+      [...(await workspace.histories()), ...asked('marker', streamName('marker'), ['marker'])],
+      stored,
+    ),
+    `MILLRACE_SEED=${seed}`,
+  );
+  assert.ok(stored.length > operations, `only ${stored.length} events were stored`);
+  const changes = new Set<string>();
+  for await (const { type, eventId } of store.readAll()) if (type === changed) changes.add(eventId);
+
+  for (const { name, follower, expected } of [
+    { name: 'here', follower: here, expected: stored },
+    { name: 'all', follower: reader.follower('all'), expected: stored },
+    {
+      name: 'one type',
+      follower: reader.follower('one type'),
+      expected: stored.filter(({ eventId }) => changes.has(eventId)),
+    },
+    {
+      name: 'some streams',
+      follower: reader.follower('some streams'),
+      expected: stored.filter(({ stream }) => /-(1|2|marker)$/.test(stream)),
+    },
+  ]) {
+    await follower.has('marker');
+    const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
+    assertNoViolations(checkDelivered(expected, follower.delivered), run);
+  }
+  await idle.query('rollback');
+});
+
+function asked(operation: string, stream: string, eventIds: readonly string[]) {
+  return [{ kind: 'invoke', operation, writes: [{ stream, expected: 'any', eventIds }] }] as const;
+}
+
+test('what was appended behind an open transaction waits for it, and comes after it', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url);
+  await using client = await connect(url);
+  await using follower = follow(store, { pageSize: 2 });
+  await store.append(streamName('before'), newEvents('before', 1));
+  await follower.has('before-0');
+
+  await client.query('begin');
+  await store.append(streamName('open'), newEvents('open', 2), { transaction: client });
+  const later = await store.append(streamName('later'), newEvents('later', 3));
+  assert.ok((await store.head()) < later.position);
+  assert.deepEqual(
+    (await readPlaces(store)).map(({ eventId }) => eventId),
+    ['before-0'],
+  );
+  // The stream itself shows what was acknowledged at once.
+  assert.equal((await store.readStream(streamName('later')).toArray()).length, 3);
+  assert.equal(follower.delivered.length, 1);
+  await client.query('commit');
+
+  await follower.has('later-2');
+  assert.deepEqual(
+    follower.delivered.map(({ eventId }) => eventId),
+    ['before-0', 'open-0', 'open-1', 'later-0', 'later-1', 'later-2'],
+  );
+});
+
+test('a savepoint that is rolled back takes its events along, and nothing else', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url);
+  await using client = await connect(url);
+  await using follower = follow(store);
+  const append = (name: string) =>
+    store.append(streamName(name), newEvents(name, 1), { transaction: client });
+
+  for (const first of ['none', 'kept'] as const) {
+    await client.query('begin');
+    if (first === 'kept') await append('kept');
+    await client.query('savepoint here');
+    await append(`gone-${first}`);
+    await client.query('rollback to here');
+    // Whatever the transaction takes after this stands behind an event that is already there.
+    await store.append(streamName('between'), newEvents(`between-${first}`, 1));
+    await append(`after-${first}`);
+    await client.query('savepoint there');
+    await append(`released-${first}`);
+    await client.query('release there');
+    const last = await store.append(streamName('last'), newEvents(`last-${first}`, 1));
+    assert.ok((await store.head()) < last.position, 'the open transaction is not waited for');
+    await client.query('commit');
+    await follower.has(`last-${first}-0`);
+  }
+
+  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'savepoints');
+  assert.deepEqual(
+    follower.delivered.map(({ eventId }) => eventId.replace(/-0$/, '')).join(' '),
+    'between-none after-none released-none last-none ' +
+      'kept between-kept after-kept released-kept last-kept',
+  );
+});
+
+test('thousands of appends in one transaction take one place in the lock table', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url);
+  await using client = await connect(url);
+  await client.query('begin');
+  for (let count = 0; count < 20; count += 1) {
+    await store.append(streamName(count), newEvents(`e${count}`, 1), { transaction: client });
+  }
+  const { rows } = await client.query<{ count: string }>(
+    `select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+  );
+  assert.equal(rows[0]?.count, '1');
+  await client.query('commit');
+  assert.equal((await readPlaces(store)).length, 20);
+});
+
+test('the order holds where the sequence outgrows the 31 and 32 bits of a lock', async () => {
+  for (const around of [2 ** 31, 2 ** 32, 2 ** 40]) {
+    const { url } = await sharedPostgres();
+    await using store = await postgresEventStore(url);
+    await using client = await connect(url);
+    await client.query(`select setval('millrace.event_sequence', ${around - 3})`);
+    await using follower = follow(store);
+    await client.query('begin');
+    await store.append(streamName('open'), newEvents('open', 2), { transaction: client });
+    const later = await store.append(streamName('later'), newEvents('later', 5));
+    assert.ok(Number.parseInt(later.position, 16) > around);
+    assert.deepEqual(await readPlaces(store), []);
+    await client.query('commit');
+    await follower.has('later-4');
+    assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), `${around}`);
+  }
+});
+
+test('a writer that locks after a reader has looked at the sequence holds nobody back', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url);
+  const { position } = await store.append(streamName('a'), newEvents('a', 3));
+  await using client = await connect(url);
+  await client.query('begin');
+  // As it looks when other writers have moved the sequence on between the two looks.
+  const above = Number.parseInt(position, 16) + 7;
+  await client.query('select pg_advisory_xact_lock_shared($1, $2)', [lockClass('millrace'), above]);
+  assert.equal(await store.head(), position);
+  assert.equal((await readPlaces(store)).length, 3);
+});
+
+test('appends of several processes to the same new streams never wait in a circle', async () => {
+  const { url } = await sharedPostgres();
+  await using one = await postgresEventStore(url);
+  await using two = await postgresEventStore(url);
+  await using admin = await connect(url);
+  const rounds = 60;
+  for (let round = 0; round < rounds; round += 1) {
+    const names = [0, 1, 2, 3].map((index) => streamName(`r${round}-${index}`));
+    await Promise.all(
+      [one, two, one, two].map((store, index) => {
+        // Some are there already for one of them, and still new to another.
+        const streams = names.toSpliced(index, 1);
+        const events = (stream: string) => [newEvent(`${round}:${index}:${stream}`)];
+        return store.appendMany(streams.map((stream) => ({ stream, events: events(stream) })));
+      }),
+    );
+  }
+  assert.equal((await readPlaces(one)).length, rounds * 4 * 3);
+  const { rows } = await admin.query<{ deadlocks: string }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  );
+  assert.equal(rows[0]?.deadlocks, '0');
+});
+
+test('a circle through a transaction of the caller’s is resolved by a retry of the append', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url);
+  await using client = await connect(url);
+  const [a, z] = [streamName('a'), streamName('z')];
+  await store.appendMany([
+    { stream: a, events: newEvents('a', 1) },
+    { stream: z, events: newEvents('z', 1) },
+  ]);
+  await client.query('begin');
+  await store.append(z, newEvents('tx-z', 1), { transaction: client });
+  // Locks a, then waits for z.
+  const batch = store.appendMany([
+    { stream: a, events: newEvents('batch-a', 1) },
+    { stream: z, events: newEvents('batch-z', 1) },
+  ]);
+  const [transaction] = await Promise.allSettled([
+    store
+      .append(a, newEvents('tx-a', 1), { transaction: client })
+      .then(() => client.query('commit')),
+  ]);
+  if (transaction?.status === 'rejected') {
+    const { code, retryable } = transaction.reason as { code: string; retryable: boolean };
+    assert.deepEqual({ code, retryable }, { code: 'STORE_UNAVAILABLE', retryable: true });
+    await client.query('rollback');
+  }
+  const results = await inTime('the batch', batch);
+  assert.equal(results.length, 2);
+  const ids = new Set((await readPlaces(store)).map(({ eventId }) => eventId));
+  assert.ok(ids.has('batch-a-0') && ids.has('batch-z-0'));
+  assert.equal(ids.has('tx-a-0'), transaction?.status === 'fulfilled');
+  assert.equal(ids.has('tx-z-0'), transaction?.status === 'fulfilled');
+});
+
+test('transactions that hold the whole pool can still bring in a new type', async () => {
+  const { url } = await sharedPostgres();
+  const pool = new pg.Pool({ connectionString: url, max: 3 });
+  const clients: pg.PoolClient[] = [];
+  try {
+    await using store = await postgresEventStore(pool);
+    while (clients.length < 3) clients.push(await pool.connect());
+    const work = clients.map(async (client, index) => {
+      await client.query('begin');
+      const event = newEvent(`e${index}`, { type: 'item.never-seen.v1' });
+      await store.append(streamName(index), [event], { transaction: client });
+      await client.query(index === 0 ? 'rollback' : 'commit');
+    });
+    await inTime('three appends in three transactions of a pool of three', Promise.all(work));
+    for (const client of clients.splice(0)) client.release();
+    // The numbers of a transaction that was rolled back were not kept.
+    await store.append(streamName('last'), [newEvent('e3', { type: 'item.never-seen.v1' })]);
+    const events = await store.readAll().toArray();
+    assert.deepEqual(
+      events.map(({ eventId, type }) => `${eventId} ${type}`).toSorted(),
+      ['e1', 'e2', 'e3'].map((id) => `${id} item.never-seen.v1`),
+    );
+  } finally {
+    for (const client of clients) client.release(true);
+    await pool.end();
+  }
+});
+
+test('a schema with the longest possible name keeps its statements apart', async () => {
+  const { url } = await sharedPostgres();
+  await using store = await postgresEventStore(url, { schema: 's'.repeat(63) });
+  await using other = await postgresEventStore(url, { schema: `${'s'.repeat(62)}t` });
+  await store.append(streamName('a'), [newEvent('a'), newEvent('b', { type: changed })]);
+  assert.equal((await store.readAll({ filter: { types: [created] } }).toArray()).length, 1);
+  assert.equal((await store.readStream(streamName('a')).toArray()).length, 2);
+  assert.equal((await other.readAll().toArray()).length, 0);
+});

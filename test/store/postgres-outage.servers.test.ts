@@ -1,0 +1,262 @@
+// PostgreSQL dies, is stopped, or stands still: nothing acknowledged is lost, and the same store goes
+// on when it is back.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
+import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
+import { connect, terminate } from './connect.ts';
+import { follow, startReader } from './followers.ts';
+import { inTime, newEvent, newEvents, readPlaces, streamName, until } from './rig.ts';
+
+let server: PostgresServer;
+before(async () => {
+  server = await startPostgres({ fsync: true });
+});
+after(() => server[Symbol.asyncDispose]());
+
+/** The walwriter writes what no commit waits for: while it stands still, that stays in memory. */
+async function stopWalWriter(url: string): Promise<void> {
+  await using admin = await connect(url);
+  const { rows } = await admin.query<{ pid: number }>(
+    `select pid from pg_stat_activity where backend_type = 'walwriter'`,
+  );
+  process.kill(rows[0]?.pid ?? 0, 'SIGSTOP');
+}
+
+/** Tries until the server is back. */
+async function persistently<T>(work: () => Promise<T>): Promise<T> {
+  let result: { readonly value: T } | undefined;
+  await until('the store works again', async () => {
+    try {
+      result = { value: await work() };
+      return true;
+    } catch (error) {
+      assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
+      return false;
+    }
+  });
+  return (result as { readonly value: T }).value;
+}
+
+test('a reader that had gone past numbers of a rollback sees what a crash lets reuse them', async () => {
+  const url = await server.createDatabase();
+  await using store = await postgresEventStore(url);
+  await using follower = follow(store);
+  await store.append(streamName('a'), newEvents('before', 1));
+  await follower.has('before-0');
+  await stopWalWriter(url);
+  await using client = await connect(url);
+  await client.query('begin');
+  await store.append(streamName('b'), newEvents('gone', 500), { transaction: client });
+  await client.query('rollback');
+  const head = await store.head();
+  const checkpoints: string[] = [];
+  for await (const item of store.subscribe()) {
+    checkpoints.push(item.position);
+    if (item.kind === 'caughtUp') break;
+  }
+
+  await server.kill();
+  await server.start();
+  const { position } = await persistently(() =>
+    store.append(streamName('a'), newEvents('after', 1)),
+  );
+  for (const checkpoint of [head, ...checkpoints]) {
+    assert.ok(checkpoint < position, `${checkpoint} was given out, and then ${position}`);
+  }
+  await follower.has('after-0');
+  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a crash');
+});
+
+test('an append is on disk when it is acknowledged, also where the database does not insist', async () => {
+  const url = await server.createDatabase();
+  {
+    await using admin = await connect(url);
+    await admin.query(`do $$ begin
+      execute format('alter database %I set synchronous_commit = off', current_database()); end $$`);
+  }
+  await using store = await postgresEventStore(url);
+  await store.append(streamName('a'), newEvents('first', 1));
+  await stopWalWriter(url);
+  await store.append(streamName('a'), newEvents('second', 1));
+  await using client = await connect(url);
+  await client.query('begin');
+  await store.append(streamName('a'), newEvents('third', 1), { transaction: client });
+  await client.query('commit');
+  await server.kill();
+  await server.start();
+  const places = await persistently(() => readPlaces(store));
+  assert.deepEqual(
+    places.map(({ eventId }) => eventId),
+    ['first-0', 'second-0', 'third-0'],
+  );
+});
+
+for (const how of ['stop', 'kill'] as const) {
+  test(`the server is gone (${how}) and comes back: the same store and its subscriptions go on`, async () => {
+    const url = await server.createDatabase();
+    await using store = await postgresEventStore(url);
+    await using follower = follow(store, { pageSize: 2 });
+    await using filtered = follow(store, { filter: { types: ['item.changed.v1'] } });
+    await store.append(streamName('a'), newEvents('before', 3));
+    await Promise.all([follower.has('before-2'), filtered.caughtUp()]);
+
+    const inFlight = Array.from({ length: 30 }, (_, index) =>
+      store.append(streamName(index), newEvents(`flight-${index}`, 2)),
+    );
+    await server[how]();
+    const outcomes = await inTime('every append settles', Promise.allSettled(inFlight));
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') assertOutage(outcome.reason);
+    }
+    assertOutage(await rejection(store.append(streamName('a'), [newEvent('never')])));
+    assertOutage(await rejection(store.readStream(streamName('a')).toArray()));
+    assertOutage(await rejection(store.readAll().toArray()));
+    assertOutage(await rejection(store.streamInfo(streamName('a'))));
+
+    await server.start();
+    const marker = newEvent('marker', { type: 'item.changed.v1' });
+    await persistently(() => store.append(streamName('a'), [marker]));
+    await Promise.all([follower.has('marker'), filtered.has('marker')]);
+    const stored = await readPlaces(store);
+    assertNoViolations(checkDelivered(stored, follower.delivered), how);
+    const ids = new Set(stored.map(({ eventId }) => eventId));
+    for (const [index, outcome] of outcomes.entries()) {
+      const found = [0, 1].filter((each) => ids.has(`flight-${index}-${each}`)).length;
+      assert.ok(found === 2 || (found === 0 && outcome.status === 'rejected'), `append ${index}`);
+    }
+    assert.ok(!ids.has('never-0'));
+  });
+}
+
+test('a process that only waits for events outlives an outage', async () => {
+  const url = await server.createDatabase();
+  await using store = await postgresEventStore(url);
+  await using reader = startReader({
+    engine: 'postgres',
+    url,
+    subscriptions: [{ name: 'all', pageSize: 10, filter: {} }],
+  });
+  await reader.follower('all').caughtUp();
+  await server.kill();
+  // Long enough for it to notice, and to have nothing left that would hold it.
+  assertOutage(await rejection(store.head()));
+  await server.start();
+  await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+  await reader.follower('all').has('marker');
+});
+
+test('a server that stands still for a while keeps appends waiting, not failing', async () => {
+  const url = await server.createDatabase();
+  await using store = await postgresEventStore(url);
+  await using follower = follow(store);
+  await follower.caughtUp();
+  await store.append(streamName('a'), newEvents('before', 1));
+  const pausedAt = performance.now();
+  server.pause();
+  let appends: Promise<unknown>;
+  try {
+    appends = Promise.all(
+      [0, 1, 2].map((index) => store.append(streamName(index), newEvents(`during-${index}`, 1))),
+    );
+    await until('two seconds', () => performance.now() - pausedAt > 2_000);
+  } finally {
+    server.resume();
+  }
+  await inTime('the appends of the pause', appends);
+  await follower.has('during-2-0');
+  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a pause');
+});
+
+test('closing with appends under way: each of them settles, and what was acknowledged is there', async () => {
+  const url = await server.createDatabase();
+  const store = await postgresEventStore(url, { connectionsMax: 3 });
+  const appends = Array.from({ length: 200 }, (_, index) =>
+    store.append(streamName(index % 7), [newEvent(`e${index}`)]),
+  );
+  const settled = Promise.allSettled(appends);
+  await inTime('closing', store[Symbol.asyncDispose]());
+  const outcomes = await inTime('every append settles', settled);
+  await using again = await postgresEventStore(url);
+  const ids = new Set((await readPlaces(again)).map(({ eventId }) => eventId));
+  for (const [index, outcome] of outcomes.entries()) {
+    assert.equal(ids.has(`e${index}`), outcome.status === 'fulfilled', `append ${index}`);
+    if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
+  }
+});
+
+test('closing with more reads under way than connections: each of them settles', async () => {
+  const url = await server.createDatabase();
+  const store = await postgresEventStore(url, { connectionsMax: 2 });
+  await store.append(streamName('a'), newEvents('a', 100));
+  const reads = Array.from({ length: 30 }, () => store.readStream(streamName('a')).toArray());
+  const settled = Promise.allSettled(reads);
+  await store[Symbol.asyncDispose]();
+  for (const outcome of await inTime('every read settles', settled, 5_000)) {
+    if (outcome.status === 'fulfilled') assert.equal(outcome.value.length, 100);
+    else assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'), String(outcome.reason));
+  }
+});
+
+test('closing ends a subscription that waits, and one whose consumer was busy', async () => {
+  const url = await server.createDatabase();
+  const store = await postgresEventStore(url);
+  const waiting = store.subscribe()[Symbol.asyncIterator]();
+  const busy = store.subscribe()[Symbol.asyncIterator]();
+  assert.equal((await waiting.next()).value?.kind, 'caughtUp');
+  assert.equal((await busy.next()).value?.kind, 'caughtUp');
+  const next = rejection(waiting.next());
+  await store[Symbol.asyncDispose]();
+  assert.ok(hasCode(await inTime('the end', next), 'STORE_CLOSED'));
+  const late = await inTime('the end of the other', rejection(busy.next()));
+  assert.ok(hasCode(late, 'STORE_CLOSED'));
+});
+
+test('closing works while the server is gone', async () => {
+  const url = await server.createDatabase();
+  const store = await postgresEventStore(url);
+  const follower = follow(store);
+  await follower.caughtUp();
+  await server.kill();
+  const append = rejection(store.append(streamName('a'), [newEvent('never')]));
+  await inTime('closing', store[Symbol.asyncDispose]());
+  const error = await append;
+  // It depends on whether it had got as far as the database when the store was closed.
+  assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'), String(error));
+  await follower[Symbol.asyncDispose]();
+  await server.start();
+});
+
+test('opening fails with a type while the server is gone, and when it goes meanwhile', async () => {
+  const url = await server.createDatabase();
+  await using admin = await connect(url);
+  await admin.query('select pg_advisory_lock($1, 2)', [lockClass('millrace') + 1]);
+  const opening = rejection(postgresEventStore(url));
+  const migrating = `select pid from pg_locks where locktype = 'advisory' and not granted`;
+  await until('it migrates', async () => (await terminate(admin, migrating)) > 0);
+  assertOutage(await inTime('opening', opening));
+  await server.kill();
+  assertOutage(await inTime('opening', rejection(postgresEventStore(url))));
+  await server.start();
+  const store = await postgresEventStore(url);
+  assert.deepEqual(await readPlaces(store), []);
+  await store[Symbol.asyncDispose]();
+});
+
+function assertOutage(error: unknown): void {
+  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
+  assert.equal(error.retryable, true, String(error));
+}
+
+async function rejection(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+}

@@ -1,0 +1,42 @@
+// A reader process of the rig: live subscriptions, whose events it passes on to the parent.
+
+import type { EventFilter } from '../../src/store/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import type { EventPlace } from '../../src/testing/history.ts';
+import { openStore, placeOf, type EngineName } from './rig.ts';
+
+export interface ReaderInput {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly subscriptions: readonly ReaderSubscription[];
+  readonly pollIntervalMs?: number;
+}
+
+export interface ReaderSubscription {
+  readonly name: string;
+  readonly pageSize: number;
+  readonly filter: EventFilter;
+}
+
+export interface ReaderMessage {
+  readonly name: string;
+  readonly kind: 'events' | 'caughtUp';
+  readonly places: readonly EventPlace[];
+}
+
+const input = childInput() as ReaderInput;
+// Whether this process lives is then up to its subscriptions alone.
+process.channel?.unref();
+const store = await openStore(input.engine, input.url, input);
+await Promise.all(
+  input.subscriptions.map(async ({ name, pageSize, filter }) => {
+    for await (const item of store.subscribe({ pageSize, filter })) {
+      if (item.kind === 'events') tell({ name, kind: 'events', places: item.events.map(placeOf) });
+      else if (item.kind === 'caughtUp') tell({ name, kind: 'caughtUp', places: [] });
+    }
+  }),
+);
+
+function tell(message: ReaderMessage): void {
+  tellParent(message);
+}

@@ -1,0 +1,124 @@
+// What the failure tests of the event store share: stores by name, events, waiting, reading back.
+
+import { randomInt } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import { parseHistory, type EventPlace, type HistoryEntry } from '../../src/testing/history.ts';
+
+export type EngineName = 'sqlite' | 'postgres';
+
+export interface RigOptions {
+  /** Where nothing else is said: minutes, so that only a notification can be what woke a reader. */
+  readonly pollIntervalMs?: number;
+  readonly connectionsMax?: number;
+}
+
+export function openStore(
+  engine: EngineName,
+  url: string,
+  options: RigOptions = {},
+): Promise<EventStore> {
+  return engine === 'sqlite' ? sqliteEventStore(url, options) : postgresEventStore(url, options);
+}
+
+export const eventTypes = ['item.created.v1', 'item.changed.v1', 'item.closed.v1'] as const;
+
+export function streamName(id: string | number): string {
+  return `rig.item.v1-core-${id}`;
+}
+
+export function newEvent(
+  eventId: string,
+  fields: Partial<DomainEventEnvelope> = {},
+): DomainEventEnvelope {
+  return {
+    type: eventTypes[0],
+    eventId,
+    occurredAt: '2025-09-30T10:00:00.000Z',
+    correlationId: eventId,
+    tenant: 'core',
+    aggregate: { bc: 'rig', type: 'item', id: 'i-1' },
+    payload: { eventId },
+    ...fields,
+  };
+}
+
+export function newEvents(prefix: string, count: number): DomainEventEnvelope[] {
+  return Array.from({ length: count }, (_, index) => newEvent(`${prefix}-${index}`));
+}
+
+/** Another one in each run; a failing one can be had again with MILLRACE_SEED. */
+export function newSeed(): number {
+  return Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000));
+}
+
+/** How much longer than in `npm test` the runs are to be: MILLRACE_SOAK, in minutes. */
+export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
+
+/** Generous: other work may have the machine. Nothing waits for it that goes well. */
+const deadlineMs = 60_000;
+
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  limitMs = deadlineMs,
+): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await systemClock.sleep(5);
+  }
+}
+
+/** The promise, or an error that names what did not happen in time. */
+export async function inTime<T>(
+  what: string,
+  promise: PromiseLike<T>,
+  limitMs = deadlineMs,
+): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`not within ${limitMs} ms: ${what}`)),
+    limitMs,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function placeOf({ eventId, stream, revision, position }: EventPlace): EventPlace {
+  return { eventId, stream, revision, position };
+}
+
+export async function readPlaces(store: EventStore): Promise<EventPlace[]> {
+  const places: EventPlace[] = [];
+  for await (const event of store.readAll({ pageSize: 5_000 })) places.push(placeOf(event));
+  return places;
+}
+
+export interface Workspace extends AsyncDisposable {
+  readonly folder: string;
+  /** All entries of the history files in the folder, one client after the other. */
+  histories(): Promise<HistoryEntry[]>;
+}
+
+export async function createWorkspace(): Promise<Workspace> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-rig-'));
+  return {
+    folder,
+    async histories() {
+      const files = (await readdir(folder)).filter((name) => name.endsWith('.history'));
+      const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+      return texts.flatMap(parseHistory);
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 10 }),
+  };
+}

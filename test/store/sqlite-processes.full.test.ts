@@ -1,0 +1,189 @@
+// One SQLite file, several processes: the same promises as with one.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
+import { follow, startReader } from './followers.ts';
+import { checkHistories, hasKind, startWriter } from './kill-writers.ts';
+import type { LockHolderInput } from './lock-holder-main.ts';
+import {
+  createWorkspace,
+  eventTypes,
+  inTime,
+  newEvent,
+  newEvents,
+  newSeed,
+  readPlaces,
+  soakMinutes,
+  streamName,
+  type Workspace,
+} from './rig.ts';
+
+const [, changed] = eventTypes;
+/** So long that only the change of the file can have been faster. */
+const pollIntervalMs = 600_000;
+
+const pathIn = (workspace: Workspace): string => join(workspace.folder, 'events.db');
+const urlIn = (workspace: Workspace): string => `sqlite:${pathIn(workspace)}`;
+
+test('three writing and two reading processes: every reader gets all of it once, in order', async () => {
+  const seed = newSeed();
+  await using workspace = await createWorkspace();
+  const url = urlIn(workspace);
+  const input = { engine: 'sqlite', url, pollIntervalMs } as const;
+  await using one = startReader({
+    ...input,
+    subscriptions: [
+      { name: 'all', pageSize: 3, filter: {} },
+      { name: 'one type', pageSize: 7, filter: { types: [changed] } },
+    ],
+  });
+  await using two = startReader({
+    ...input,
+    subscriptions: [
+      { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|end)$' } },
+    ],
+  });
+  await Promise.all([one.follower('all').caughtUp(), two.follower('some streams').caughtUp()]);
+
+  const operations = 100 + 5_000 * soakMinutes;
+  const plan = { engine: 'sqlite', url, workspace, streams: 20, inFlight: 8 } as const;
+  const writers = [0, 1, 2].map((index) => {
+    const own = { name: `w${index}`, seed: seed + index, transactionsPercent: 0, operations };
+    return startWriter({ ...plan, ...own });
+  });
+  try {
+    for (const writer of writers) await writer.message(hasKind('loaded'));
+    for (const writer of writers) writer.send('go');
+    for (const writer of writers) await writer.message(hasKind('done'));
+  } finally {
+    for (const writer of writers) await writer.kill();
+  }
+
+  await using store = await sqliteEventStore(url);
+  await checkHistories(store, workspace, seed);
+  await store.append(streamName('end'), [newEvent('marker', { type: changed })]);
+  const stored = await readPlaces(store);
+  const changes = new Set<string>();
+  for await (const { type, eventId } of store.readAll()) if (type === changed) changes.add(eventId);
+  for (const { name, follower, expected } of [
+    { name: 'all', follower: one.follower('all'), expected: stored },
+    {
+      name: 'one type',
+      follower: one.follower('one type'),
+      expected: stored.filter(({ eventId }) => changes.has(eventId)),
+    },
+    {
+      name: 'some streams',
+      follower: two.follower('some streams'),
+      expected: stored.filter(({ stream }) => /-(1|2|end)$/.test(stream)),
+    },
+  ]) {
+    await follower.has('marker');
+    const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
+    assertNoViolations(checkDelivered(expected, follower.delivered), run);
+  }
+});
+
+test('a process that only waits for events lives until they come, from another process', async () => {
+  await using workspace = await createWorkspace();
+  await using store = await sqliteEventStore(urlIn(workspace));
+  await using reader = startReader({
+    engine: 'sqlite',
+    url: urlIn(workspace),
+    pollIntervalMs,
+    subscriptions: [{ name: 'all', pageSize: 10, filter: {} }],
+  });
+  await reader.follower('all').caughtUp();
+  for (const name of ['one', 'two', 'three']) {
+    await store.append(streamName('a'), [newEvent(name)]);
+    await reader.follower('all').has(name);
+  }
+});
+
+test('a writer that dies with the lock in its hands leaves it to the next, and nothing else', async () => {
+  await using workspace = await createWorkspace();
+  await using store = await sqliteEventStore(urlIn(workspace));
+  await store.append(streamName('a'), newEvents('before', 2));
+  await using holder = startChild(new URL('./lock-holder-main.ts', import.meta.url), {
+    input: { path: pathIn(workspace) } satisfies LockHolderInput,
+  });
+  await holder.message((message): message is unknown => message === 'locked');
+  // Reading goes on, writing waits.
+  assert.equal((await readPlaces(store)).length, 2);
+  const append = store.append(streamName('a'), newEvents('after', 2));
+  await holder.kill();
+  assert.equal((await inTime('the append', append)).revision, 3);
+  assert.equal(await store.streamInfo('half-written'), undefined);
+});
+
+test('a lock that is kept too long fails all who wait, together and not one after the other', async () => {
+  await using workspace = await createWorkspace();
+  await using store = await sqliteEventStore(urlIn(workspace), { busyTimeoutMs: 1_000 });
+  const other = new DatabaseSync(pathIn(workspace));
+  other.exec('begin immediate');
+  const appends = Array.from({ length: 100 }, (_, index) =>
+    store.append(streamName(index), [newEvent(`e${index}`)]),
+  );
+  const outcomes = await inTime('a hundred appends', Promise.allSettled(appends), 30_000);
+  for (const outcome of outcomes) {
+    assert.ok(outcome.status === 'rejected');
+    assert.ok(hasCode(outcome.reason, 'STORE_UNAVAILABLE') && outcome.reason.retryable);
+    assert.match(outcome.reason.message, /locked/);
+  }
+  other.exec('rollback');
+  other.close();
+  await store.append(streamName('a'), [newEvent('again')]);
+  assert.equal((await readPlaces(store)).length, 1);
+});
+
+test('many open a file at once that is not there yet, and all of them work', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    await using workspace = await createWorkspace();
+    const opening = Array.from({ length: 6 }, () => sqliteEventStore(urlIn(workspace)));
+    const opened = await Promise.allSettled(opening);
+    try {
+      const stores = opened.map((each) => {
+        if (each.status === 'rejected') throw each.reason as Error;
+        return each.value;
+      });
+      await Promise.all(
+        stores.map((store, index) => store.append(streamName('a'), [newEvent(`e${index}`)])),
+      );
+      for (const store of stores) assert.equal((await readPlaces(store)).length, 6);
+    } finally {
+      for (const each of opened) {
+        if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]();
+      }
+    }
+  }
+});
+
+test('writers that never pause leave room for one another', async () => {
+  await using workspace = await createWorkspace();
+  await using greedy = await sqliteEventStore(urlIn(workspace));
+  await using modest = await sqliteEventStore(urlIn(workspace));
+  await using follower = follow(modest);
+  let going = true;
+  let count = 0;
+  const busy = Array.from({ length: 16 }, async (_, index) => {
+    for (; going; count += 1) {
+      await greedy.append(streamName(index), [newEvent(`greedy-${index}-${count}`)]);
+    }
+  });
+  try {
+    for (let index = 0; index < 5; index += 1) {
+      await modest.append(streamName('modest'), [newEvent(`modest-${index}`)]);
+    }
+  } finally {
+    going = false;
+    await Promise.all(busy);
+  }
+  await follower.has('modest-4');
+  assert.ok(count > 5, `the greedy one came to ${count} appends only`);
+});

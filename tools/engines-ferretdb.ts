@@ -1,0 +1,82 @@
+// FerretDB as a program: its embeddable package with a few lines around it, built from the Go module
+// proxy. (Its own command cannot be built from there: it asks for a file that releases generate.)
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const version = 'v1.24.0';
+
+const module = `module millrace/engines/ferretdb
+
+go 1.22
+
+require github.com/FerretDB/FerretDB ${version}
+`;
+
+const program = `package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+)
+
+// Usage: ferretdb <host:port> <folder/>
+func main() {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	server, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{TCP: os.Args[1]},
+		Logger:    logger,
+		Handler:   "sqlite",
+		SQLiteURL: "file:" + os.Args[2],
+	})
+	if err != nil {
+		logger.Error(err.Error())
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := server.Run(ctx); err != nil {
+		logger.Error(err.Error())
+		os.Exit(1)
+	}
+}
+`;
+
+/** Builds it where it is not yet; takes minutes the first time. */
+export async function fetchFerretdb(folder: string): Promise<string> {
+  const home = join(folder, `ferretdb-${version}`);
+  const path = join(home, 'ferretdb');
+  if (existsSync(path)) return path;
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, 'go.mod'), module);
+  writeFileSync(join(home, 'main.go'), program);
+  console.log(`building FerretDB ${version} (go build, minutes the first time)…`);
+  const started = `${path}.${process.pid}`;
+  await go(home, ['build', '-mod=mod', '-buildvcs=false', '-trimpath', '-o', started, '.']);
+  // A build that was cut short must not pass for a program.
+  renameSync(started, path);
+  return path;
+}
+
+function go(cwd: string, flags: readonly string[]): Promise<void> {
+  const env = { ...process.env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0' };
+  return new Promise((resolve, reject) => {
+    const child = spawn('go', flags, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let errors = '';
+    child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+    child.once('error', () => reject(new Error('go is not on the PATH (https://go.dev/dl)')));
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else
+        reject(
+          new Error(`go ${flags[0]} failed: ${errors.trim().split('\n').slice(-5).join('\n')}`),
+        );
+    });
+  });
+}
