@@ -72,14 +72,21 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   const decode = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
     decodeRows(rows, engine.subjectKeys);
 
+  const keysWithin = (transaction: unknown): StoreEngine['subjectKeys'] => ({
+    get: (subjects, { create }) => engine.subjectKeys.get(subjects, { create, transaction }),
+    forget: (subject, nowMs) => engine.subjectKeys.forget(subject, nowMs),
+  });
+
   const write = async (
     appends: readonly StreamAppend[],
     writeOptions: WriteOptions,
   ): Promise<readonly AppendResult[]> => {
     assertOpen();
     checkTogether(appends);
+    const { transaction } = writeOptions;
+    const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
     const writes = await Promise.all(
-      appends.map((append) => prepareAppend(append, options, engine.subjectKeys)),
+      appends.map((append) => prepareAppend(append, options, subjectKeys)),
     );
     return commit(writes, writeOptions);
   };

@@ -118,7 +118,11 @@ export interface SubjectKeys {
   /** The subjects' keys; a forgotten subject has none, an unknown one is made when `create`. */
   get(
     subjects: readonly string[],
-    options: { readonly create: boolean },
+    options: {
+      readonly create: boolean;
+      /** The caller's, where the append is a part of it; the engine need not use it. */
+      readonly transaction?: unknown;
+    },
   ): Promise<ReadonlyMap<string, SubjectKey>>;
   /** Destroys the key for ever; true when there was one to destroy. */
   forget(subject: string, nowMs: number): Promise<boolean>;

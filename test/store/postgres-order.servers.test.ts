@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { subjectHeader } from '../../src/store/index.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
@@ -13,91 +14,91 @@ import { hasKind, startWriter } from './kill-writers.ts';
 import {
   createWorkspace,
   eventTypes,
+  inRounds,
   inTime,
   newEvent,
   newEvents,
-  newSeed,
   readPlaces,
-  soakMinutes,
   streamName,
 } from './rig.ts';
 
 const [created, changed] = eventTypes;
 
-test('32 writers, their transactions and rollbacks: every reader gets all of it once, in order', async () => {
-  const seed = newSeed();
-  const { url } = await sharedPostgres();
-  await using workspace = await createWorkspace();
-  await using store = await postgresEventStore(url);
-  await using idle = await connect(url);
-  await idle.query('create table elsewhere (id integer)');
-  await idle.query('begin');
-  await idle.query('insert into elsewhere values (1)');
-  await using begun = await connect(url);
-  await begun.query('begin');
+test('32 writers, their transactions and rollbacks: every reader gets all of it once, in order', () =>
+  inRounds(async (seed) => {
+    const { url } = await sharedPostgres();
+    await using workspace = await createWorkspace();
+    await using store = await postgresEventStore(url);
+    await using idle = await connect(url);
+    await idle.query('create table elsewhere (id integer)');
+    await idle.query('begin');
+    await idle.query('insert into elsewhere values (1)');
+    await using begun = await connect(url);
+    await begun.query('begin');
 
-  await using reader = startReader({
-    engine: 'postgres',
-    url,
-    subscriptions: [
-      { name: 'all', pageSize: 3, filter: {} },
-      { name: 'one type', pageSize: 7, filter: { types: [changed] } },
-      { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|marker)$' } },
-    ],
-  });
-  await using here = follow(store, { pageSize: 4 });
-  await Promise.all([here.caughtUp(), reader.follower('all').caughtUp()]);
+    await using reader = startReader({
+      engine: 'postgres',
+      url,
+      subscriptions: [
+        { name: 'all', pageSize: 3, filter: {} },
+        { name: 'one type', pageSize: 7, filter: { types: [changed] } },
+        { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|marker)$' } },
+      ],
+    });
+    await using here = follow(store, { pageSize: 4 });
+    await Promise.all([here.caughtUp(), reader.follower('all').caughtUp()]);
 
-  const operations = 120 + 4_000 * soakMinutes;
-  const writers = [0, 1, 2, 3].map((index) => {
-    const name = `w${index}`;
-    const own = { workspace, name, seed: seed + index, operations };
-    const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
-    return startWriter({ engine: 'postgres', url, ...own, ...plan });
-  });
-  try {
-    for (const writer of writers) await writer.message(hasKind('loaded'));
-    for (const writer of writers) writer.send('go');
-    for (const writer of writers) await writer.message(hasKind('done'));
-  } finally {
-    for (const writer of writers) await writer.kill();
-  }
+    const operations = 120;
+    const writers = [0, 1, 2, 3].map((index) => {
+      const name = `w${index}`;
+      const own = { workspace, name, seed: seed + index, operations };
+      const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
+      return startWriter({ engine: 'postgres', url, ...own, ...plan });
+    });
+    try {
+      for (const writer of writers) await writer.message(hasKind('loaded'));
+      for (const writer of writers) writer.send('go');
+      for (const writer of writers) await writer.message(hasKind('done'));
+    } finally {
+      for (const writer of writers) await writer.kill();
+    }
 
-  // Both unrelated transactions are still open, and yet it arrives.
-  const marker = newEvent('marker', { type: changed });
-  await store.append(streamName('marker'), [marker]);
-  const stored = await readPlaces(store);
-  assertNoViolations(
-    checkStored(
-      [...(await workspace.histories()), ...asked('marker', streamName('marker'), ['marker'])],
-      stored,
-    ),
-    `MILLRACE_SEED=${seed}`,
-  );
-  assert.ok(stored.length > operations, `only ${stored.length} events were stored`);
-  const changes = new Set<string>();
-  for await (const { type, eventId } of store.readAll()) if (type === changed) changes.add(eventId);
+    // Both unrelated transactions are still open, and yet it arrives.
+    const marker = newEvent('marker', { type: changed });
+    await store.append(streamName('marker'), [marker]);
+    const stored = await readPlaces(store);
+    assertNoViolations(
+      checkStored(
+        [...(await workspace.histories()), ...asked('marker', streamName('marker'), ['marker'])],
+        stored,
+      ),
+      `MILLRACE_SEED=${seed}`,
+    );
+    assert.ok(stored.length > operations, `only ${stored.length} events were stored`);
+    const changes = new Set<string>();
+    for await (const { type, eventId } of store.readAll())
+      if (type === changed) changes.add(eventId);
 
-  for (const { name, follower, expected } of [
-    { name: 'here', follower: here, expected: stored },
-    { name: 'all', follower: reader.follower('all'), expected: stored },
-    {
-      name: 'one type',
-      follower: reader.follower('one type'),
-      expected: stored.filter(({ eventId }) => changes.has(eventId)),
-    },
-    {
-      name: 'some streams',
-      follower: reader.follower('some streams'),
-      expected: stored.filter(({ stream }) => /-(1|2|marker)$/.test(stream)),
-    },
-  ]) {
-    await follower.has('marker');
-    const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
-    assertNoViolations(checkDelivered(expected, follower.delivered), run);
-  }
-  await idle.query('rollback');
-});
+    for (const { name, follower, expected } of [
+      { name: 'here', follower: here, expected: stored },
+      { name: 'all', follower: reader.follower('all'), expected: stored },
+      {
+        name: 'one type',
+        follower: reader.follower('one type'),
+        expected: stored.filter(({ eventId }) => changes.has(eventId)),
+      },
+      {
+        name: 'some streams',
+        follower: reader.follower('some streams'),
+        expected: stored.filter(({ stream }) => /-(1|2|marker)$/.test(stream)),
+      },
+    ]) {
+      await follower.has('marker');
+      const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
+      assertNoViolations(checkDelivered(expected, follower.delivered), run);
+    }
+    await idle.query('rollback');
+  }));
 
 function asked(operation: string, stream: string, eventIds: readonly string[]) {
   return [{ kind: 'invoke', operation, writes: [{ stream, expected: 'any', eventIds }] }] as const;
@@ -270,7 +271,7 @@ test('a circle through a transaction of the caller’s is resolved by a retry of
   assert.equal(ids.has('tx-z-0'), transaction?.status === 'fulfilled');
 });
 
-test('transactions that hold the whole pool can still bring in a new type', async () => {
+test('transactions that hold the whole pool can still bring in a new type, and a new person', async () => {
   const { url } = await sharedPostgres();
   const pool = new pg.Pool({ connectionString: url, max: 3 });
   const clients: pg.PoolClient[] = [];
@@ -279,7 +280,8 @@ test('transactions that hold the whole pool can still bring in a new type', asyn
     while (clients.length < 3) clients.push(await pool.connect());
     const work = clients.map(async (client, index) => {
       await client.query('begin');
-      const event = newEvent(`e${index}`, { type: 'item.never-seen.v1' });
+      const headers = { [subjectHeader]: 'person-1' };
+      const event = newEvent(`e${index}`, { type: 'item.never-seen.v1', headers });
       await store.append(streamName(index), [event], { transaction: client });
       await client.query(index === 0 ? 'rollback' : 'commit');
     });

@@ -53,13 +53,23 @@ export function newEvents(prefix: string, count: number): DomainEventEnvelope[] 
   return Array.from({ length: count }, (_, index) => newEvent(`${prefix}-${index}`));
 }
 
+/** How long each of the tests with random faults goes on: MILLRACE_SOAK, in minutes; else, once. */
+export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
+
 /** Another one in each run; a failing one can be had again with MILLRACE_SEED. */
 export function newSeed(): number {
   return Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000));
 }
 
-/** How much longer than in `npm test` the runs are to be: MILLRACE_SOAK, in minutes. */
-export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
+/** Once, or for as long as the soak takes, each round with a seed of its own. */
+export async function inRounds(round: (seed: number) => Promise<void>): Promise<void> {
+  const endAt = performance.now() + soakMinutes * 60_000;
+  let seed = newSeed();
+  do {
+    await round(seed);
+    seed += 1;
+  } while (performance.now() < endAt);
+}
 
 /** Generous: other work may have the machine. Nothing waits for it that goes well. */
 const deadlineMs = 60_000;

@@ -14,12 +14,11 @@ import type { LockHolderInput } from './lock-holder-main.ts';
 import {
   createWorkspace,
   eventTypes,
+  inRounds,
   inTime,
   newEvent,
   newEvents,
-  newSeed,
   readPlaces,
-  soakMinutes,
   streamName,
   type Workspace,
 } from './rig.ts';
@@ -31,64 +30,65 @@ const pollIntervalMs = 600_000;
 const pathIn = (workspace: Workspace): string => join(workspace.folder, 'events.db');
 const urlIn = (workspace: Workspace): string => `sqlite:${pathIn(workspace)}`;
 
-test('three writing and two reading processes: every reader gets all of it once, in order', async () => {
-  const seed = newSeed();
-  await using workspace = await createWorkspace();
-  const url = urlIn(workspace);
-  const input = { engine: 'sqlite', url, pollIntervalMs } as const;
-  await using one = startReader({
-    ...input,
-    subscriptions: [
-      { name: 'all', pageSize: 3, filter: {} },
-      { name: 'one type', pageSize: 7, filter: { types: [changed] } },
-    ],
-  });
-  await using two = startReader({
-    ...input,
-    subscriptions: [
-      { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|end)$' } },
-    ],
-  });
-  await Promise.all([one.follower('all').caughtUp(), two.follower('some streams').caughtUp()]);
+test('three writing and two reading processes: every reader gets all of it once, in order', () =>
+  inRounds(async (seed) => {
+    await using workspace = await createWorkspace();
+    const url = urlIn(workspace);
+    const input = { engine: 'sqlite', url, pollIntervalMs } as const;
+    await using one = startReader({
+      ...input,
+      subscriptions: [
+        { name: 'all', pageSize: 3, filter: {} },
+        { name: 'one type', pageSize: 7, filter: { types: [changed] } },
+      ],
+    });
+    await using two = startReader({
+      ...input,
+      subscriptions: [
+        { name: 'some streams', pageSize: 5, filter: { streamPattern: '-(1|2|end)$' } },
+      ],
+    });
+    await Promise.all([one.follower('all').caughtUp(), two.follower('some streams').caughtUp()]);
 
-  const operations = 100 + 5_000 * soakMinutes;
-  const plan = { engine: 'sqlite', url, workspace, streams: 20, inFlight: 8 } as const;
-  const writers = [0, 1, 2].map((index) => {
-    const own = { name: `w${index}`, seed: seed + index, transactionsPercent: 0, operations };
-    return startWriter({ ...plan, ...own });
-  });
-  try {
-    for (const writer of writers) await writer.message(hasKind('loaded'));
-    for (const writer of writers) writer.send('go');
-    for (const writer of writers) await writer.message(hasKind('done'));
-  } finally {
-    for (const writer of writers) await writer.kill();
-  }
+    const operations = 100;
+    const plan = { engine: 'sqlite', url, workspace, streams: 20, inFlight: 8 } as const;
+    const writers = [0, 1, 2].map((index) => {
+      const own = { name: `w${index}`, seed: seed + index, transactionsPercent: 0, operations };
+      return startWriter({ ...plan, ...own });
+    });
+    try {
+      for (const writer of writers) await writer.message(hasKind('loaded'));
+      for (const writer of writers) writer.send('go');
+      for (const writer of writers) await writer.message(hasKind('done'));
+    } finally {
+      for (const writer of writers) await writer.kill();
+    }
 
-  await using store = await sqliteEventStore(url);
-  await checkHistories(store, workspace, seed);
-  await store.append(streamName('end'), [newEvent('marker', { type: changed })]);
-  const stored = await readPlaces(store);
-  const changes = new Set<string>();
-  for await (const { type, eventId } of store.readAll()) if (type === changed) changes.add(eventId);
-  for (const { name, follower, expected } of [
-    { name: 'all', follower: one.follower('all'), expected: stored },
-    {
-      name: 'one type',
-      follower: one.follower('one type'),
-      expected: stored.filter(({ eventId }) => changes.has(eventId)),
-    },
-    {
-      name: 'some streams',
-      follower: two.follower('some streams'),
-      expected: stored.filter(({ stream }) => /-(1|2|end)$/.test(stream)),
-    },
-  ]) {
-    await follower.has('marker');
-    const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
-    assertNoViolations(checkDelivered(expected, follower.delivered), run);
-  }
-});
+    await using store = await sqliteEventStore(url);
+    await checkHistories(store, workspace, seed);
+    await store.append(streamName('end'), [newEvent('marker', { type: changed })]);
+    const stored = await readPlaces(store);
+    const changes = new Set<string>();
+    for await (const { type, eventId } of store.readAll())
+      if (type === changed) changes.add(eventId);
+    for (const { name, follower, expected } of [
+      { name: 'all', follower: one.follower('all'), expected: stored },
+      {
+        name: 'one type',
+        follower: one.follower('one type'),
+        expected: stored.filter(({ eventId }) => changes.has(eventId)),
+      },
+      {
+        name: 'some streams',
+        follower: two.follower('some streams'),
+        expected: stored.filter(({ stream }) => /-(1|2|end)$/.test(stream)),
+      },
+    ]) {
+      await follower.has('marker');
+      const run = `MILLRACE_SEED=${seed}, subscription '${name}'`;
+      assertNoViolations(checkDelivered(expected, follower.delivered), run);
+    }
+  }));
 
 test('a process that only waits for events lives until they come, from another process', async () => {
   await using workspace = await createWorkspace();

@@ -16,11 +16,16 @@
 //   events were not yet copied copies them before reading past it, and only then is the commit
 //   stripped of its events. So a writer may die anywhere.
 //
+// - Everybody gets a turn. A writer that lost often commits a claim, which needs no decision and so
+//   wins soon: an empty commit that asks the others to leave the next number to it. They do, for a
+//   while. Nothing depends on it but fairness: a claim whose writer died costs that while, once.
+//
 // All that is asked of the engine is a unique key on insert and reads of what was acknowledged.
 // Updates need not be atomic, which they are not on FerretDB: the only one strips a commit of its
 // events, and doing that twice is doing it once.
 
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { streamOfMetadata } from '../../store/stream-metadata.ts';
 import { coalesce } from './coalesce.ts';
@@ -46,6 +51,10 @@ export interface CommitLog {
    * at which the end moves, unless the commit was already seen from outside.
    */
   commit(basis: LogPoint, batch: Batch, onCommitted: () => void): Promise<boolean>;
+  /** Resolves when nobody else has claimed the next number, or has waited too long to take it. */
+  turnOf(by: string): Promise<void>;
+  /** Asks the others to leave the next number to this batch. */
+  claim(by: string, at: Date): Promise<void>;
   /** Whether the commit of this number is the one of this batch. */
   isOurs(commit: number, by: string): Promise<boolean>;
   /** Removes what is left of commits that were never made. */
@@ -82,6 +91,9 @@ const logLimits = {
   pageCommits: 32,
   /** When others wrote more than this, knowing what it was is not worth a query. */
   foreignEventsMax: 1_000,
+  /** How long the number behind a claim is left to whoever made it. */
+  claimMs: 1_000,
+  claimTriesMax: 100,
 } as const;
 
 const digits = 16;
@@ -103,10 +115,12 @@ export async function openCommitLog(
     [];
   /** Commits that still hold their events although these lie in `events`. */
   let untidy: CommitDocument[] = [];
+  /** The commit at the end is a claim, and this is what it asks for. */
+  let claimed: { readonly by: string; readonly untilMs: number } | undefined;
   let closed = false;
 
   const run = coalesce(async () => {
-    const before = head.commit;
+    const before = head.position;
     await copyPending();
     for (;;) {
       if (closed) break;
@@ -120,18 +134,23 @@ export async function openCommitLog(
       await skipAhead();
     }
     await copyPending();
-    if (head.commit > before) options.onMore();
+    if (head.position > before) options.onMore();
     void tidy().catch(options.onFailure);
   });
 
-  /** What lies further back than the window was copied by whoever went on from there. */
-  async function skipAhead(): Promise<void> {
+  async function lastCommit(): Promise<CommitDocument | undefined> {
     const [last] = await commits
       .find()
       .sort({ _id: -1 })
       .limit(1)
-      .project<Pick<CommitDocument, '_id'>>({ _id: 1 })
+      .project<CommitDocument>({ events: 0, parts: 0 })
       .toArray();
+    return last;
+  }
+
+  /** What lies further back than the window was copied by whoever went on from there. */
+  async function skipAhead(): Promise<void> {
+    const last = await lastCommit();
     const target = Number.parseInt(last?._id ?? '0', 16) - logLimits.windowCommits;
     if (target <= end.commit) return;
     const projection = { events: 0, parts: 0 };
@@ -179,10 +198,15 @@ export async function openCommitLog(
   async function takeForeign(found: readonly CommitDocument[]): Promise<void> {
     const held = await copyForeign(found);
     const streams = await streamsOf(found, held);
+    const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
     // Nothing waits from here on, so that nobody sees the one without the other. The end may have
     // moved on already: the last of them can be a commit of our own whose answer came meanwhile.
-    if (last.commit > end.commit) end = last;
+    if (last.commit > end.commit) {
+      end = last;
+      const untilMs = performance.now() + logLimits.claimMs;
+      claimed = claim === true ? { by, untilMs } : undefined;
+    }
     if (last.commit > head.commit) head = last;
     options.onForeign(streams);
   }
@@ -204,7 +228,7 @@ export async function openCommitLog(
     const count = found.reduce((sum, commit) => sum + commit.count, 0);
     if (count > logLimits.foreignEventsMax) return undefined;
     const [first] = found;
-    const all = found.every((commit) => isFull(commit))
+    const all = found.every((commit) => commit.count === 0 || isFull(commit))
       ? held.flat()
       : await events
           .find({ position: { $gte: first?.from ?? 0, $lt: (first?.from ?? 0) + count } })
@@ -249,7 +273,7 @@ export async function openCommitLog(
     const { by, at, portions } = batch;
     const count = batch.events.length;
     const document = { _id: commitId(number), from, count, by, at };
-    if (portions.length === 1) return { ...document, events: batch.events };
+    if (portions.length <= 1) return { ...document, events: batch.events };
     // Never the same twice: a try that is repeated must not meet what the first one left behind.
     const staged = portions.map((portion) => ({
       _id: `${document._id}/${randomUUID()}`,
@@ -294,11 +318,36 @@ export async function openCommitLog(
       }
       if (end.commit === basis.commit) {
         end = pointOf(document);
+        claimed = undefined;
         pending.push({ commit: document, events: batch.events });
         onCommitted();
         void run().catch(options.onFailure);
       }
       return true;
+    },
+    async turnOf(by) {
+      for (let waitMs = 5; ; waitMs = Math.min(50, waitMs * 2)) {
+        if (claimed === undefined || claimed.by === by) return;
+        if (performance.now() > claimed.untilMs) return;
+        await systemClock.sleep(waitMs);
+        await run();
+      }
+    },
+    async claim(by, at) {
+      for (let tries = 0; tries < logLimits.claimTriesMax; tries += 1) {
+        const last = await lastCommit();
+        // Someone else's turn comes first.
+        if (last?.claim === true) return;
+        const { commit, position } =
+          last === undefined ? { commit: 0, position: 0 } : pointOf(last);
+        const _id = commitId(commit + 1);
+        try {
+          await commits.insertOne({ _id, from: position + 1, count: 0, by, at, claim: true });
+          return;
+        } catch (error) {
+          if (!isDuplicate(error)) throw error;
+        }
+      }
     },
     isOurs,
     async sweep() {

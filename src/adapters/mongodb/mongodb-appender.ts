@@ -28,7 +28,9 @@ const appendLimits = {
   waitingMax: 10_000,
   /** Tries of a commit whose answer did not come; its event ids make a repeat harmless. */
   triesMax: 4,
-  /** Times that others may be faster; it takes a crowd, or a log that somebody tampered with. */
+  /** Times that others may be faster before we claim the next number. */
+  lostBeforeClaim: 3,
+  /** Times that others may be faster in all; it takes a log that somebody tampered with. */
   lostMax: 1_000,
 } as const;
 
@@ -92,14 +94,20 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     let mustLook = false;
     let tries = 0;
     let unanswered: Unanswered | undefined;
-    for (let lost = 0; lost < appendLimits.lostMax;) {
+    let hasClaimed = false;
+    let lost = 0;
+    while (lost < appendLimits.lostMax) {
       try {
         if (unanswered !== undefined && (await log.isOurs(unanswered.commit, by))) {
           return unanswered.decided.outcomes;
         }
         unanswered = undefined;
+        await log.turnOf(by);
         const { basis, decided } = await decide(units, mustLook);
-        if (decided.events.length === 0) return decided.outcomes;
+        if (decided.events.length === 0) {
+          if (hasClaimed) await giveBack(basis, by);
+          return decided.outcomes;
+        }
         await types.note(decided.events.map(({ eventType }) => eventType));
         unanswered = { commit: basis.commit + 1, decided };
         const at = decided.events[0]?.recordedAt ?? new Date(parts.now());
@@ -111,8 +119,10 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
         unanswered = undefined;
         mustLook = true;
         lost += 1;
-        // Others were faster: whoever lost often waits longer, and not all for the same time.
-        await systemClock.sleep(Math.random() * Math.min(50, 2 ** Math.min(lost, 10)));
+        if (lost % appendLimits.lostBeforeClaim === 0) {
+          await log.claim(by, new Date(parts.now()));
+          hasClaimed = true;
+        } else await systemClock.sleep(Math.random() * 2 ** (lost % 5));
       } catch (error) {
         tries += 1;
         if (!isTransient(error) || tries === appendLimits.triesMax) throw error;
@@ -124,6 +134,12 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
       'STORE_UNAVAILABLE',
       `others committed ${appendLimits.lostMax} times while this append was waiting for its turn`,
     );
+  }
+
+  /** A turn that was asked for and is not needed after all: nobody has to wait for us. */
+  async function giveBack(basis: LogPoint, by: string): Promise<void> {
+    const at = new Date(parts.now());
+    await log.commit(basis, { by, at, events: [], portions: [] }, () => undefined);
   }
 
   async function runBatch(batch: readonly Waiting[]): Promise<void> {

@@ -2,8 +2,9 @@
 // architecture document gives it; everything else serves the global order (see commit-log.ts).
 
 import type { Collection, Db, IndexDescription } from 'mongodb';
+import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { codeOf } from './mongodb-connection.ts';
+import { codeOf, isTransient } from './mongodb-connection.ts';
 
 /**
  * One event. The first eight fields are the document's own, the rest is ours.
@@ -72,6 +73,8 @@ export interface CommitDocument {
   /** Whose it is: how a writer knows its own commit after the answer was lost. */
   readonly by: string;
   readonly at: Date;
+  /** Holds no events: asks the others to leave the next number to this writer. */
+  readonly claim?: true;
   /** Until they lie in `events`, in one of these two. */
   readonly events?: readonly EventDocument[];
   readonly parts?: readonly string[];
@@ -147,11 +150,24 @@ const eventIndexes: readonly IndexDescription[] = [
 /** Holds the few events whose `_id` is not their own id; an engine without such indexes scans. */
 const otherIdIndex: IndexDescription = { name: 'eventId', key: { eventId: 1 }, sparse: true };
 
+const migrateTriesMax = 5;
 const namespaceExists = 48;
 const notImplemented = 238;
 
-/** Creates what is missing; several processes may do so at once. */
+/** Creates what is missing; several processes may do so at once, and get in each other's way. */
 export async function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await createMissing(db, collections);
+      return;
+    } catch (error) {
+      if (!isTransient(error) || attempt === migrateTriesMax) throw error;
+      await systemClock.sleep(50 * 2 ** attempt);
+    }
+  }
+}
+
+async function createMissing(db: Db, collections: MongodbCollections): Promise<void> {
   const there = new Set((await db.listCollections().toArray()).map(({ name }) => name));
   for (const { collectionName } of Object.values(collections)) {
     if (there.has(collectionName)) continue;

@@ -2,7 +2,7 @@
 
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
-import { askPostgres, type PostgresConnection } from './postgres-connection.ts';
+import { askPostgres, type PostgresConnection, type Queryable } from './postgres-connection.ts';
 import { quoteName } from './postgres-schema.ts';
 
 export function createPostgresKeys(connection: PostgresConnection, schema: string): SubjectKeys {
@@ -10,7 +10,7 @@ export function createPostgresKeys(connection: PostgresConnection, schema: strin
   const insert = {
     name: `${schema} keys insert`,
     text: `insert into ${at}.subject_keys (subject, key)
-           select * from unnest($1::text[], $2::bytea[]) on conflict do nothing`,
+           select * from unnest($1::text[], $2::bytea[]) order by 1 on conflict do nothing`,
   };
   const select = {
     name: `${schema} keys select`,
@@ -26,10 +26,15 @@ export function createPostgresKeys(connection: PostgresConnection, schema: strin
   };
 
   return {
-    get: (subjects, { create }) =>
+    get: (subjects, { create, transaction }) =>
       askPostgres(async () => {
-        if (create) await connection.query(insert, [subjects, subjects.map(newSubjectKey)]);
-        const rows = await connection.query(select, [subjects]);
+        // As with names: who holds all connections must not wait for one more.
+        const on =
+          transaction !== undefined && connection.isExhausted()
+            ? (transaction as Queryable)
+            : undefined;
+        if (create) await connection.query(insert, [subjects, subjects.map(newSubjectKey)], on);
+        const rows = await connection.query(select, [subjects], on);
         return new Map(
           rows.map(([subject, key, forgottenAtMs]) => [String(subject), toKey(key, forgottenAtMs)]),
         );

@@ -1,0 +1,100 @@
+// The database did it, and nobody heard: the retry must find what is there.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import type { AppendResult, EventStore, ExpectedRevision } from '../../src/store/index.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { startCutProxy } from './cut-proxy.ts';
+import { newEvents, readPlaces, streamName } from './rig.ts';
+
+type Append = (store: EventStore, name: string) => Promise<readonly AppendResult[]>;
+
+const one =
+  (expected: ExpectedRevision, count: number): Append =>
+  async (store, name) => [
+    await store.append(streamName('a'), newEvents(name, count), { expected }),
+  ];
+
+const appends: Readonly<Record<string, Append>> = {
+  'of one event': one('any', 1),
+  'of several events': one('any', 5),
+  'to a stream that must be there': one('exists', 2),
+  'at a revision': one(1, 3),
+  'to several streams': (store, name) =>
+    store.appendMany([
+      { stream: streamName('a'), events: newEvents(`${name}-a`, 2), expected: 1 },
+      { stream: streamName('b'), events: newEvents(`${name}-b`, 3), expected: 'none' },
+    ]),
+};
+
+for (const [kind, append] of Object.entries(appends)) {
+  test(`an append ${kind} whose answer was lost is stored once, and told as it is`, async () => {
+    const { url } = await sharedPostgres();
+    await using proxy = await startCutProxy(url);
+    await using store = await postgresEventStore(proxy.url);
+    await store.append(streamName('a'), newEvents('before', 2));
+    proxy.cut('append', 2);
+    const results = await append(store, 'lost');
+    assert.equal(proxy.cuts, 2);
+    const places = await readPlaces(store);
+    assert.equal(new Set(places.map(({ eventId }) => eventId)).size, places.length);
+    for (const { stream, revision, position, repeated } of results) {
+      const last = places.findLast((place) => place.stream === stream);
+      assert.deepEqual(
+        { revision, position },
+        { revision: last?.revision, position: last?.position },
+      );
+      assert.equal(repeated, true);
+    }
+  });
+}
+
+test('an append whose answers are all lost is told as unknown, and a later repeat finds it', async () => {
+  const { url } = await sharedPostgres();
+  await using proxy = await startCutProxy(url);
+  await using store = await postgresEventStore(proxy.url);
+  const events = newEvents('lost', 2);
+  proxy.cut('append', 100);
+  await assert.rejects(
+    store.append(streamName('a'), events, { expected: 'none' }),
+    (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
+  );
+  proxy.cut('', 0);
+  const { repeated, revision } = await store.append(streamName('a'), events, { expected: 'none' });
+  assert.deepEqual({ repeated, revision }, { repeated: true, revision: 1 });
+  assert.equal((await readPlaces(store)).length, 2);
+});
+
+test('many appends in one lost batch are each told what they got', async () => {
+  const { url } = await sharedPostgres();
+  await using proxy = await startCutProxy(url);
+  await using store = await postgresEventStore(proxy.url);
+  await store.append(streamName('a'), newEvents('before', 1));
+  proxy.cut('append', 3);
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 40 }, (_, index) => {
+      // Of those that expect the same revision one wins, the same one in every try.
+      const expected = index % 4 === 0 ? 0 : 'any';
+      const stream = streamName(index % 4 === 0 ? 'a' : `s${index % 5}`);
+      return store.append(stream, newEvents(`e${index}`, 2), { expected });
+    }),
+  );
+  assert.ok(proxy.cuts > 0);
+  const places = new Map((await readPlaces(store)).map((place) => [place.eventId, place]));
+  assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 9);
+  for (const [index, outcome] of outcomes.entries()) {
+    const last = places.get(`e${index}-1`);
+    if (outcome.status === 'fulfilled') {
+      const { revision, position } = outcome.value;
+      assert.deepEqual(
+        { revision, position },
+        { revision: last?.revision, position: last?.position },
+      );
+    } else {
+      assert.ok(hasCode(outcome.reason, 'VERSION_CONFLICT'), String(outcome.reason));
+      assert.equal(last, undefined);
+    }
+  }
+});
