@@ -73,6 +73,7 @@ function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext):
       millrace: shared(openMillrace, total),
       emmett: hasEmmett ? shared(openEmmett, total) : undefined,
       total,
+      sliceEvents: total / (quick ? 6 : 20),
     }),
     latencyCase(engine, followers),
     ...(quick && engine === 'postgres' ? [] : [memoryCase(engine, newPlace, { quick })]),

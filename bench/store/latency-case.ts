@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Runner } from '../benchmark.ts';
 import { sampleEvent, streamOf } from './sample-events.ts';
-import type { Appending, Engine, Reading } from './subject-store.ts';
+import type { Appending, Engine, Follower, Reading } from './subject-store.ts';
 
 export interface LatencySubject {
   readonly name: string;
@@ -31,26 +31,54 @@ let number = 1_000_000_000;
 async function following(store: Appending & Reading): Promise<Runner> {
   return {
     async run(n, record) {
-      streams += 1;
-      const account = `followed-${streams}`;
       // It follows only while it is its turn: one that polls without a pause would slow the others.
       const follower = await store.follow();
-      let there = 0;
-      const once = async (): Promise<number> => {
-        number += 1;
-        const event = sampleEvent(number, account);
-        const seen = follower.whenSeen(number);
-        const startedAt = performance.now();
-        await store.append(streamOf(account), there, [event]);
-        there += 1;
-        await seen;
-        return performance.now() - startedAt;
-      };
-      // The first ones make sure that a poller has begun, and wake it: it sleeps longer and longer
-      // while nothing comes.
-      while ((await Promise.race([once(), setTimeout(300, 0)])) === 0);
-      for (let done = 0; done < n; done += 1) record(await once());
-      await follower.close();
+      const appender = createAppender(store);
+      try {
+        await untilSeen(appender, follower);
+        for (let done = 0; done < n; done += 1) {
+          const startedAt = performance.now();
+          const seen = follower.whenSeen(appender.next());
+          await appender.append();
+          await seen;
+          record(performance.now() - startedAt);
+        }
+      } finally {
+        await follower.close();
+      }
+    },
+  };
+}
+
+/**
+ * Until the follower has begun, which a poller does not tell, and is awake: a poller sleeps longer
+ * and longer while nothing comes.
+ */
+async function untilSeen(appender: Appender, follower: Follower): Promise<void> {
+  for (let isSeen = false; !isSeen;) {
+    const seen = follower.whenSeen(appender.next()).then(() => true);
+    await appender.append();
+    isSeen = await Promise.race([seen, setTimeout(300, false)]);
+  }
+}
+
+interface Appender {
+  /** The number of the event that is appended next. */
+  next(): number;
+  append(): Promise<void>;
+}
+
+function createAppender(store: Appending): Appender {
+  streams += 1;
+  const account = `followed-${streams}`;
+  let there = 0;
+  return {
+    next: () => number,
+    async append() {
+      const event = sampleEvent(number, account);
+      number += 1;
+      await store.append(streamOf(account), there, [event]);
+      there += 1;
     },
   };
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import type { EventStore } from '../../src/store/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { startPosition, type EventStore, type Position } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import {
   assertNoViolations,
@@ -14,7 +15,15 @@ import {
   type EventPlace,
 } from '../../src/testing/history.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { createWorkspace, newSeed, placeOf, readPlaces, type Workspace } from '../store/rig.ts';
+import {
+  createWorkspace,
+  newEvent,
+  newSeed,
+  placeOf,
+  readPlaces,
+  streamName,
+  type Workspace,
+} from '../store/rig.ts';
 import type { WriterInput, WriterMessage } from './mongodb-writer-main.ts';
 import { onEachMongodb, onFerretdb, type MongodbTarget } from './mongodb-targets.ts';
 
@@ -44,11 +53,22 @@ async function newRun(target: MongodbTarget): Promise<Run> {
   const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
   const leaving = new AbortController();
   const delivered: EventPlace[] = [];
-  const following = (async () => {
-    for await (const item of store.subscribe({ signal: leaving.signal, pageSize: 50 })) {
-      if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+  const follow = async (after: Position): Promise<void> => {
+    let last = after;
+    try {
+      const options = { after, signal: leaving.signal, pageSize: 50 };
+      for await (const item of store.subscribe(options)) {
+        last = item.position;
+        if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+      }
+    } catch (error) {
+      // The server is away: on from where we were.
+      if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;
+      await systemClock.sleep(20);
+      await follow(last);
     }
-  })();
+  };
+  const following = follow(startPosition);
   following.catch(() => undefined);
 
   return {
@@ -94,6 +114,18 @@ onEachMongodb('writers in several processes', (target) => {
       assert.equal(await child.ended, 0, child.errors());
     }
     await run.check();
+  });
+
+  test('a process among busier ones gets its turn', async () => {
+    await using run = await newRun(target);
+    await using busy = run.start('busy');
+    await busy.message(hasWritten(10));
+    for (let count = 0; count < 5; count += 1) {
+      const stream = streamName(`quiet-${count % 2}`);
+      await run.store.append(stream, [newEvent(`quiet-${count}`)]);
+    }
+    await busy.kill();
+    assert.equal((await run.store.readStream(streamName('quiet-0')).toArray()).length, 3);
   });
 
   test('writers that are killed at any moment leave nothing by halves behind', async () => {

@@ -27,11 +27,11 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { streamOfMetadata } from '../../store/stream-metadata.ts';
 import { coalesce } from './coalesce.ts';
 import { isDuplicate } from './mongodb-connection.ts';
 import type { CommitDocument, EventDocument, MongodbCollections } from './mongodb-schema.ts';
 import { copyEvents } from './copy-events.ts';
+import { streamEventFields, type StreamEvent } from './stream-states.ts';
 
 /** A point of the log: so many commits, the last of which ends at this position. */
 export interface LogPoint {
@@ -51,6 +51,8 @@ export interface CommitLog {
    * at which the end moves, unless the commit was already seen from outside.
    */
   commit(basis: LogPoint, batch: Batch, onCommitted: () => void): Promise<boolean>;
+  /** The commit at the end asks for the next number. */
+  readonly isClaimed: boolean;
   /** Resolves when nobody else has claimed the next number, or has waited too long to take it. */
   turnOf(by: string): Promise<void>;
   /** Asks the others to leave the next number to this batch. */
@@ -73,9 +75,9 @@ interface Batch {
 }
 
 export interface CommitLogOptions {
-  /** Streams that others wrote to; undefined: too many to say. Runs when the end moves. */
-  readonly onForeign: (streams: ReadonlySet<string> | undefined) => void;
-  /** Whether anybody wants to know which streams others wrote to. */
+  /** What others committed; undefined: too much to say. Runs when the end moves. */
+  readonly onForeign: (events: readonly StreamEvent[] | undefined) => void;
+  /** Whether anybody wants to know what it was. */
   readonly isForeignWanted: () => boolean;
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;
@@ -197,7 +199,7 @@ export async function openCommitLog(
 
   async function takeForeign(found: readonly CommitDocument[]): Promise<void> {
     const held = await copyForeign(found);
-    const streams = await streamsOf(found, held);
+    const changes = await changesOf(found, held);
     const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
     // Nothing waits from here on, so that nobody sees the one without the other. The end may have
@@ -208,7 +210,7 @@ export async function openCommitLog(
       claimed = claim === true ? { by, untilMs } : undefined;
     }
     if (last.commit > head.commit) head = last;
-    options.onForeign(streams);
+    options.onForeign(changes);
   }
 
   async function copyForeign(
@@ -220,23 +222,22 @@ export async function openCommitLog(
     return held;
   }
 
-  async function streamsOf(
+  async function changesOf(
     found: readonly CommitDocument[],
     held: readonly (readonly EventDocument[])[],
-  ): Promise<ReadonlySet<string> | undefined> {
+  ): Promise<readonly StreamEvent[] | undefined> {
     if (!options.isForeignWanted()) return undefined;
     const count = found.reduce((sum, commit) => sum + commit.count, 0);
     if (count > logLimits.foreignEventsMax) return undefined;
-    const [first] = found;
-    const all = found.every((commit) => commit.count === 0 || isFull(commit))
-      ? held.flat()
-      : await events
-          .find({ position: { $gte: first?.from ?? 0, $lt: (first?.from ?? 0) + count } })
-          .project<Pick<EventDocument, 'aggregateId'>>({ _id: 0, aggregateId: 1 })
-          .toArray();
+    if (found.every((commit) => commit.count === 0 || isFull(commit))) return held.flat();
+    const from = found[0]?.from ?? 0;
+    const changes = await events
+      .find({ position: { $gte: from, $lt: from + count } })
+      .sort({ position: 1 })
+      .project<StreamEvent>(streamEventFields)
+      .toArray();
     // A commit whose events were scavenged does not say any more what it changed.
-    if (all.length < count) return undefined;
-    return new Set(all.flatMap(({ aggregateId }) => touchedBy(aggregateId)));
+    return changes.length < count ? undefined : changes;
   }
 
   async function eventsOf(commit: CommitDocument): Promise<readonly EventDocument[]> {
@@ -293,6 +294,9 @@ export async function openCommitLog(
     },
     get head() {
       return head;
+    },
+    get isClaimed() {
+      return claimed !== undefined;
     },
     async advance() {
       await run();
@@ -387,10 +391,4 @@ function pointOf({ _id, from, count }: CommitDocument): LogPoint {
 
 function isFull({ events, parts }: CommitDocument): boolean {
   return events !== undefined || parts !== undefined;
-}
-
-/** Metadata changes the stream that it is about as well. */
-function touchedBy(stream: string): readonly string[] {
-  const of = streamOfMetadata(stream);
-  return of === undefined ? [stream] : [stream, of];
 }

@@ -6,7 +6,7 @@ import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
 import { decideBatch, type KnownEvent, type KnownStreams } from './decide-batch.ts';
 import type { EventDocument } from './mongodb-schema.ts';
-import { stateFrom } from './stream-states.ts';
+import { stateAfter, stateFrom, type MongodbStreamState } from './stream-states.ts';
 
 const recordedAt = new Date('2025-09-30T10:00:00.000Z');
 
@@ -114,6 +114,25 @@ test('what the events say of a stream is what was decided', () => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
       const known = knownFrom(events);
       for (const [name, state] of states) assert.deepEqual(known.states.get(name), state);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('who follows the events one by one arrives at the same states', () => {
+  fc.assert(
+    fc.property(units, (all) => {
+      const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
+      for (const [name, state] of states) {
+        const own = events.filter(({ aggregateId }) =>
+          [name, metadataStream(name)].includes(aggregateId),
+        );
+        const followed = own.reduce<MongodbStreamState | undefined>(
+          (before, event) => stateAfter(name, before, event),
+          undefined,
+        );
+        assert.deepEqual(followed, state);
+      }
     }),
     { numRuns: 1_000 },
   );

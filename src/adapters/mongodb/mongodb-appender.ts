@@ -41,6 +41,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+interface Decision {
+  readonly basis: LogPoint;
+  readonly decided: DecidedBatch;
+}
+
 /** A commit whose answer did not come. */
 interface Unanswered {
   readonly commit: number;
@@ -64,12 +69,13 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
   /** Decides on what is known at the end of the log, asking the database only for what is missing. */
   async function decide(
     units: readonly Unit[],
+    by: string,
     mustLook: boolean,
-  ): Promise<{ readonly basis: LogPoint; readonly decided: DecidedBatch }> {
+  ): Promise<Decision | undefined> {
     const streams = streamsOfUnits(units);
     const recordedAt = new Date(parts.now());
     const at = (basis: LogPoint) => ({ position: basis.position + 1, recordedAt });
-    if (!mustLook) {
+    if (!mustLook && !log.isClaimed) {
       const basis = log.end;
       const known = states.known(streams);
       const all =
@@ -80,13 +86,14 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
       // Only an insert proves that nothing happened meanwhile: who is refused has a right to a look.
       if (decided?.isRefusing === false) return { basis, decided };
     }
-    for (;;) {
-      const basis = await log.advance();
-      const known = await states.load(streams, basis);
-      const all = await loadKnownStreams(collections, units, known, basis);
-      if (log.end.commit !== basis.commit || all === undefined) continue;
-      return { basis, decided: decideBatch(units, all, at(basis)) };
-    }
+    await log.advance();
+    await log.turnOf(by);
+    const basis = log.head;
+    const known = await states.load(streams, basis);
+    const all = await loadKnownStreams(collections, units, known, basis);
+    // Somebody committed while we were looking: what we know is not the end any more.
+    if (log.end.commit !== basis.commit || all === undefined) return undefined;
+    return { basis, decided: decideBatch(units, all, at(basis)) };
   }
 
   async function commitUnits(units: readonly Unit[]): Promise<DecidedBatch['outcomes']> {
@@ -102,21 +109,17 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
           return unanswered.decided.outcomes;
         }
         unanswered = undefined;
-        await log.turnOf(by);
-        const { basis, decided } = await decide(units, mustLook);
-        if (decided.events.length === 0) {
-          if (hasClaimed) await giveBack(basis, by);
-          return decided.outcomes;
+        const decision = await decide(units, by, mustLook);
+        if (decision !== undefined) {
+          const { basis, decided } = decision;
+          if (decided.events.length === 0) {
+            if (hasClaimed) await giveBack(basis, by);
+            return decided.outcomes;
+          }
+          unanswered = { commit: basis.commit + 1, decided };
+          if (await commit(units, by, decision)) return decided.outcomes;
+          unanswered = undefined;
         }
-        await types.note(decided.events.map(({ eventType }) => eventType));
-        unanswered = { commit: basis.commit + 1, decided };
-        const at = decided.events[0]?.recordedAt ?? new Date(parts.now());
-        const portions = portionsOf(decided.events, units);
-        const batch = { by, at, events: decided.events, portions };
-        if (await log.commit(basis, batch, () => states.apply(decided.states))) {
-          return decided.outcomes;
-        }
-        unanswered = undefined;
         mustLook = true;
         lost += 1;
         if (lost % appendLimits.lostBeforeClaim === 0) {
@@ -134,6 +137,18 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
       'STORE_UNAVAILABLE',
       `others committed ${appendLimits.lostMax} times while this append was waiting for its turn`,
     );
+  }
+
+  async function commit(
+    units: readonly Unit[],
+    by: string,
+    { basis, decided }: Decision,
+  ): Promise<boolean> {
+    const { events } = decided;
+    await types.note(events.map(({ eventType }) => eventType));
+    const at = events[0]?.recordedAt ?? new Date(parts.now());
+    const batch = { by, at, events, portions: portionsOf(events, units) };
+    return log.commit(basis, batch, () => states.apply(decided.states));
   }
 
   /** A turn that was asked for and is not needed after all: nobody has to wait for us. */

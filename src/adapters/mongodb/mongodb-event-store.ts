@@ -78,8 +78,8 @@ export async function mongodbEventStore(
       onFailure,
     });
     log = await openCommitLog(collections, {
-      onForeign(streams) {
-        states.forget(streams);
+      onForeign(events) {
+        states.follow(events);
         types.refresh();
       },
       isForeignWanted: () => states.size > 0,

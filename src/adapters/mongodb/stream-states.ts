@@ -3,7 +3,7 @@
 
 import type { Collection } from 'mongodb';
 import type { StreamState } from '../../store/expected-revision.ts';
-import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
+import { metadataStream, metadataType, streamOfMetadata } from '../../store/stream-metadata.ts';
 import type { LogPoint } from './commit-log.ts';
 import type { EventDocument } from './mongodb-schema.ts';
 import type { MongodbTypes } from './mongodb-types.ts';
@@ -23,17 +23,34 @@ export interface StreamStates {
   known(streams: Iterable<string>): StreamStateMap | undefined;
   /** The end moved, and these are the states there. */
   apply(states: StreamStateMap): void;
-  /** The end moved, and these are not known any more; undefined: none is. */
-  forget(streams: ReadonlySet<string> | undefined): void;
+  /** The end moved by these events, in their order; undefined: nobody knows by what. */
+  follow(events: readonly StreamEvent[] | undefined): void;
 }
 
-const streamsMax = 10_000;
-
-const fields = { _id: 0, version: 1, position: 1, truncateBefore: 1, tombstone: 1, retention: 1 };
-type Last = Pick<
+/** As much of an event as says what it does to its stream. */
+export type StreamEvent = Pick<
   EventDocument,
-  'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
+  'aggregateId' | 'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
 >;
+
+export const streamEventFields = {
+  _id: 0,
+  aggregateId: 1,
+  version: 1,
+  position: 1,
+  truncateBefore: 1,
+  tombstone: 1,
+  retention: 1,
+} as const;
+
+const fresh: MongodbStreamState = {
+  revision: -1,
+  truncateBefore: 0,
+  tombstoned: false,
+  revived: false,
+};
+
+const streamsMax = 10_000;
 
 export function createStreamStates(
   events: Collection<EventDocument>,
@@ -59,7 +76,7 @@ export function createStreamStates(
       })
       .sort({ version: -1 })
       .limit(1)
-      .project<Last>(fields)
+      .project<StreamEvent>(streamEventFields)
       .toArray();
     return last;
   }
@@ -105,17 +122,51 @@ export function createStreamStates(
     apply(states) {
       for (const [stream, state] of states) keep(stream, state);
     },
-    forget(streams) {
-      if (streams === undefined) cache.clear();
-      else for (const stream of streams) cache.delete(stream);
+    follow(changes) {
+      if (changes === undefined) {
+        cache.clear();
+        return;
+      }
+      for (const event of changes) {
+        for (const stream of touchedBy(event)) {
+          if (cache.has(stream)) keep(stream, stateAfter(stream, cache.get(stream), event));
+        }
+      }
     },
+  };
+}
+
+/** Metadata changes the stream that it is about as well. */
+function touchedBy({ aggregateId }: StreamEvent): readonly string[] {
+  const of = streamOfMetadata(aggregateId);
+  return of === undefined ? [aggregateId] : [aggregateId, of];
+}
+
+/** What an event, of the stream itself or of its metadata, makes of a stream's state. */
+export function stateAfter(
+  stream: string,
+  before: MongodbStreamState | undefined,
+  event: StreamEvent,
+): MongodbStreamState | undefined {
+  const { revision, tombstoned } = before ?? fresh;
+  const { retention, truncateBefore, version } = event;
+  if (event.aggregateId !== stream) {
+    return retention === undefined
+      ? before
+      : { ...retention, revision, tombstoned, revived: false };
+  }
+  return {
+    ...(before ?? fresh),
+    revision: version - 1,
+    tombstoned: event.tombstone === true,
+    ...(truncateBefore === undefined ? {} : { truncateBefore, revived: true }),
   };
 }
 
 /** The last event tells revision and end, the latest metadata retention; the later of them wins. */
 export function stateFrom(
-  last: Last | undefined,
-  metadata: Last | undefined,
+  last: StreamEvent | undefined,
+  metadata: StreamEvent | undefined,
 ): MongodbStreamState | undefined {
   if (last === undefined && metadata === undefined) return undefined;
   const { truncateBefore = 0, maxCount, maxAgeSeconds } = metadata?.retention ?? {};

@@ -136,7 +136,10 @@ create function {schema}.append_events(
   w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
   e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text[], e_meta text[]
 ) returns table (outcome text, revision bigint, sequence bigint)
-language plpgsql volatile as $$
+-- Plans are kept for as long as a connection lives. One that was made while there were few streams
+-- would read all of them for each append, once they are many.
+language plpgsql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 declare
   c_soft constant bigint := 9007199254740991;
   v_setting constant text := 'millrace.appending_' || p_class;
