@@ -138,7 +138,7 @@ create function {schema}.append_events(
 ) returns table (outcome text, revision bigint, sequence bigint)
 -- Plans are kept for as long as a connection lives. One that was made while there were few streams
 -- would read all of them for each append, once they are many.
-language plpgsql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+language plpgsql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare
   c_soft constant bigint := 9007199254740991;
