@@ -1,12 +1,9 @@
 // `npm run test:engines`: heavier real engines than `npm test` asks for. Fetches what it can into
 // .millrace/engines/, names what it could not, runs test/engines/*.engines.test.ts, one summary line.
 
-import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { fetchFerretdb } from './engines-ferretdb.ts';
-import type { TestOutcome } from './test-reporter.ts';
+import { createTestRun, root } from './test-run.ts';
 
 /** An engine that the tests start themselves, from the program that the variable points to. */
 interface Engine {
@@ -23,10 +20,7 @@ const engines: readonly Engine[] = [
 /** Servers that only their owner can give: a URL in the environment. */
 const givenServers = [{ name: 'MongoDB', variable: 'MILLRACE_TEST_MONGODB' }];
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const picked = process.argv.slice(2).filter((word) => !word.startsWith('-'));
-const totals = { passed: 0, failed: 0, skipped: 0 };
-const failures: string[] = [];
 
 for (const { name, variable, fetch } of engines) {
   if (process.env[variable] !== undefined) continue;
@@ -46,37 +40,10 @@ const files = globSync('test/engines/**/*.engines.test.ts', { cwd: root })
   .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
   .toSorted();
 // An engine is a server of its own: the files one after the other, or they would starve each other.
-const child = spawn(
-  process.execPath,
-  [
-    '--test',
-    '--test-concurrency=1',
-    '--test-reporter=./tools/test-reporter.ts',
-    ...(process.argv.includes('--stress') ? ['--test-timeout=3600000'] : []),
-    ...files,
-  ],
-  { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] },
+const minutes = process.argv.includes('--stress') ? 60 : 20;
+const run = createTestRun({ lanes: 1, groupTimeoutMs: minutes * 60_000 });
+await run.test(
+  'tests',
+  files.map((file) => [file]),
 );
-const ended = new Promise<number>((resolve, reject) => {
-  child.once('error', reject);
-  child.once('close', (code) => resolve(code ?? 1));
-});
-for await (const line of createInterface({ input: child.stdout })) note(line);
-if ((await ended) !== 0 && totals.failed === 0) {
-  totals.failed += 1;
-  failures.push('✗ the test process ended with an error of its own');
-}
-for (const failure of failures) console.log(`\n${failure}`);
-if (totals.passed + totals.failed === 0) console.log('no test ran');
-console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
-if (totals.failed > 0) process.exitCode = 1;
-
-function note(line: string): void {
-  if (!line.startsWith('{"outcome":')) {
-    console.log(line);
-    return;
-  }
-  const { outcome, title, file, error } = JSON.parse(line) as TestOutcome;
-  totals[outcome] += 1;
-  if (outcome === 'failed') failures.push(`✗ ${file}\n  ${title}\n${error ?? ''}`);
-}
+run.finish();

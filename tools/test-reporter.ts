@@ -4,7 +4,7 @@ import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
 export interface TestOutcome {
-  readonly outcome: 'passed' | 'failed' | 'skipped';
+  readonly outcome: 'started' | 'passed' | 'failed' | 'skipped' | 'suite';
   readonly title: string;
   readonly file: string;
   readonly error?: string;
@@ -13,20 +13,28 @@ export interface TestOutcome {
 export default async function* reporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const parents: string[] = [];
   for await (const event of events) {
-    if (event.type === 'test:start') parents[event.data.nesting] = event.data.name;
-    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
-    const { data } = event;
-    // A suite passes or fails with its tests; counting it too would count them twice.
-    if (data.details.type === 'suite' && !isOwnFailure(event)) continue;
+    const { type, data } = event;
+    // Not 'test:start': that one waits for the tests before it to be reported.
+    if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') continue;
+    if (type === 'test:dequeue') parents[data.nesting] = data.name;
     const outcome: TestOutcome = {
-      outcome:
-        event.type === 'test:fail' ? 'failed' : data.skip || data.todo ? 'skipped' : 'passed',
+      outcome: outcomeOf(event),
       title: [...parents.slice(0, data.nesting), data.name].join(' › '),
       file: data.file === undefined ? '' : relative(process.cwd(), data.file),
-      ...(event.type === 'test:fail' ? { error: describe(event.data.details.error) } : {}),
+      ...(type === 'test:fail' ? { error: describe(data.details.error) } : {}),
     };
     yield `${JSON.stringify(outcome)}\n`;
   }
+}
+
+function outcomeOf(
+  event: Extract<TestEvent, { type: 'test:dequeue' | 'test:pass' | 'test:fail' }>,
+): TestOutcome['outcome'] {
+  if (event.type === 'test:dequeue') return 'started';
+  // A suite passes or fails with its tests; counting it too would count them twice.
+  if (event.data.details.type === 'suite' && !isOwnFailure(event)) return 'suite';
+  if (event.type === 'test:fail') return 'failed';
+  return event.data.skip || event.data.todo ? 'skipped' : 'passed';
 }
 
 /** A suite fails by itself when its set-up or its body threw, not because a test in it failed. */

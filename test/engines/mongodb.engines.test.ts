@@ -64,8 +64,16 @@ onFerretdb('the event store', (target) => {
   }
 });
 
+const given = process.env['MILLRACE_TEST_MONGODB'];
+// A single server that is no replica set has no change streams.
+const crossProcess = given !== undefined && (await hasChangeStreams(given));
+
 onGivenMongodb('the event store', (target) => {
-  // Whether it has change streams depends on the server: a single one that is no replica set has none.
-  const crossProcess = process.env['MILLRACE_TEST_MONGODB_STANDALONE'] === undefined;
   runConformance(test, 'conformance', fixtureAt(target, { ...durable, crossProcess }));
 });
+
+async function hasChangeStreams(url: string): Promise<boolean> {
+  await using client = new MongoClient(url);
+  const { setName, msg } = await client.db('admin').command({ hello: 1 });
+  return setName !== undefined || msg === 'isdbgrid';
+}

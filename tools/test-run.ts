@@ -1,0 +1,138 @@
+// Runs test files in processes of their own and keeps the score: what `npm test` and
+// `npm run test:engines` have in common.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { TestOutcome } from './test-reporter.ts';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** What a process that a test left behind may still have to say. */
+const drainMs = 2000;
+
+export interface TestRunOptions {
+  /** Groups that run at once. */
+  readonly lanes: number;
+  /** A test that hangs is a failed test with a name, not a run that somebody else has to kill. */
+  readonly groupTimeoutMs: number;
+}
+
+export interface TestRun {
+  /** Each group of files in a process of its own. */
+  readonly test: (name: string, groups: readonly (readonly string[])[]) => Promise<void>;
+  readonly check: (name: string, command: readonly [string, ...string[]]) => Promise<void>;
+  /** Prints failures and the one line, and sets the exit code. */
+  readonly finish: () => void;
+}
+
+export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRun {
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  const failures: string[] = [];
+
+  return {
+    async test(name, groups) {
+      const startedAt = performance.now();
+      const before = { ...totals };
+      const waiting = [...groups];
+      const lane = async (): Promise<void> => {
+        for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
+          await runGroup(group);
+        }
+      };
+      await Promise.all(Array.from({ length: lanes }, lane));
+      const failed = totals.failed - before.failed;
+      const ran = totals.passed - before.passed + failed;
+      report(`${ran} ${name} in ${groups.flat().length} files`, failed === 0, startedAt);
+    },
+
+    async check(name, command) {
+      const startedAt = performance.now();
+      const [program, ...flags] = command;
+      let output = '';
+      const child = spawn(program, flags, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+      child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number | null];
+      report(name, code === 0, startedAt);
+      if (code === 0) totals.passed += 1;
+      else fail(`${name}: ${command.join(' ')}\n${output.trimEnd()}`);
+    },
+
+    finish() {
+      for (const failure of failures) console.log(`\n✗ ${failure}`);
+      if (totals.passed + totals.failed === 0) console.log('no test ran');
+      const skipped = totals.skipped > 0 ? `, ${totals.skipped} skipped` : '';
+      console.log(`\n${totals.passed} passed, ${totals.failed} failed${skipped}`);
+      if (totals.failed > 0 || totals.passed === 0) process.exitCode = 1;
+    },
+  };
+
+  async function runGroup(paths: readonly string[]): Promise<void> {
+    const failedBefore = totals.failed;
+    const child = spawn(
+      process.execPath,
+      ['--test', '--test-isolation=none', '--test-reporter=./tools/test-reporter.ts', ...paths],
+      {
+        cwd: root,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        // Every process and every thread would strip the same types again.
+        env: {
+          ...process.env,
+          NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/millrace-compile'),
+        },
+      },
+    );
+    const running = new Set<string>();
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => note(line, running));
+    const closed = once(lines, 'close');
+    let isLate = false;
+    const deadline = setTimeout(() => {
+      isLate = true;
+      child.kill('SIGKILL');
+    }, groupTimeoutMs);
+    // Not 'close': a process that a test left behind may hold the pipe open.
+    const [code] = (await once(child, 'exit')) as [number | null];
+    clearTimeout(deadline);
+    await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
+    child.stdout.destroy();
+    const files = paths.length === 1 ? paths[0] : `${paths.length} files`;
+    if (isLate) {
+      const titles = [...running].map((title) => `\n    ${title}`).join('');
+      fail(
+        `${files}\n  did not end within ${groupTimeoutMs / 1000} s; it was at${titles || ' none'}`,
+      );
+    } else if (code !== 0 && totals.failed === failedBefore) {
+      fail(`${files}\n  the test process ended with code ${code}`);
+    }
+  }
+
+  function note(line: string, running: Set<string>): void {
+    if (!line.startsWith('{"outcome":')) {
+      console.log(line);
+      return;
+    }
+    const { outcome, title, file, error } = JSON.parse(line) as TestOutcome;
+    if (outcome === 'started') {
+      running.add(title);
+      return;
+    }
+    running.delete(title);
+    if (outcome === 'failed') fail(`${file}\n  ${title}\n${error ?? ''}`);
+    else if (outcome !== 'suite') totals[outcome] += 1;
+  }
+
+  function fail(failure: string): void {
+    totals.failed += 1;
+    failures.push(failure);
+  }
+}
+
+function report(name: string, ok: boolean, startedAt: number): void {
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  console.log(`${ok ? '✓' : '✗'} ${name} (${seconds} s)`);
+}
