@@ -287,13 +287,42 @@ test('transactions that hold the whole pool can still bring in a new type, and a
     });
     await inTime('three appends in three transactions of a pool of three', Promise.all(work));
     for (const client of clients.splice(0)) client.release();
-    // The numbers of a transaction that was rolled back were not kept.
+    // Also what came in with the transaction that was rolled back.
     await store.append(streamName('last'), [newEvent('e3', { type: 'item.never-seen.v1' })]);
     const events = await store.readAll().toArray();
     assert.deepEqual(
       events.map(({ eventId, type }) => `${eventId} ${type}`).toSorted(),
       ['e1', 'e2', 'e3'].map((id) => `${id} item.never-seen.v1`),
     );
+  } finally {
+    for (const client of clients) client.release(true);
+    await pool.end();
+  }
+});
+
+test('a transaction that brought in a new type from a pool without a connection left goes on', async () => {
+  const { url } = await sharedPostgres();
+  const pool = new pg.Pool({ connectionString: url, max: 3 });
+  const clients: pg.PoolClient[] = [];
+  try {
+    await using store = await postgresEventStore(pool);
+    while (clients.length < 3) clients.push(await pool.connect());
+    const [client, ...others] = clients as [pg.PoolClient, ...pg.PoolClient[]];
+    await client.query('begin');
+    const append = (index: number) => {
+      const headers = { [subjectHeader]: 'person-1' };
+      const event = newEvent(`e${index}`, { type: 'item.never-seen.v1', headers });
+      return store.append(streamName('a'), [event], { transaction: client });
+    };
+    await append(0);
+    for (const other of others) other.release();
+    clients.length = 1;
+    // What the first one brought in must not be something that the second one waits for.
+    await inTime('the second append', append(1), 10_000);
+    const outside = store.append(streamName('b'), [newEvent('b', { type: 'item.never-seen.v1' })]);
+    await inTime('an append beside it', outside, 10_000);
+    await client.query('commit');
+    assert.equal((await readPlaces(store)).length, 3);
   } finally {
     for (const client of clients) client.release(true);
     await pool.end();

@@ -14,9 +14,17 @@ export type Queryable = Pick<ClientBase, 'query'> | Pick<Pool, 'query'>;
 
 export interface PostgresConnection extends AsyncDisposable {
   readonly pool: Pool;
-  /** Asking the pool for a connection would mean waiting until somebody gives one back. */
-  isExhausted(): boolean;
   query(sql: PreparedSql, values: readonly unknown[], on?: Queryable): Promise<readonly Row[]>;
+  /**
+   * In a commit of its own, beside a transaction of the caller's if there is one. It must not be done
+   * inside: others would wait for what the transaction has not committed, and among them we
+   * ourselves, in a circle that the database cannot see.
+   */
+  queryBeside(
+    sql: PreparedSql,
+    values: readonly unknown[],
+    transaction?: Queryable,
+  ): Promise<readonly Row[]>;
 }
 
 export interface PreparedSql {
@@ -56,20 +64,39 @@ export async function connectPostgres(
   const ignore = (): void => undefined;
   pool.on('error', ignore);
 
+  async function query(
+    { name, text }: PreparedSql,
+    values: readonly unknown[],
+    on: Queryable = pool,
+  ): Promise<readonly Row[]> {
+    const config: QueryArrayConfig = {
+      ...(options.prepare ? { name: statementName(name) } : {}),
+      text,
+      values: values as unknown[],
+      rowMode: 'array',
+      types,
+    };
+    const result: QueryArrayResult = await on.query(config);
+    return result.rows as Row[];
+  }
+
   return {
     pool,
-    isExhausted: () =>
-      pool.idleCount <= pool.waitingCount && pool.totalCount >= (pool.options.max ?? 10),
-    async query({ name, text }, values, on = pool) {
-      const config: QueryArrayConfig = {
-        ...(options.prepare ? { name: statementName(name) } : {}),
-        text,
-        values: values as unknown[],
-        rowMode: 'array',
-        types,
-      };
-      const result: QueryArrayResult = await on.query(config);
-      return result.rows as Row[];
+    query,
+    async queryBeside(sql, values, transaction) {
+      const isExhausted =
+        pool.idleCount <= pool.waitingCount && pool.totalCount >= (pool.options.max ?? 10);
+      if (transaction === undefined || !isExhausted) return query(sql, values);
+      // Everybody who has a connection of the pool might be waiting for one more, for ever.
+      const { default: pg } = await loadDriver('pg', () => import('pg'));
+      const spare = new pg.Client(pool.options);
+      spare.on('error', ignore);
+      try {
+        await spare.connect();
+        return await query(sql, values, spare);
+      } finally {
+        await spare.end();
+      }
     },
     async [Symbol.asyncDispose]() {
       // Our own keeps the listener: its connections may break while they are being ended.

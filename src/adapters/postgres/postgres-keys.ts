@@ -28,13 +28,12 @@ export function createPostgresKeys(connection: PostgresConnection, schema: strin
   return {
     get: (subjects, { create, transaction }) =>
       askPostgres(async () => {
-        // As with names: who holds all connections must not wait for one more.
-        const on =
-          transaction !== undefined && connection.isExhausted()
-            ? (transaction as Queryable)
-            : undefined;
-        if (create) await connection.query(insert, [subjects, subjects.map(newSubjectKey)], on);
-        const rows = await connection.query(select, [subjects], on);
+        const beside = transaction as Queryable | undefined;
+        if (create) {
+          const keys = subjects.map(newSubjectKey);
+          await connection.queryBeside(insert, [subjects, keys], beside);
+        }
+        const rows = await connection.queryBeside(select, [subjects], beside);
         return new Map(
           rows.map(([subject, key, forgottenAtMs]) => [String(subject), toKey(key, forgottenAtMs)]),
         );

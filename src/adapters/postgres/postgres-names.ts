@@ -1,9 +1,5 @@
 // Numbers for types, categories and tenants: known ones from memory, new ones from the database, in
 // a commit of their own, so that whoever sees an event finds the names of it.
-//
-// An append in the caller's transaction whose pool has no connection left does it there: everybody
-// with a connection might be waiting for one more, for ever. What such a transaction finds is not
-// remembered, as it may be rolled back.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { PostgresConnection, Queryable } from './postgres-connection.ts';
@@ -11,11 +7,11 @@ import { quoteName } from './postgres-schema.ts';
 
 export interface PostgresNames {
   /** The numbers of all of them; those who have none get one. */
-  intern(names: Iterable<string>, on?: Queryable): Promise<NameNumbers>;
+  intern(names: Iterable<string>, transaction?: Queryable): Promise<NameNumbers>;
   /** Notes that types occur in categories, before the first such event does. */
   notePairs(
     pairs: Iterable<readonly [category: number, type: number]>,
-    on?: Queryable,
+    transaction?: Queryable,
   ): Promise<void>;
   /** Reads the types that were added since the last time. */
   refreshTypes(): Promise<ReadonlyMap<number, KnownType>>;
@@ -59,30 +55,26 @@ export function createPostgresNames(connection: PostgresConnection, schema: stri
   let pairsRead = 0;
 
   return {
-    async intern(names, on) {
+    async intern(names, transaction) {
       const missing = [...new Set(names)].filter((name) => !ids.has(name));
-      const inTransaction = on !== undefined && connection.isExhausted();
-      const found = inTransaction ? new Map<string, number>() : ids;
       if (missing.length > 0) {
-        const rows = await connection.query(internSql, [missing], inTransaction ? on : undefined);
-        for (const [name, id] of rows) found.set(String(name), Number(id));
+        const rows = await connection.queryBeside(internSql, [missing], transaction);
+        for (const [name, id] of rows) ids.set(String(name), Number(id));
       }
       return (name) => {
         if (name === undefined) return 0;
-        const id = ids.get(name) ?? found.get(name);
+        const id = ids.get(name);
         if (id !== undefined) return id;
         throw new MillraceError('STORE_CORRUPT', `the database has no number for '${name}'`);
       };
     },
-    async notePairs(pairs, on) {
+    async notePairs(pairs, transaction) {
       const missing = [...pairs].filter(
         ([category, type]) => !pairsKnown.has(`${category} ${type}`),
       );
       if (missing.length === 0) return;
-      const inTransaction = on !== undefined && connection.isExhausted();
       const values = [missing.map(([c]) => c), missing.map(([, t]) => t)];
-      await connection.query(pairsSql, values, inTransaction ? on : undefined);
-      if (inTransaction) return;
+      await connection.queryBeside(pairsSql, values, transaction);
       for (const [category, type] of missing) pairsKnown.add(`${category} ${type}`);
     },
     async refreshTypes() {
