@@ -34,8 +34,12 @@ if (picked.length === 0) {
 }
 if (plain.length > 0) await run.test('tests', [plain]);
 if (heavy.length > 0) {
-  await using _servers = await hostSharedServers();
-  const groups = heavy.map((file) => [file]);
-  await run.test('tests with servers', groups);
+  const servers = await hostSharedServers();
+  try {
+    const groups = heavy.map((file) => [file]);
+    await run.test('tests with servers', groups);
+  } finally {
+    await servers[Symbol.asyncDispose]();
+  }
 }
 run.finish();
