@@ -27,9 +27,8 @@ export function encodePayload(
   payload: unknown,
   limits: Partial<PayloadLimits> = {},
 ): EncodedPayload {
-  const { payloadBytesMax, payloadDepthMax } = { ...payloadLimits, ...limits };
-  const found = unfaithful(payload, payloadDepthMax);
-  if (found !== undefined) throw notJson(found.path, found.reason);
+  const { payloadBytesMax = payloadLimits.payloadBytesMax } = limits;
+  assertJson(payload, limits);
   const json = JSON.stringify(payload);
   const bytes = Buffer.byteLength(json, 'utf8');
   if (bytes > payloadBytesMax) {
@@ -40,6 +39,12 @@ export function encodePayload(
     );
   }
   return { json, bytes };
+}
+
+/** The check alone, for values that are written down together with others. */
+export function assertJson(value: unknown, limits: Partial<PayloadLimits> = {}): void {
+  const found = unfaithful(value, limits.payloadDepthMax ?? payloadLimits.payloadDepthMax);
+  if (found !== undefined) throw notJson(found.path, found.reason);
 }
 
 interface Unfaithful {

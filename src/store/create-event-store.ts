@@ -85,9 +85,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     checkTogether(appends);
     const { transaction } = writeOptions;
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
-    const writes = await Promise.all(
-      appends.map((append) => prepareAppend(append, options, subjectKeys)),
-    );
+    // All of them before the first wait: from then on the events are the caller's to change.
+    const prepared = appends.map((append) => prepareAppend(append, options, subjectKeys));
+    const writes = await Promise.all(prepared.map((each) => Promise.resolve(each)));
     return commit(writes, writeOptions);
   };
 
@@ -167,16 +167,17 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
   };
 
-  const stateOf = async (stream: string) =>
-    (
-      await engine.readStream({
-        stream,
-        direction: 'backwards',
-        from: Number.MAX_SAFE_INTEGER,
-        limit: 1,
-        nowMs: clock.now(),
-      })
-    ).state;
+  const stateOf = async (stream: string) => {
+    if (engine.streamState !== undefined) return engine.streamState(stream);
+    const page = await engine.readStream({
+      stream,
+      direction: 'backwards',
+      from: Number.MAX_SAFE_INTEGER,
+      limit: 1,
+      nowMs: clock.now(),
+    });
+    return page.state;
+  };
 
   const metadataOf = async (stream: string): Promise<StreamMetadata> => {
     const page = await engine.readStream({
@@ -233,10 +234,11 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
           const { state, rows } = await engine.readStream(query);
           if (state?.tombstoned === true) throw streamDeleted(stream);
           const last = rows.at(-1)?.revision ?? from;
+          const isLast = last === (backwards ? 0 : state?.revision);
           return {
             events: await decode(rows),
             next: backwards ? last - 1 : last + 1,
-            end: rows.length < limit,
+            end: rows.length < limit || isLast,
           };
         },
       });
@@ -282,7 +284,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
           after: after === 'end' ? await engine.head() : toSequence(after),
           signal,
           pause,
-          checkpointEvery: storeLimits.checkpointEvery,
+          checkpointEvery: subscribeOptions.checkpointEvery ?? storeLimits.checkpointEvery,
         },
       );
     },

@@ -120,7 +120,7 @@ export const durableCases: StoreCases = {
     },
   ),
 
-  'what was scavenged stays away': durable(async ({ open, reopen }) => {
+  'what was scavenged stays away': needs(['durable', 'scavenge'], async ({ open, reopen }) => {
     const store = await open();
     const stream = newStream();
     await store.append(stream, newEvents(5));

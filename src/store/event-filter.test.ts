@@ -11,8 +11,10 @@ describe('compileFilter', () => {
       category: undefined,
       tenant: undefined,
       stream: undefined,
+      given: { system: true },
     });
-    const { type, stream, ...rest } = compileFilter({ category: 'a.b.v1', tenant: 'core' });
+    const { type, stream, given, ...rest } = compileFilter({ category: 'a.b.v1', tenant: 'core' });
+    assert.deepEqual(given, { category: 'a.b.v1', tenant: 'core' });
     assert.deepEqual(rest, { category: 'a.b.v1', tenant: 'core' });
     assert.equal(stream, undefined);
     assert.equal(type?.('account.opened.v1'), true);

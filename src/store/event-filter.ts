@@ -39,6 +39,7 @@ export function compileFilter(filter: EventFilter = {}): RowFilter {
     category: filter.category,
     tenant: filter.tenant,
     stream: both(byPrefix(filter.streamPrefixes), byPattern('streamPattern', filter.streamPattern)),
+    given: filter,
   };
 }
 

@@ -140,14 +140,12 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
   const sharedStore = (): Promise<EventStore> => (shared ??= fixture.open());
   const cases = Object.entries(topics).flatMap(([topic, sentences]) =>
     Object.entries(sentences).map(([sentence, body]): ConformanceCase => {
-      const { need, run } =
-        typeof body === 'function'
-          ? { need: undefined, run: body }
-          : { need: body.needs, run: body.run };
-      const skip = need === undefined ? undefined : reasonToSkip(fixture, need);
+      const { needs, run } = typeof body === 'function' ? { needs: [], run: body } : body;
+      const need = needs.find((each) => each !== 'rawContent');
+      const skip = needs.map((each) => reasonToSkip(fixture, each)).find((each) => each);
       return {
         name: `${topic}: ${sentence}`,
-        ...(need === undefined || need === 'rawContent' ? {} : { needs: need }),
+        ...(need === undefined ? {} : { needs: need }),
         ...(skip === undefined ? {} : { skip }),
         run: (signal) => runCase(fixture, sharedStore, run, signal),
       };
@@ -162,7 +160,10 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
 }
 
 function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
-  const has = need === 'rawContent' ? fixture.rawContent !== undefined : fixture.capabilities[need];
+  const has =
+    need === 'rawContent'
+      ? fixture.rawContent !== undefined
+      : (fixture.capabilities[need] ?? need === 'scavenge');
   return has ? undefined : `needs ${need}`;
 }
 

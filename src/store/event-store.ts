@@ -59,6 +59,8 @@ export interface SubscribeOptions {
   readonly after?: Position | 'end';
   readonly filter?: EventFilter;
   readonly pageSize?: number;
+  /** Without a match for so many sequences, a checkpoint tells how far it got. Default: 10,000. */
+  readonly checkpointEvery?: number;
   readonly signal?: AbortSignal;
 }
 

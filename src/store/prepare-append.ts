@@ -1,7 +1,12 @@
 // The store's edge: what may be appended, checked before anything is written.
 
 import { isEnvelope, validateEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
-import { encodePayload, type PayloadLimits } from '../contracts/json-payload.ts';
+import {
+  assertJson,
+  encodePayload,
+  payloadLimits,
+  type PayloadLimits,
+} from '../contracts/json-payload.ts';
 import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { seal, subjectHeader, subjectOf } from './erasure.ts';
@@ -25,11 +30,12 @@ export const storeLimits = {
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const control = /[\u0000-\u001f\u007f]/;
 
-export async function prepareAppend(
+/** A promise only where there is personal data: everybody else is spared the wait. */
+export function prepareAppend(
   append: StreamAppend,
   options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' },
   subjectKeys: SubjectKeys,
-): Promise<StreamWrite> {
+): StreamWrite | Promise<StreamWrite> {
   const { stream, events, expected = 'any' } = append;
   checkStream(stream, options.names);
   checkExpected(expected);
@@ -43,13 +49,16 @@ export async function prepareAppend(
   checkDistinct(stream, events);
 
   let bytes = 0;
+  const subjects = new Set<string>();
   // All of it before the first wait: from then on the events are the caller's to change.
-  const encoded = events.map((event) => {
+  const rows = events.map((event): RowToWrite => {
     const payload = encodePayload(event.payload, options);
     const meta = encodeMeta(event, options);
     bytes += payload.bytes + meta.length;
-    const row = { eventId: event.eventId, type: event.type, tenant: event.tenant };
-    return { subject: subjectOf(event), row: { ...row, payload: payload.json, meta } };
+    const subject = subjectOf(event);
+    if (subject !== undefined) subjects.add(subject);
+    const { eventId, type, tenant } = event;
+    return { eventId, type, tenant, payload: payload.json, meta };
   });
   const change = metadataChange(stream, events);
   if (bytes > storeLimits.appendBytesMax) {
@@ -58,15 +67,18 @@ export async function prepareAppend(
       `an append holds at most ${storeLimits.appendBytesMax} bytes, not ${bytes}`,
     );
   }
-  const keys = await keysFor(
-    encoded.map(({ subject }) => subject),
-    subjectKeys,
-  );
-  const rows = encoded.map(({ subject, row }): RowToWrite => {
-    const key = subject === undefined ? undefined : keys?.get(subject);
-    return key?.kind === 'key' ? { ...row, payload: seal(row.payload, key.key, row.eventId) } : row;
-  });
-  return { stream, expected, rows, ...change };
+  const write: StreamWrite = { stream, expected, rows, ...change };
+  if (subjects.size === 0) return write;
+  const owners = events.map(subjectOf);
+  return keysFor(subjects, subjectKeys).then((keys) => ({
+    ...write,
+    rows: rows.map((row, index) => {
+      const key = keys.get(owners[index] ?? '');
+      return key?.kind === 'key'
+        ? { ...row, payload: seal(row.payload, key.key, row.eventId) }
+        : row;
+    }),
+  }));
 }
 
 /** What several appends may not be together: nothing, too many, or twice the same event. */
@@ -160,16 +172,18 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
 function encodeMeta(event: DomainEventEnvelope, options: Partial<PayloadLimits>): string {
   const { headers, user } = event;
   if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
-  if (headers !== undefined || user !== undefined) encodePayload({ headers, user }, options);
-  return toMeta(event);
+  if (headers !== undefined || user !== undefined) assertJson({ headers, user }, options);
+  const meta = toMeta(event);
+  // Measured on its own only where it can be too much.
+  const { payloadBytesMax = payloadLimits.payloadBytesMax } = options;
+  if (meta.length * 3 > payloadBytesMax) encodePayload({ headers, user }, options);
+  return meta;
 }
 
 async function keysFor(
-  wanted: readonly (string | undefined)[],
+  subjects: ReadonlySet<string>,
   subjectKeys: SubjectKeys,
-): Promise<Awaited<ReturnType<SubjectKeys['get']>> | undefined> {
-  const subjects = new Set(wanted.filter((subject) => subject !== undefined));
-  if (subjects.size === 0) return undefined;
+): ReturnType<SubjectKeys['get']> {
   const keys = await subjectKeys.get([...subjects], { create: true });
   for (const [subject, key] of keys) {
     if (key.kind === 'key') continue;

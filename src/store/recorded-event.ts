@@ -24,10 +24,14 @@ export interface StoredRow {
   readonly meta: string;
 }
 
-type Meta = Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>;
+type Meta = {
+  readonly [Key in keyof Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>]:
+    | DomainEventEnvelope[Key]
+    | undefined;
+};
 
 export function toRecordedEvent(row: StoredRow): RecordedEvent {
-  const meta = JSON.parse(row.meta) as Meta;
+  const meta = JSON.parse(row.meta) as Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>;
   return {
     type: row.type,
     eventId: row.eventId,
@@ -36,14 +40,48 @@ export function toRecordedEvent(row: StoredRow): RecordedEvent {
     stream: row.stream,
     revision: row.revision,
     position: toPosition(row.sequence),
-    recordedAt: new Date(row.recordedAtMs).toISOString(),
+    recordedAt: toIsoTime(row.recordedAtMs),
   };
 }
 
 /** What `toRecordedEvent` puts back; the payload travels beside it, already serialised. */
 export function toMeta(envelope: DomainEventEnvelope): string {
-  const { type: _type, eventId: _eventId, payload: _payload, ...meta } = envelope;
-  return JSON.stringify(meta);
+  const { occurredAt, correlationId, causationId, idempotencyKey } = envelope;
+  const { tenant, aggregate, user, headers } = envelope;
+  // Named one by one: picking out the others would cost as much as writing the text.
+  return JSON.stringify({
+    occurredAt,
+    correlationId,
+    causationId,
+    idempotencyKey,
+    tenant,
+    aggregate,
+    user,
+    headers,
+  } satisfies Meta);
+}
+
+const dayMs = 86_400_000;
+let lastDay = Number.NaN;
+let lastDate = '';
+
+/** As `Date.toISOString` writes it, which alone would take a fifth of the time of reading. */
+export function toIsoTime(ms: number): string {
+  const day = Math.floor(ms / dayMs);
+  if (day !== lastDay) {
+    lastDate = new Date(ms).toISOString().slice(0, -'00:00:00.000Z'.length);
+    lastDay = day;
+  }
+  const rest = ms - day * dayMs;
+  const seconds = Math.floor(rest / 1_000);
+  const hours = twoDigits(Math.floor(seconds / 3_600));
+  const minutes = twoDigits(Math.floor(seconds / 60) % 60);
+  const millis = String(rest % 1_000).padStart(3, '0');
+  return `${lastDate}${hours}:${minutes}:${twoDigits(seconds % 60)}.${millis}Z`;
+}
+
+function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : `${value}`;
 }
 
 /** EventStoreDB's category: the text before the first hyphen; system streams have none. */

@@ -8,15 +8,17 @@ import {
   follow,
   idsOf,
   last,
+  needs,
   newEvent,
   newEvents,
   newStream,
   refused,
   storedIds,
+  type CaseBody,
   type StoreCases,
 } from './store-fixture.conformance.ts';
 
-export const scavengeCases: StoreCases = {
+const cases: Readonly<Record<string, CaseBody>> = {
   'removes what truncation hides, and nothing else': async ({ open }) => {
     const store = await open();
     const { stream, other } = await fill(store);
@@ -184,6 +186,18 @@ export const scavengeCases: StoreCases = {
     assert.equal(await store.findEvent(stream, events[0]?.eventId ?? ''), undefined);
     assert.equal((await store.findEvent(stream, events[2]?.eventId ?? ''))?.revision, 2);
     assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
+  },
+};
+
+export const scavengeCases: StoreCases = {
+  ...Object.fromEntries(
+    Object.entries(cases).map(([sentence, run]) => [sentence, needs('scavenge', run)]),
+  ),
+
+  'an engine that is not scavenged on demand says so': async ({ store, capabilities }) => {
+    if (capabilities.scavenge !== false) return;
+    const { details } = await refused('NOT_SUPPORTED', () => store.scavenge());
+    assert.equal(details['capability'], 'scavenge');
   },
 };
 

@@ -2,6 +2,7 @@
 // engines have in common (validation, envelopes, erasure, paging, live reading) is built on top of
 // it once, by `createEventStore`.
 
+import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision, StreamState } from './expected-revision.ts';
 import type { StoredRow } from './recorded-event.ts';
 
@@ -15,6 +16,8 @@ export interface StoreCapabilities {
   readonly durable: boolean;
   /** Sees what other processes append, and is told of it without waiting for a poll. */
   readonly crossProcess: boolean;
+  /** Removes what retention hides when it is asked to. Default: yes; some servers do it their own way. */
+  readonly scavenge?: boolean;
 }
 
 export interface RowToWrite {
@@ -89,6 +92,8 @@ export interface RowFilter {
   readonly tenant: string | undefined;
   /** Decides by stream; asked for each event that passed the rest. */
   readonly stream: ((stream: string) => boolean) | undefined;
+  /** As the caller wrote it, for engines that hand parts of it to a server. */
+  readonly given?: EventFilter | undefined;
 }
 
 export interface AllQuery {
@@ -138,6 +143,11 @@ export interface StoreEngine extends AsyncDisposable {
   write(writes: readonly StreamWrite[], options: WriteOptions): Promise<readonly WriteOutcome[]>;
   readStream(query: StreamQuery): Promise<StreamPage>;
   readAll(query: AllQuery): Promise<AllPage>;
+  /**
+   * What the stream is, for engines whose pages cannot tell: then the state of a page need only say
+   * whether the stream has a tombstone.
+   */
+  streamState?(stream: string): Promise<StreamState | undefined>;
   /** The event with this id in this stream, hidden by retention or not. */
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   /** The highest sequence below which nothing can still appear. */

@@ -49,12 +49,15 @@ export type CaseBody = (context: CaseContext) => Promise<void>;
 export type Need = keyof StoreCapabilities | 'rawContent';
 
 /** Sentences and what makes them true. */
-export type StoreCases = Readonly<
-  Record<string, CaseBody | { readonly needs: Need; readonly run: CaseBody }>
->;
+export type StoreCases = Readonly<Record<string, CaseBody | CaseWithNeeds>>;
 
-export function needs(need: Need, run: CaseBody): { readonly needs: Need; readonly run: CaseBody } {
-  return { needs: need, run };
+export interface CaseWithNeeds {
+  readonly needs: readonly Need[];
+  readonly run: CaseBody;
+}
+
+export function needs(need: Need | readonly Need[], run: CaseBody): CaseWithNeeds {
+  return { needs: typeof need === 'string' ? [need] : need, run };
 }
 
 const ids = createIds();

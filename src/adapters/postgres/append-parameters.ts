@@ -9,7 +9,12 @@ import type { NameNumbers } from './postgres-names.ts';
 /** Writes that succeed or fail together. */
 export type Unit = readonly StreamWrite[];
 
-export function encodeUnits(units: readonly Unit[], idOf: NameNumbers): unknown[] {
+/** `isNew`: whether there may be no row of this stream yet. */
+export function encodeUnits(
+  units: readonly Unit[],
+  idOf: NameNumbers,
+  isNew: (stream: string) => boolean,
+): unknown[] {
   const streams = new Set<string>();
   for (const unit of units) {
     for (const { stream, retention } of unit) {
@@ -70,7 +75,41 @@ export function encodeUnits(units: readonly Unit[], idOf: NameNumbers): unknown[
       }
     }
   }
-  return [sorted, ...Object.values(w), ...Object.values(e)];
+  const { payload, meta, ...columns } = e;
+  // An array would have every quotation mark escaped, and JSON is full of them.
+  const lines = [payload.join('\n'), meta.join('\n')];
+  return [sorted, sorted.some(isNew), ...Object.values(w), ...Object.values(columns), ...lines];
+}
+
+/** The one write there is, if it is of the kind that has a faster way. */
+export function plainWrite(units: readonly Unit[]): StreamWrite | undefined {
+  const [unit] = units;
+  const [write] = unit ?? [];
+  const isPlain =
+    units.length === 1 &&
+    unit?.length === 1 &&
+    write?.retention === undefined &&
+    write?.tombstone !== true;
+  return isPlain ? write : undefined;
+}
+
+/** As `append_to_stream` takes it. */
+export function encodeWrite(
+  { stream, expected, rows }: StreamWrite,
+  idOf: NameNumbers,
+  isNew: (stream: string) => boolean,
+): unknown[] {
+  return [
+    stream,
+    isNew(stream),
+    expectedCode(expected),
+    idOf(categoryOf(stream)),
+    rows.map(({ eventId }) => eventId),
+    rows.map(({ type }) => idOf(type)),
+    rows.map(({ tenant }) => idOf(tenant === '' ? undefined : tenant)),
+    rows.map(({ payload }) => payload).join('\n'),
+    rows.map(({ meta }) => meta).join('\n'),
+  ];
 }
 
 export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteOutcome[][] {

@@ -5,7 +5,14 @@ import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { categoryOf } from '../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
-import { encodeUnits, outcomesOf, type Unit } from './append-parameters.ts';
+import { createRecentSet } from './recent-set.ts';
+import {
+  encodeUnits,
+  encodeWrite,
+  outcomesOf,
+  plainWrite,
+  type Unit,
+} from './append-parameters.ts';
 import {
   isTransient,
   unavailable,
@@ -28,6 +35,7 @@ const appendLimits = {
   eventsPerBatchMax: 5_000,
   bytesPerBatchMax: 8 * 1_048_576,
   waitingMax: 10_000,
+  streamsRememberedMax: 10_000,
   /** Tries of a batch whose connection broke; the event ids make a repeat harmless. */
   triesMax: 4,
 } as const;
@@ -53,19 +61,37 @@ export function createPostgresAppender(
   const sql = {
     name: `${options.schema} append`,
     text: `select outcome, revision, sequence from ${at}.append_events(
-      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
+  };
+  const oneSql = {
+    name: `${options.schema} append one`,
+    text: `select outcome, revision, sequence from ${at}.append_to_stream(
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   };
   const lock = lockClass(options.schema);
   const waiting: Waiting[] = [];
   const batches = new Set<Promise<void>>();
   let scheduled = false;
 
+  /** Streams that have a row: in a caller's transaction they may only seem to. */
+  const streamsThere = createRecentSet(appendLimits.streamsRememberedMax);
+
   async function append(units: readonly Unit[], on?: Queryable): Promise<WriteOutcome[][]> {
     const idOf = await names.intern(namesOf(units), on);
     await names.notePairs(pairsOf(units, idOf), on);
-    const parameters = encodeUnits(units, idOf);
+    const isNew = (stream: string): boolean => !streamsThere.has(stream);
+    const plain = plainWrite(units);
+    const parameters =
+      plain === undefined ? encodeUnits(units, idOf, isNew) : encodeWrite(plain, idOf, isNew);
     const values = [lock, options.channel, options.now(), ...parameters];
-    return outcomesOf(units, await connection.query(sql, values, on));
+    try {
+      const rows = await connection.query(plain === undefined ? sql : oneSql, values, on);
+      if (on === undefined) for (const { stream } of units.flat()) streamsThere.add(stream);
+      return outcomesOf(units, rows);
+    } catch (error) {
+      streamsThere.clear();
+      throw error;
+    }
   }
 
   async function appendAgain(units: readonly Unit[]): Promise<WriteOutcome[][]> {

@@ -33,6 +33,9 @@ export interface PreparedSql {
   readonly text: string;
 }
 
+/** The appender's memory of what is there does not hold any more, and was cleared. */
+const streamsMissing = 'MR001';
+
 /** What the driver's pool says once it was ended. */
 const poolEnded = 'Cannot use a pool after calling end on the pool';
 
@@ -131,6 +134,7 @@ export function isTransient(error: unknown): boolean {
     /^(08|57P|53)/.test(code) ||
     code === '40P01' ||
     code === '40001' ||
+    code === streamsMissing ||
     /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOENT)/.test(code)
   );
 }

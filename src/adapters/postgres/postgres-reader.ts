@@ -3,7 +3,13 @@
 import type { StreamState } from '../../store/expected-revision.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { firstVisible } from '../../store/retention.ts';
-import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
+import type {
+  AllPage,
+  AllQuery,
+  RowFilter,
+  StreamPage,
+  StreamQuery,
+} from '../../store/store-engine.ts';
 import type { PostgresConnection, PreparedSql, Row } from './postgres-connection.ts';
 import type { PostgresNames } from './postgres-names.ts';
 import { lockClass, quoteName } from './postgres-schema.ts';
@@ -85,7 +91,12 @@ export function createPostgresReader(
   };
   const byId = prepared(
     'by id',
-    `select ${columns} from ${source} where e.event_id = $1 and s.name = $2`,
+    `select ${columns} from ${source} where s.name = $2 and e.event_id = $1`,
+  );
+  const newSql = prepared(
+    'new',
+    `select sequence, stream, revision, event_id, type_id, recorded_at_ms, payload, meta, head
+     from ${at}.read_new($1, $2, $3)`,
   );
   const safeHeadSql = prepared('head', `select head, in_flight from ${at}.safe_head($1)`);
   /** Grows only: what was safe to read stays so. Saves asking while catching up. */
@@ -144,6 +155,7 @@ export function createPostgresReader(
   async function readAll(query: AllQuery): Promise<AllPage> {
     const { direction, after, limit } = query;
     const known = knownHead;
+    if (direction === 'forwards' && after >= known && isOpen(query.filter)) return readNew(query);
     if (direction === 'backwards' || after >= known) {
       return readUpTo(query, (await safeHead()).head);
     }
@@ -157,6 +169,17 @@ export function createPostgresReader(
     const left = { ...query, after: first.considered, limit: limit - first.rows.length };
     const rest = await readUpTo(left, head);
     return { ...rest, rows: [...first.rows, ...rest.rows] };
+  }
+
+  async function readNew({ after, limit }: AllQuery): Promise<AllPage> {
+    const found = await connection.query(newSql, [lock, after, limit]);
+    const head = Number(found[0]?.[8] ?? 0);
+    knownHead = Math.max(knownHead, head);
+    const rows = found.filter(([sequence]) => sequence !== null);
+    await ensureTypes(rows);
+    const isFull = rows.length === limit;
+    const considered = isFull ? Number(rows.at(-1)?.[0]) : Math.max(head, after);
+    return { rows: rows.map(toRow), considered, end: !isFull };
   }
 
   async function readUpTo(query: AllQuery, head: number): Promise<AllPage> {
@@ -231,6 +254,10 @@ export function createPostgresReader(
     },
     safeHead,
   };
+}
+
+function isOpen({ type, category, tenant, stream }: RowFilter): boolean {
+  return [type, category, tenant, stream].every((part) => part === undefined);
 }
 
 /** An answer that is asked for ahead may fail after nobody waits for it any more. */

@@ -33,22 +33,22 @@ const mergedTypesMax = 8;
 /** A filter that matches rarely looks at no more than so many events before it reports back. */
 const scanWindow = 5_000;
 
-const columns = `e.sequence, s.name, e.revision, e.event_id, e.type_id, e.category_id, e.tenant_id,
-  e.recorded_at_ms, e.payload, e.meta`;
+// Every cell that crosses into JavaScript costs: none that is not needed.
+const ownColumns =
+  'e.sequence, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
+const columns = `${ownColumns}, s.name, e.category_id, e.tenant_id`;
 const from = 'from events e join streams s on s.id = e.stream_id';
 
-type Cells = readonly [
+type OwnCells = [
   sequence: number,
-  stream: string,
   revision: number,
   eventId: string,
   typeId: number,
-  categoryId: number,
-  tenantId: number,
   recordedAtMs: number,
   payload: string,
   meta: string,
 ];
+type Cells = [...OwnCells, stream: string, categoryId: number, tenantId: number];
 
 export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteReader {
   const database = new DatabaseSync(path, { readOnly: true });
@@ -59,16 +59,18 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     statement.setReturnArrays(true);
     return statement;
   };
+  const begin = prepare('begin');
+  const commit = prepare('commit');
   const selectState = prepare(
     `select id, revision, truncate_before, max_count, max_age_s, tombstoned
      from streams where name = ?`,
   );
   const streamForwards = cells(
-    `select ${columns} ${from} where e.stream_id = ? and e.revision between ? and ?
+    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
      and e.recorded_at_ms > ? order by e.revision limit ?`,
   );
   const streamBackwards = cells(
-    `select ${columns} ${from} where e.stream_id = ? and e.revision between ? and ?
+    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
      and e.recorded_at_ms > ? order by e.revision desc limit ?`,
   );
   const allForwards = cells(
@@ -109,26 +111,27 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     }
   }
 
-  function toRow(row: Cells): StoredRow {
+  function toRow(row: OwnCells | Cells, stream: string): StoredRow {
     return {
       sequence: row[0],
-      stream: row[1],
-      revision: row[2],
-      eventId: row[3],
-      type: types.get(row[4])?.name ?? '',
-      recordedAtMs: row[7],
-      payload: row[8],
-      meta: row[9],
+      stream,
+      revision: row[1],
+      eventId: row[2],
+      type: types.get(row[3])?.name ?? '',
+      recordedAtMs: row[4],
+      payload: row[5],
+      meta: row[6],
     };
   }
+  const toNamedRow = (row: Cells): StoredRow => toRow(row, row[7]);
 
   /** One snapshot for all statements of a page. */
   function inSnapshot<T>(work: () => T): T {
-    database.exec('begin');
+    begin.run();
     try {
       return work();
     } finally {
-      database.exec('commit');
+      commit.run();
     }
   }
 
@@ -162,8 +165,8 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     refreshTypes();
     const statement = forwards ? streamForwards : streamBackwards;
     const id = Number(found['id']);
-    const rows = statement.all(id, low, high, youngerThan, query.limit) as unknown as Cells[];
-    return { state, rows: rows.map(toRow) };
+    const rows = statement.all(id, low, high, youngerThan, query.limit) as unknown as OwnCells[];
+    return { state, rows: rows.map((row) => toRow(row, query.stream)) };
   }
 
   function readAll(query: AllQuery): AllPage {
@@ -182,7 +185,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   function readPlain({ direction, after, limit }: AllQuery): AllPage {
     const rows = scan(direction, after, limit);
     const end = rows.length < limit;
-    return { rows: rows.map(toRow), considered: rows.at(-1)?.[0] ?? after, end };
+    return { rows: rows.map(toNamedRow), considered: rows.at(-1)?.[0] ?? after, end };
   }
 
   function readScanned({ direction, after, limit }: AllQuery, accepts: RowTest): AllPage {
@@ -194,7 +197,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
       looked += batch.length;
       for (const row of batch) {
         considered = row[0];
-        if (accepts(row)) rows.push(toRow(row));
+        if (accepts(row)) rows.push(toNamedRow(row));
         if (rows.length === limit) return { rows, considered, end: false };
       }
       if (batch.length < 1_000) return { rows, considered, end: looked < scanWindow };
@@ -221,7 +224,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     const page = sequences.slice(0, limitOfAll);
     const fetched = bySequences.all(JSON.stringify(page)) as unknown as Cells[];
     if (!forwards) fetched.reverse();
-    const rows = fetched.filter(accepts).map(toRow);
+    const rows = fetched.filter(accepts).map(toNamedRow);
     // Fewer than asked for: there were no more up to the end, so that all of it was looked at.
     const isEnd = sequences.length < limitOfAll;
     const considered = isEnd ? (forwards ? Math.max(after, end) : 0) : (page.at(-1) ?? after);
@@ -250,10 +253,10 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     const categoryId = nameId(filter.category);
     const tenantId = nameId(filter.tenant);
     return (row) =>
-      (wanted === 'all' || wanted.has(row[4])) &&
-      (categoryId === undefined || row[5] === categoryId) &&
-      (tenantId === undefined || row[6] === tenantId) &&
-      filter.stream?.(row[1]) !== false;
+      (wanted === 'all' || wanted.has(row[3])) &&
+      (categoryId === undefined || row[8] === categoryId) &&
+      (tenantId === undefined || row[9] === tenantId) &&
+      filter.stream?.(row[7]) !== false;
   }
 
   return {
@@ -263,7 +266,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
       inSnapshot(() => {
         refreshTypes();
         const row = byId.get(eventId, stream) as unknown as Cells | undefined;
-        return row === undefined ? undefined : toRow(row);
+        return row === undefined ? undefined : toNamedRow(row);
       }),
     head,
     dataVersion: () => Number(selectVersion.get()?.['data_version']),

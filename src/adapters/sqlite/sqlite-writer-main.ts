@@ -3,10 +3,18 @@
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { StreamWrite } from '../../store/store-engine.ts';
+import { unpackRows } from './packed-rows.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
 import { describeFailure } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
-import type { SqlStatement, WriterReply, WriterRequest, WriterSettings } from './sqlite-writer.ts';
+import type {
+  PackedWrite,
+  SqlStatement,
+  WriterReply,
+  WriterRequest,
+  WriterSettings,
+} from './sqlite-writer.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('this file is a worker');
@@ -80,7 +88,7 @@ function serve(database: DatabaseSync): void {
 
   function execute(request: WriterRequest): unknown {
     return request.kind === 'append'
-      ? append.append(request.writes, request.nowMs)
+      ? append.append(request.writes.map(unpack), request.nowMs)
       : request.statements.map(runStatement);
   }
 
@@ -92,6 +100,10 @@ function serve(database: DatabaseSync): void {
     }
     return statement.all(...values);
   }
+}
+
+function unpack(write: PackedWrite): StreamWrite {
+  return { ...write, rows: unpackRows(write.rows) };
 }
 
 function take(message: Message, into: WriterRequest[]): boolean {

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+import { packRows, type PackedRows } from './packed-rows.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 
 /** Values as SQLite takes them. */
@@ -16,11 +17,13 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
 }
 
+export type PackedWrite = Omit<StreamWrite, 'rows'> & { readonly rows: PackedRows };
+
 export type WriterRequest =
   | {
       readonly id: number;
       readonly kind: 'append';
-      readonly writes: readonly StreamWrite[];
+      readonly writes: readonly PackedWrite[];
       readonly nowMs: number;
     }
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
@@ -138,7 +141,8 @@ export async function startSqliteWriter(
     append(writes, nowMs, signal) {
       // Once handed over it is committed or not; a signal that fires later changes nothing.
       if (signal?.aborted === true) return Promise.reject(aborted(signal));
-      return request({ kind: 'append', writes, nowMs }) as Promise<readonly WriteOutcome[]>;
+      const packed = writes.map((write) => ({ ...write, rows: packRows(write.rows) }));
+      return request({ kind: 'append', writes: packed, nowMs }) as Promise<readonly WriteOutcome[]>;
     },
     run: (statements) =>
       request({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
