@@ -1,7 +1,7 @@
 // Runs test files in processes of their own and keeps the score: what `npm test` and
 // `npm run test:engines` have in common.
 
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -32,6 +32,13 @@ export interface TestRun {
 export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRun {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
+  const children = new Set<ChildProcess>();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      for (const child of children) child.kill('SIGKILL');
+      process.exit(1);
+    });
+  }
 
   return {
     async test(name, groups) {
@@ -86,6 +93,7 @@ export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRu
         },
       },
     );
+    children.add(child);
     const running = new Set<string>();
     const lines = createInterface({ input: child.stdout });
     lines.on('line', (line) => note(line, running));
@@ -98,6 +106,7 @@ export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRu
     // Not 'close': a process that a test left behind may hold the pipe open.
     const [code] = (await once(child, 'exit')) as [number | null];
     clearTimeout(deadline);
+    children.delete(child);
     await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
     child.stdout.destroy();
     const files = paths.length === 1 ? paths[0] : `${paths.length} files`;
