@@ -19,4 +19,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'appends, reads, catching up and following, on SQLite and PostgreSQL',
     load: () => import('./store.ts'),
   },
+  {
+    name: 'kurrent',
+    summary: 'the KurrentDB protocol through the official client, beside a gRPC echo',
+    load: () => import('./kurrent.ts'),
+  },
 ];

@@ -18,7 +18,10 @@ const engines: readonly Engine[] = [
 ];
 
 /** Servers that only their owner can give: a URL in the environment. */
-const givenServers = [{ name: 'MongoDB', variable: 'MILLRACE_TEST_MONGODB' }];
+const givenServers = [
+  { name: 'MongoDB', variable: 'MILLRACE_TEST_MONGODB' },
+  { name: 'KurrentDB', variable: 'MILLRACE_TEST_KURRENTDB' },
+];
 
 const picked = process.argv.slice(2).filter((word) => !word.startsWith('-'));
 

@@ -9,6 +9,7 @@ import { lintCommand } from './lint-command.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { newCommand } from './new-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
+import { startCommand } from './start-command.ts';
 import { streamAppendCommand } from './stream-append-command.ts';
 import { streamDeleteCommand } from './stream-delete-command.ts';
 import { streamInfoCommand } from './stream-info-command.ts';
@@ -19,6 +20,7 @@ import { streamTombstoneCommand } from './stream-tombstone-command.ts';
 import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
+  startCommand,
   tourCommand,
   newCommand,
   lintCommand,

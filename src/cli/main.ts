@@ -16,7 +16,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const interrupt = new AbortController();
 // Once: a second Ctrl-C ends the process at once, as it does everywhere.
-process.once('SIGINT', () => interrupt.abort());
+process.once('SIGINT', () => interrupt.abort()).once('SIGTERM', () => interrupt.abort());
 
 const { isTTY } = stdout;
 let readsInput = false;

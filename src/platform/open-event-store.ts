@@ -13,7 +13,7 @@ export interface OpenEventStoreOptions extends EventStoreOptions {
 
 /**
  * Opens the event store that a URL names: `sqlite:<file>`, `postgres://…` (with `?schema=…`),
- * `mongodb://…` or `memory:`. A driver that is not installed is told by `DRIVER_MISSING`.
+ * `mongodb://…`, `kurrentdb://…` or `memory:`. A driver that is not installed is told by `DRIVER_MISSING`.
  *
  * @example
  * import { openEventStore } from 'millrace/platform';
@@ -42,6 +42,10 @@ export async function openEventStore(
   if (target.engine === 'mongodb') {
     const { mongodbEventStore } = await import('../adapters/mongodb/index.ts');
     return mongodbEventStore(target.connection, storeOptions);
+  }
+  if (target.engine === 'kurrentdb') {
+    const { kurrentdbEventStore } = await import('../adapters/kurrentdb/index.ts');
+    return kurrentdbEventStore(target.connection, storeOptions);
   }
   const { memoryEventStore } = await import('../adapters/memory/index.ts');
   return memoryEventStore(storeOptions);

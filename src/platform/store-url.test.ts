@@ -41,13 +41,23 @@ test('a MongoDB URL is passed on to its driver as it is', () => {
   }
 });
 
+test('a KurrentDB URL is passed on to its client, under the new name of the scheme', () => {
+  for (const [url, connection] of [
+    ['kurrentdb://h:2113?tls=false', 'kurrentdb://h:2113?tls=false'],
+    ['kurrentdb+discover://h', 'kurrentdb+discover://h'],
+    ['esdb://u:p@h:2113', 'kurrentdb://u:p@h:2113'],
+    ['esdb+discover://h:2113', 'kurrentdb+discover://h:2113'],
+  ] as const) {
+    assert.deepEqual(parseStoreUrl(url), { engine: 'kurrentdb', connection });
+  }
+});
+
 for (const [url, code, said] of [
   ['events.db', 'CONFIG_INVALID', /begins with its engine: one of sqlite:, postgres:/],
   ['', 'CONFIG_INVALID', /begins with its engine/],
   ['mysql://h/db', 'CONFIG_INVALID', /no store engine 'mysql:'; there are sqlite:, postgres:/],
   ['postgre://h/db', 'CONFIG_INVALID', /Did you mean postgres:\?/],
-  ['kurrentdb://h:2113', 'NOT_SUPPORTED', /kurrentdb:/],
-  ['esdb+discover://h:2113', 'NOT_SUPPORTED', /esdb\+discover:/],
+  ['kurrent://h:2113', 'CONFIG_INVALID', /no store engine 'kurrent:'/],
   ['sqlite:', 'CONFIG_INVALID', /needs a file/],
   ['sqlite::memory:', 'CONFIG_INVALID', /needs a file/],
   ['postgres:shop', 'CONFIG_INVALID', /looks like postgres:\/\//],

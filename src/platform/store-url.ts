@@ -7,11 +7,21 @@ export type StoreUrl =
   | { readonly engine: 'memory' }
   | { readonly engine: 'sqlite'; readonly path: string }
   | { readonly engine: 'mongodb'; readonly connection: string }
+  | { readonly engine: 'kurrentdb'; readonly connection: string }
   | { readonly engine: 'postgres'; readonly connection: string; readonly schema: string };
 
-const known = ['sqlite', 'postgres', 'postgresql', 'mongodb', 'mongodb+srv', 'memory'] as const;
-/** Engines of the architecture whose adapters are still to come. */
-const planned = new Set(['kurrentdb', 'kurrentdb+discover', 'esdb', 'esdb+discover']);
+const known = [
+  'sqlite',
+  'postgres',
+  'postgresql',
+  'mongodb',
+  'mongodb+srv',
+  'kurrentdb',
+  'kurrentdb+discover',
+  'esdb',
+  'esdb+discover',
+  'memory',
+] as const;
 
 const schemaDefault = 'millrace';
 /** Plain enough to need no quotes anywhere; PostgreSQL cuts off longer names without a word. */
@@ -25,6 +35,12 @@ export function parseStoreUrl(url: string): StoreUrl {
     case 'mongodb':
     case 'mongodb+srv':
       return { engine: 'mongodb', connection: url };
+    case 'kurrentdb':
+    case 'kurrentdb+discover':
+    case 'esdb':
+    case 'esdb+discover':
+      // The client warns of the old name, which means the same.
+      return { engine: 'kurrentdb', connection: url.replace(/^esdb/i, 'kurrentdb') };
     case 'sqlite':
       return { engine: 'sqlite', path: sqlitePath(url) };
     case 'postgres':
@@ -89,13 +105,6 @@ function unknownScheme(scheme: string | undefined): MillraceError {
   if (scheme === undefined) {
     return invalid(
       `a store's URL begins with its engine: one of ${list} (sqlite:.millrace/events.db)`,
-    );
-  }
-  if (planned.has(scheme)) {
-    return new MillraceError(
-      'NOT_SUPPORTED',
-      `this version has no adapter for ${scheme}: stores yet; it has ${list}`,
-      { details: { scheme } },
     );
   }
   const near = closest(scheme, known);

@@ -159,11 +159,14 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
   };
 }
 
+/** Capabilities that an engine has unless it says that it has not. */
+const usual = new Set<Need>(['scavenge', 'exactTimes']);
+
 function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
   const has =
     need === 'rawContent'
       ? fixture.rawContent !== undefined
-      : (fixture.capabilities[need] ?? need === 'scavenge');
+      : (fixture.capabilities[need] ?? usual.has(need));
   return has ? undefined : `needs ${need}`;
 }
 

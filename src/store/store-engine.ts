@@ -18,6 +18,8 @@ export interface StoreCapabilities {
   readonly crossProcess: boolean;
   /** Removes what retention hides when it is asked to. Default: yes; some servers do it their own way. */
   readonly scavenge?: boolean;
+  /** Tells when an event was recorded to the millisecond. Default: yes. */
+  readonly exactTimes?: boolean;
 }
 
 export interface RowToWrite {

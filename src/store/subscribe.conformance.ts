@@ -137,6 +137,17 @@ export const subscribeCases: StoreCases = {
     );
   },
 
+  'a subscription that wants checkpoints more often gets them': async ({ open, signal }) => {
+    const store = await open();
+    const filter = { types: ['account.opened.v1'] };
+    await using follower = follow(store.subscribe({ filter, signal, checkpointEvery: 10 }));
+    await follower.caughtUp();
+    const start = await store.head();
+    await store.append(newStream(), newEvents(25));
+    const items = await follower.until(({ kind }) => kind === 'checkpoint');
+    assertAscending([start, last(items).position]);
+  },
+
   'a filter that matches nothing still tells how far it got': async ({ open, signal }) => {
     const store = await open();
     const filter = { types: ['account.opened.v1'] };

@@ -1,0 +1,11 @@
+// Our server over SQLite, every commit synced, in a process of its own.
+
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import type { ServedInput, ServedMessage } from './served.ts';
+
+const { file } = childInput() as ServedInput;
+const store = await sqliteEventStore(`sqlite:${file}`, kurrentStoreOptions);
+const { port } = await startKurrentServer(store, { port: 0 });
+tellParent({ kind: 'listening', port } satisfies ServedMessage);

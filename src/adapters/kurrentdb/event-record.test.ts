@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { toMeta } from '../../store/recorded-event.ts';
+import { newEvent } from '../../store/store-fixture.conformance.ts';
+import type { RowToWrite } from '../../store/store-engine.ts';
+import { fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
+import { eventUuid } from './event-uuid.ts';
+import type { ClientRecord } from './kurrentdb-client.ts';
+
+function rowOf(fields: Parameters<typeof newEvent>[0] = {}): RowToWrite {
+  const event = newEvent(fields);
+  const { eventId, type, tenant } = event;
+  return { eventId, type, tenant, payload: JSON.stringify(event.payload), meta: toMeta(event) };
+}
+
+/** As a server would give it back. */
+function stored(row: RowToWrite, options?: RecordOptions): ClientRecord {
+  const { id, type, data, metadata } = toClientEvent(row, options);
+  return {
+    id,
+    type,
+    isJson: true,
+    streamId: 'a.b.v1-core-1',
+    revision: 3n,
+    created: new Date(1_000),
+    position: { commit: 7n, prepare: 7n },
+    data: JSON.parse(JSON.stringify(data)) as never,
+    metadata: JSON.parse(JSON.stringify(metadata)) as never,
+  };
+}
+
+const rows: Readonly<Record<string, RowToWrite>> = {
+  'a plain envelope': rowOf(),
+  'a whole envelope': rowOf({
+    causationId: 'c',
+    idempotencyKey: 'k',
+    user: { id: 'u', name: 'Jane' },
+    headers: { a: { b: null } },
+  }),
+  'empty headers': rowOf({ headers: {} }),
+  'an id that is no UUID': rowOf({ eventId: 'order 17' }),
+  'a UUID in capitals': rowOf({ eventId: 'C0FFEE00-0000-4000-8000-000000000000' }),
+  'half a surrogate pair': rowOf({ correlationId: 'a\ud800' }),
+  'an envelope of no known shape': { ...rowOf(), meta: '{"$correlationId":"x","odd":[1]}' },
+};
+
+for (const [what, row] of Object.entries(rows)) {
+  for (const options of [{}, { mark: 'm' }, { mark: 'm', textsOnly: true }]) {
+    test(`${what} comes back as it was, written with ${JSON.stringify(options)}`, () => {
+      const { row: read, mark } = fromClientRecord(stored(row, options));
+      assert.equal(read.eventId, row.eventId);
+      assert.deepEqual(JSON.parse(read.meta), JSON.parse(row.meta));
+      assert.equal(read.payload, row.payload);
+      assert.equal(mark, options.mark);
+      assert.deepEqual([read.sequence, read.revision, read.recordedAtMs], [7, 3, 1_000]);
+    });
+  }
+}
+
+test('an id that is a UUID is the server’s id, and any other gives the same one each time', () => {
+  const uuid = '0190f000-0000-7000-8000-000000000000';
+  assert.equal(eventUuid(uuid), uuid);
+  assert.match(eventUuid('order 17'), /^[0-9a-f]{8}-[0-9a-f]{4}-5/);
+  assert.equal(eventUuid('order 17'), eventUuid('order 17'));
+  assert.notEqual(eventUuid('order 17'), eventUuid('order 18'));
+});

@@ -1,0 +1,6 @@
+export type { ConsumeOptions, Delivery } from './competing-consumers.ts';
+export {
+  kurrentdbEventStore,
+  type KurrentdbEventStore,
+  type KurrentdbOptions,
+} from './kurrentdb-event-store.ts';

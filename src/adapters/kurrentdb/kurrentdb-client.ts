@@ -1,0 +1,64 @@
+// The official client, as much of it as the adapter asks for.
+
+import type {
+  AllStreamSubscription,
+  EventData,
+  KurrentDBClient,
+  RecordedEvent,
+} from '@kurrent/kurrentdb-client';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+
+export type Client = KurrentDBClient;
+export type ClientEvent = EventData;
+export type ClientRecord = RecordedEvent;
+export type ClientSubscription = AllStreamSubscription;
+
+/** What the client keeps to itself, though nothing else tells a server's methods or ends a channel. */
+interface ClientInside {
+  readonly capabilities: Promise<{
+    readonly serverVersion: string;
+    supports(method: { readonly path: string }): boolean;
+  }>;
+  getChannel(): Promise<{ close(): void }>;
+}
+
+export async function loadClient(): Promise<(url: string) => Client> {
+  const { KurrentDBClient: Driver } = await loadDriver(
+    '@kurrent/kurrentdb-client',
+    () => import('@kurrent/kurrentdb-client'),
+  );
+  return (url) => {
+    try {
+      return Driver.connectionString(url);
+    } catch (error) {
+      // The client's words quote the URL, which may hold a password.
+      const reason = error instanceof Error ? error.name : typeof error;
+      throw new MillraceError(
+        'CONFIG_INVALID',
+        'the URL of a KurrentDB looks like kurrentdb://user:password@host:2113?tls=true',
+        { details: { reason } },
+      );
+    }
+  };
+}
+
+const multiStreamMethod = {
+  path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
+} as const;
+
+/** Also the first thing that is asked of a server, and so the test whether there is one. */
+export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
+  const features = await inside(client).capabilities;
+  return features.supports(multiStreamMethod);
+}
+
+/** `dispose` ends the calls; the connection itself would stay for half an hour. */
+export async function closeClient(client: Client): Promise<void> {
+  await client.dispose();
+  (await inside(client).getChannel()).close();
+}
+
+function inside(client: Client): ClientInside {
+  return client as unknown as ClientInside;
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ExpectedRevision } from '../../store/expected-revision.ts';
+import type { StreamWrite } from '../../store/store-engine.ts';
+import { mergeWrites } from './merge-writes.ts';
+
+let ids = 0;
+function write(stream: string, expected: ExpectedRevision, count: number): StreamWrite {
+  const rows = Array.from({ length: count }, () => {
+    ids += 1;
+    return { eventId: `e${ids}`, type: 't', tenant: '', payload: '1', meta: '{}' };
+  });
+  return { stream, expected, rows };
+}
+
+const at = (revision: number) => ({
+  streamState: async () => ({ revision, truncateBefore: 0, tombstoned: false }),
+});
+const unasked = { streamState: () => assert.fail('nobody needs to know') };
+
+test('a stream that is named once stays as it is', async () => {
+  const writes = [write('a', 'none', 2), write('b', 4, 1)];
+  const merged = await mergeWrites(writes, unasked);
+  assert.ok(merged.kind === 'merged');
+  assert.deepEqual(
+    merged.streams.map(({ stream, expected, parts }) => ({ stream, expected, parts })),
+    [
+      { stream: 'a', expected: 'none', parts: [{ index: 0, fromEnd: 0 }] },
+      { stream: 'b', expected: 4, parts: [{ index: 1, fromEnd: 0 }] },
+    ],
+  );
+});
+
+test('a stream that is named again is one write, whose parts know their places', async () => {
+  const writes = [write('a', 'any', 2), write('b', 'any', 1), write('a', 'exists', 3)];
+  const merged = await mergeWrites(writes, unasked);
+  assert.ok(merged.kind === 'merged');
+  const [a] = merged.streams;
+  assert.deepEqual(a?.rows, [...(writes[0]?.rows ?? []), ...(writes[2]?.rows ?? [])]);
+  assert.deepEqual(a?.parts, [
+    { index: 0, fromEnd: 3 },
+    { index: 2, fromEnd: 0 },
+  ]);
+});
+
+test('what a later part expects is looked at, and the stream is pinned to what was seen', async () => {
+  const merged = await mergeWrites([write('a', 'any', 2), write('a', 6, 1)], at(4));
+  assert.ok(merged.kind === 'merged');
+  assert.equal(merged.streams[0]?.expected, 4);
+});
+
+test('what a later part expects in vain is a conflict at its place', async () => {
+  assert.deepEqual(await mergeWrites([write('a', 'none', 2), write('a', 'none', 1)], at(-1)), {
+    kind: 'refused',
+    index: 1,
+    outcome: { kind: 'conflict', actual: 1 },
+  });
+});

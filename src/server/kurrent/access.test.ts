@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createAccess, parseCredentials } from './access.ts';
+import type { KurrentIdentity } from './kurrent-server.ts';
+import { Refusal, status } from './refusal.ts';
+
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
+
+test('credentials are read from the header, and what is none is none', () => {
+  assert.deepEqual(parseCredentials(basic('jane:a:b')), {
+    kind: 'basic',
+    username: 'jane',
+    password: 'a:b',
+  });
+  assert.deepEqual(parseCredentials('bearer abc.def'), { kind: 'bearer', token: 'abc.def' });
+  for (const header of [undefined, '', 'Basic', basic('nocolon'), 'Digest x']) {
+    assert.equal(parseCredentials(header), undefined);
+  }
+});
+
+test('without a hook everybody may do everything; with one, only whom it knows', async () => {
+  const open = createAccess({});
+  assert.equal((await open.identify(undefined)).isAdmin, true);
+  const asked = createAccess({ authenticate: () => undefined });
+  await assert.rejects(
+    asked.identify(basic('jane:x')),
+    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
+  );
+});
+
+const admin: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
+const user: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: false };
+const tenant: KurrentIdentity = { ...user, tenant: 'core' };
+const tenantAdmin: KurrentIdentity = { ...admin, tenant: 'core' };
+
+test('who may read and write which stream', () => {
+  const access = createAccess({});
+  const may = (check: () => void): boolean => {
+    try {
+      check();
+      return true;
+    } catch (error) {
+      assert.ok(error instanceof Refusal && error.parts.exception === 'access-denied');
+      return false;
+    }
+  };
+  const own = 'banking.account.v1-core-1';
+  const other = 'banking.account.v1-other-1';
+  const table: readonly (readonly [KurrentIdentity, string, boolean, boolean])[] = [
+    [admin, 'anything', true, true],
+    [admin, '$settings', true, true],
+    [admin, '$all', true, false],
+    [admin, '$ce-orders', true, false],
+    [user, 'anything', true, true],
+    [user, '$$anything', true, true],
+    [user, '$settings', false, false],
+    [tenant, own, true, true],
+    [tenant, `$$${own}`, true, true],
+    [tenant, other, false, false],
+    [tenant, `$$${other}`, false, false],
+    [tenant, 'anything', false, false],
+    [tenant, '$all', true, false],
+    [tenantAdmin, '$settings', false, false],
+    [{ ...admin, mayWrite: false }, own, true, false],
+    [{ ...admin, mayRead: false }, own, false, true],
+  ];
+  for (const [identity, stream, reads, writes] of table) {
+    assert.equal(access.mayRead(identity, stream), reads, `read ${stream}`);
+    assert.equal(
+      may(() => access.checkWrite(identity, stream)),
+      writes,
+      `write ${stream}`,
+    );
+  }
+  assert.equal(
+    may(() => access.checkGroup(admin, '$all', 'manage')),
+    true,
+  );
+  assert.equal(
+    may(() => access.checkGroup(user, 'orders-1', 'manage')),
+    false,
+  );
+  assert.equal(
+    may(() => access.checkGroup(user, 'orders-1', 'read')),
+    true,
+  );
+  assert.equal(
+    may(() => access.checkGroup(tenantAdmin, own, 'manage')),
+    true,
+  );
+  assert.equal(
+    may(() => access.checkGroup(tenantAdmin, '$ce-banking.account.v1', 'manage')),
+    false,
+  );
+});

@@ -1,0 +1,231 @@
+// gRPC's four kinds of calls as plain async functions: who calls, a signal that fires when nobody
+// waits any more, sending that respects the client's pace, and errors in the protocol's words.
+
+import type * as GrpcJs from '@grpc/grpc-js';
+import { aborted } from '../../foundation/clock.ts';
+import type { KurrentContext } from './context.ts';
+import type { KurrentIdentity } from './kurrent-server.ts';
+import type { Protocol } from './protocol/load-protocol.ts';
+import { Refusal, status, trailerText } from './refusal.ts';
+import { encodeStatus, toStatus } from './status-details.ts';
+import { toRefusal } from './to-refusal.ts';
+
+export interface CallInfo {
+  readonly identity: KurrentIdentity;
+  /** The client cancelled, went away or its deadline passed. */
+  readonly signal: AbortSignal;
+  readonly peer: string;
+  readonly connectionName: string;
+}
+
+/** Undefined: go on at once. Else resolves when the client has taken enough of what was sent. */
+export type Send<Response> = (message: Response) => Promise<void> | undefined;
+
+export interface CallKit {
+  unary<Q, R>(run: (request: Q, info: CallInfo) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
+  /** For everybody: clients ask what a server can do before they say who they are. */
+  anonymous<Q, R>(run: (request: Q) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
+  /** All messages of the client, as they come, then one answer. */
+  collect<Q, R>(
+    run: (requests: AsyncIterable<Q>, info: CallInfo) => Promise<R>,
+  ): GrpcJs.handleClientStreamingCall<Q, R>;
+  serve<Q, R>(
+    run: (request: Q, send: Send<R>, info: CallInfo) => Promise<void>,
+  ): GrpcJs.handleServerStreamingCall<Q, R>;
+  converse<Q, R>(
+    run: (requests: Requests<Q>, send: Send<R>, info: CallInfo) => Promise<void>,
+  ): GrpcJs.handleBidiStreamingCall<Q, R>;
+  /** Resolves when no call is under way. */
+  idle(): Promise<void>;
+}
+
+/** A client's messages, pushed; `pause` leaves them on the wire. */
+export interface Requests<Q> {
+  listen(onRequest: (request: Q) => void): void;
+  pause(): void;
+  resume(): void;
+  /** Resolves when the client has said all; rejects when the call breaks. */
+  readonly ended: Promise<void>;
+}
+
+/** What the four kinds have in common. */
+interface AnyCall {
+  readonly cancelled: boolean;
+  readonly metadata: GrpcJs.Metadata;
+  getPeer(): string;
+  getPath(): string;
+  on(event: 'cancelled', listener: () => void): unknown;
+}
+
+export function createCallKit(
+  context: Pick<KurrentContext, 'limits' | 'access' | 'protocol' | 'observer'>,
+): CallKit {
+  let underWay = 0;
+  let waiting: (() => void)[] = [];
+
+  /** Runs one call; whatever it throws is told to `fail` in the protocol's words. */
+  const run = async <T>(
+    call: AnyCall,
+    work: (info: CallInfo) => Promise<T>,
+    done: (result: T) => void,
+    fail: (error: GrpcJs.ServiceError) => void,
+  ): Promise<void> => {
+    if (underWay >= context.limits.callsMax) return fail(refuse(tooManyCalls()));
+    underWay += 1;
+    const cancelling = new AbortController();
+    call.on('cancelled', () => cancelling.abort());
+    try {
+      const [authorization] = call.metadata.get('authorization');
+      const identity = await context.access.identify(authorization?.toString());
+      const info = {
+        identity,
+        signal: cancelling.signal,
+        peer: call.getPeer(),
+        connectionName: call.metadata.get('connection-name')[0]?.toString() ?? '',
+      };
+      const result = await work(info);
+      if (!call.cancelled) done(result);
+      count(call, 0);
+    } catch (error) {
+      const refusal = refuse(error);
+      count(call, call.cancelled ? status.cancelled : refusal.code);
+      // Nobody hears what went wrong with a call that was given up.
+      if (!call.cancelled) fail(refusal);
+    } finally {
+      underWay -= 1;
+      if (underWay === 0) {
+        for (const resolve of waiting) resolve();
+        waiting = [];
+      }
+    }
+  };
+
+  const count = (call: AnyCall, code: number): void => {
+    context.observer.count?.('kurrent_calls_total', { method: call.getPath(), status: code });
+  };
+
+  const refuse = (error: unknown): GrpcJs.ServiceError => {
+    const refusal = toRefusal(error, context.limits);
+    if (refusal.parts.status === status.internal) {
+      context.observer.log?.error({ err: refusal.cause ?? refusal }, 'kurrent call failed');
+    }
+    return serviceError(context.protocol, refusal);
+  };
+
+  return {
+    unary: (work) => (call, callback) => {
+      void run(
+        call,
+        (info) => work(call.request, info),
+        (result) => callback(null, result),
+        (error) => callback(error),
+      );
+    },
+    anonymous: (work) => (call, callback) => {
+      void (async () => {
+        try {
+          callback(null, await work(call.request));
+        } catch (error) {
+          callback(refuse(error));
+        }
+      })();
+    },
+    collect: (work) => (call, callback) => {
+      void run(
+        call,
+        (info) => work(call as AsyncIterable<never>, info),
+        (result) => callback(null, result),
+        (error) => callback(error),
+      );
+    },
+    serve: (work) => (call) => {
+      void run(
+        call,
+        (info) => work(call.request, sender(call, info.signal), info),
+        () => call.end(),
+        (error) => call.emit('error', error),
+      );
+    },
+    converse: (work) => (call) => {
+      const ended = new Promise<void>((resolve, reject) => {
+        call.on('end', resolve);
+        call.on('error', reject);
+        call.on('cancelled', () => reject(aborted()));
+      });
+      // Whoever left the conversation earlier does not wait for its end.
+      ended.catch(() => undefined);
+      void run(
+        call,
+        (info) =>
+          work(
+            {
+              listen: (onRequest) => void call.on('data', onRequest),
+              pause: () => void call.pause(),
+              resume: () => void call.resume(),
+              ended,
+            },
+            sender(call, info.signal),
+            info,
+          ),
+        () => call.end(),
+        (error) => call.emit('error', error),
+      );
+    },
+    idle: () =>
+      underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+  };
+}
+
+function tooManyCalls(): Refusal {
+  return new Refusal('the server has no room for more calls', {
+    status: status.resourceExhausted,
+  });
+}
+
+function sender<R>(
+  call: {
+    write(message: R): boolean;
+    once(event: 'drain', listener: () => void): unknown;
+    off(event: 'drain', listener: () => void): unknown;
+  },
+  signal: AbortSignal,
+): Send<R> {
+  let draining: Promise<void> | undefined;
+  return (message) => {
+    if (!signal.aborted && call.write(message)) return undefined;
+    draining ??= new Promise<void>((resolve, reject) => {
+      if (signal.aborted) return reject(aborted(signal));
+      const leave = (): void => {
+        draining = undefined;
+        call.off('drain', onDrain);
+        signal.removeEventListener('abort', onAbort);
+      };
+      const onDrain = (): void => {
+        leave();
+        resolve();
+      };
+      const onAbort = (): void => {
+        leave();
+        reject(aborted(signal));
+      };
+      call.once('drain', onDrain);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+    // A sender that does not wait must not fail for an abort that everybody else sees as well.
+    draining.catch(() => undefined);
+    return draining;
+  };
+}
+
+function serviceError(protocol: Protocol, refusal: Refusal): GrpcJs.ServiceError {
+  const { status: code, exception, trailers = {}, details } = refusal.parts;
+  const metadata = new protocol.grpc.Metadata();
+  if (exception !== undefined) metadata.set('exception', exception);
+  for (const [name, value] of Object.entries(trailers)) metadata.set(name, trailerText(value));
+  if (details !== undefined) {
+    const { message } = refusal;
+    const bytes = encodeStatus(protocol, toStatus(protocol, { code, message, details }));
+    metadata.set('grpc-status-details-bin', bytes);
+  }
+  return Object.assign(new Error(refusal.message), { code, details: refusal.message, metadata });
+}

@@ -1,0 +1,173 @@
+// A client's event as the envelope that the store keeps. Pure; `to-wire.ts` is the way back.
+
+import { isEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { checkSubject } from '../../../store/prepare-append.ts';
+import { subjectHeader } from '../../../store/erasure.ts';
+import { metadataType } from '../../../store/stream-metadata.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import type { WireProposed } from '../protocol/wire-types.ts';
+import { badRequest } from '../refusal.ts';
+import { toUuid, uuidText } from '../uuid.ts';
+import type { EventPlace } from './event-place.ts';
+import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
+import { opaque, storeBytes, type StoredBytes } from './stored-bytes.ts';
+
+export const jsonType = 'application/json';
+export const binaryType = 'application/octet-stream';
+
+/** The header that marks an event of a client, and says how its bytes are found again. */
+export const markHeader = '$kurrent';
+
+export interface Mark {
+  readonly json: boolean;
+  /** Absent: the payload's JSON is the data. `bytes`: the payload holds them. Else the exact text. */
+  readonly data?: 'bytes' | { readonly text: string };
+  /** Absent: the other headers are the metadata's members. Else the metadata itself. */
+  readonly metadata?: 'none' | { readonly text: string } | { readonly base64: string };
+}
+
+export interface FromWireOptions {
+  readonly place: EventPlace;
+  /** ISO 8601. */
+  readonly now: string;
+  /** Keep all bytes as they are: for JSON that a store refuses, such as too deep a nesting. */
+  readonly opaque?: boolean;
+}
+
+export interface ForeignEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly isJson: boolean;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+}
+
+export function readProposed(proposed: WireProposed): ForeignEvent {
+  const type = proposed.metadata['type'] ?? '';
+  if (type === '') throw badRequest("an event needs the metadata 'type'");
+  return {
+    eventId: uuidText(proposed.id),
+    type,
+    isJson: proposed.metadata['content-type'] === jsonType,
+    data: proposed.data,
+    metadata: proposed.customMetadata,
+  };
+}
+
+export function bytesOf({ type, data, metadata }: ForeignEvent): number {
+  return type.length + data.length + metadata.length;
+}
+
+export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainEventEnvelope {
+  const { eventId, type, isJson } = event;
+  const { place, now } = options;
+  const data = options.opaque === true ? opaque(event.data) : storeBytes(event.data, isJson);
+  const metadata =
+    event.metadata.length === 0 || options.opaque === true
+      ? undefined
+      : storeBytes(event.metadata, true);
+  const members = metadata?.kind === 'json' ? membersOf(metadata.value) : undefined;
+  if (members !== undefined && data.kind === 'json') {
+    const native = asNative(event, data.value, members, place);
+    if (native !== undefined) return native;
+  }
+  const { headers, sealed } = headersOf(event, metadata, members);
+  const kept = keepData(data, { event, sealed });
+  const mark: Mark = { json: isJson, ...kept.mark, ...headers.mark };
+  const correlated = metadata?.kind === 'text' ? membersOf(metadata.value) : members;
+  return {
+    type,
+    eventId,
+    occurredAt: now,
+    correlationId: idMember(correlated, '$correlationId') ?? eventId,
+    ...optional('causationId', idMember(correlated, '$causationId')),
+    ...place,
+    headers: { ...headers.members, [markHeader]: mark },
+    payload: kept.payload,
+  };
+}
+
+/** Metadata that is exactly what we would write: an event of Millrace, sent by our own adapter. */
+function asNative(
+  { eventId, type, metadata }: ForeignEvent,
+  payload: unknown,
+  members: Readonly<Record<string, unknown>>,
+  { tenant }: EventPlace,
+): DomainEventEnvelope | undefined {
+  const envelope = fromNativeMetadata(members, { eventId, type, payload });
+  // A client may not sign an event with another tenant's name than its stream's.
+  if (envelope === undefined || envelope.tenant !== tenant || !isEnvelope(envelope))
+    return undefined;
+  const exact =
+    toUuid(envelope.eventId) === eventId && Buffer.from(nativeMetadata(envelope)).equals(metadata);
+  return exact && envelope.headers?.[markHeader] === undefined ? envelope : undefined;
+}
+
+function headersOf(
+  { metadata: bytes }: ForeignEvent,
+  metadata: StoredBytes | undefined,
+  members: Readonly<Record<string, unknown>> | undefined,
+): {
+  readonly headers: {
+    readonly members?: Readonly<Record<string, unknown>>;
+    readonly mark: Partial<Mark>;
+  };
+  readonly sealed: boolean;
+} {
+  if (bytes.length === 0) return { headers: { mark: { metadata: 'none' } }, sealed: false };
+  const subject = members?.[subjectHeader];
+  const usable =
+    members !== undefined &&
+    members[markHeader] === undefined &&
+    (subject === undefined || isSubject(subject));
+  if (usable) return { headers: { members, mark: {} }, sealed: subject !== undefined };
+  const kept: Mark['metadata'] =
+    metadata?.kind === 'text'
+      ? { text: metadata.text }
+      : { base64: Buffer.from(bytes).toString('base64') };
+  return { headers: { mark: { metadata: kept } }, sealed: false };
+}
+
+function keepData(
+  data: StoredBytes,
+  { event, sealed }: { readonly event: ForeignEvent; readonly sealed: boolean },
+): { readonly payload: unknown; readonly mark: Partial<Mark> } {
+  if (data.kind === 'json') return { payload: data.value, mark: {} };
+  // The text stands in a header, which is not sealed: a person's data may only be in the payload.
+  if (data.kind === 'text' && !sealed) {
+    return { payload: data.value, mark: { data: { text: data.text } } };
+  }
+  // A stream's retention is read from its metadata, also when a client calls that binary.
+  const retention = event.type === metadataType ? storeBytes(event.data, true) : undefined;
+  if (retention?.kind === 'json') return { payload: retention.value, mark: {} };
+  const { base64 } = data.kind === 'bytes' ? data : (opaque(event.data) as { base64: string });
+  return { payload: { $bytes: base64 }, mark: { data: 'bytes' } };
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+function idMember(
+  members: Readonly<Record<string, unknown>> | undefined,
+  name: string,
+): string | undefined {
+  const value = members?.[name];
+  return typeof value === 'string' && value !== '' && value.length <= 120 ? value : undefined;
+}
+
+function isSubject(value: unknown): boolean {
+  try {
+    checkSubject(value);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'NAME_INVALID')) return false;
+    throw error;
+  }
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
+}

@@ -1,0 +1,136 @@
+// A stored event as clients see it. Pure; `from-wire.ts` is the way in.
+
+import { idFromKey } from '../../../foundation/ids.ts';
+import { isForgotten } from '../../../store/erasure.ts';
+import { softDeleted } from '../../../store/expected-revision.ts';
+import { toSequence } from '../../../store/position.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import { metadataType } from '../../../store/stream-metadata.ts';
+import type { WireReadEvent, WireRecordedEvent } from '../protocol/wire-types.ts';
+import { toUuid, wireUuid } from '../uuid.ts';
+import { binaryType, jsonType, markHeader, type Mark } from './from-wire.ts';
+import { nativeMetadata } from './native-metadata.ts';
+
+/** An event as it is read: itself, or through a link to it, which may point to nothing any more. */
+export interface ReadEvent {
+  readonly event: RecordedEvent | undefined;
+  readonly link?: RecordedEvent;
+}
+
+export interface ToWireOptions {
+  readonly structuredIds: boolean;
+}
+
+const none = Buffer.alloc(0);
+export const linkType = '$>';
+
+export function toWireEvent(read: ReadEvent, options: ToWireOptions): WireReadEvent {
+  const { event, link } = read;
+  const original = link ?? event;
+  return {
+    ...(event === undefined ? {} : { event: toWire(event, options) }),
+    ...(link === undefined ? {} : { link: toWire(link, options) }),
+    ...(original === undefined ? {} : { commitPosition: toSequence(original.position) }),
+  };
+}
+
+/** What an event weighs, near enough. */
+export function wireBytes({ event, link }: WireReadEvent): number {
+  const bytes = (each: WireRecordedEvent | undefined): number =>
+    each === undefined ? 0 : each.data.length + each.customMetadata.length;
+  return bytes(event) + bytes(link);
+}
+
+function toWire(event: RecordedEvent, { structuredIds }: ToWireOptions): WireRecordedEvent {
+  const { data, metadata, isJson } = contentOf(event);
+  const position = toSequence(event.position);
+  return {
+    id: wireUuid(toUuid(event.eventId), structuredIds),
+    streamIdentifier: { streamName: Buffer.from(event.stream) },
+    streamRevision: event.revision,
+    preparePosition: position,
+    commitPosition: position,
+    metadata: {
+      type: event.type,
+      // 100-nanosecond ticks since the Unix epoch.
+      created: `${Date.parse(event.recordedAt)}0000`,
+      'content-type': isJson ? jsonType : binaryType,
+    },
+    customMetadata: metadata,
+    data,
+  };
+}
+
+export interface Content {
+  readonly data: Buffer;
+  readonly metadata: Buffer;
+  readonly isJson: boolean;
+}
+
+export function contentOf(event: RecordedEvent): Content {
+  const mark = event.headers?.[markHeader] as Mark | undefined;
+  const forgotten = isForgotten(event.payload);
+  if (mark === undefined) {
+    const metadata = isSystem(event) ? none : Buffer.from(nativeMetadata(event));
+    return { data: nativeData(event), metadata, isJson: true };
+  }
+  return {
+    data: forgotten ? json(event.payload) : dataOf(event.payload, mark),
+    metadata: metadataOf(event.headers ?? {}, mark),
+    isJson: mark.json || forgotten,
+  };
+}
+
+/** The correlation id as consumer strategies see it: only what a client would find itself. */
+export function correlationOf(event: RecordedEvent): string | undefined {
+  const { headers, correlationId, eventId } = event;
+  if (headers?.[markHeader] === undefined) return isSystem(event) ? undefined : correlationId;
+  return correlationId === eventId ? undefined : correlationId;
+}
+
+/** A link that stands in an index stream, made up while reading. */
+export function linkTo(event: RecordedEvent, stream: string): RecordedEvent {
+  const revision = toSequence(event.position);
+  return {
+    ...event,
+    type: linkType,
+    eventId: idFromKey(`${stream}|${revision}`),
+    stream,
+    revision,
+    headers: { [markHeader]: { json: false, data: 'bytes', metadata: 'none' } satisfies Mark },
+    payload: { $bytes: Buffer.from(`${event.revision}@${event.stream}`).toString('base64') },
+  };
+}
+
+function isSystem(event: RecordedEvent): boolean {
+  return event.type.startsWith('$') && event.tenant === '';
+}
+
+/** The store's own number for "all" is not the one that clients look for. */
+function nativeData({ type, payload }: RecordedEvent): Buffer {
+  const text = JSON.stringify(payload);
+  return Buffer.from(
+    type === metadataType
+      ? text.replace(`"$tb":${softDeleted}`, '"$tb":9223372036854775807')
+      : text,
+  );
+}
+
+function dataOf(payload: unknown, { data }: Mark): Buffer {
+  if (data === undefined) return json(payload);
+  if (data !== 'bytes') return Buffer.from(data.text);
+  return Buffer.from((payload as { readonly $bytes: string }).$bytes, 'base64');
+}
+
+function metadataOf(headers: Readonly<Record<string, unknown>>, { metadata }: Mark): Buffer {
+  if (metadata === 'none') return none;
+  if (metadata === undefined) {
+    const { [markHeader]: _mark, ...members } = headers;
+    return json(members);
+  }
+  return 'text' in metadata ? Buffer.from(metadata.text) : Buffer.from(metadata.base64, 'base64');
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,10 @@
+export { kurrentStoreOptions } from './kurrent-store-options.ts';
+export {
+  kurrentLimits,
+  type KurrentCredentials,
+  type KurrentIdentity,
+  type KurrentLimits,
+  type KurrentServer,
+  type KurrentServerOptions,
+} from './kurrent-server.ts';
+export { startKurrentServer } from './start-kurrent-server.ts';

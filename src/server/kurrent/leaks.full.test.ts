@@ -1,0 +1,106 @@
+// Slow: a thousand connections, each broken in the middle of reading.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type ClientHttp2Session } from 'node:http2';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { memoryEventStore } from '../../adapters/memory/index.ts';
+import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
+import { newEvents } from '../../store/store-fixture.conformance.ts';
+import { kurrentStoreOptions, startKurrentServer } from './index.ts';
+import { loadProtocol } from './protocol/load-protocol.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const read = 'event_store.client.streams.Streams/Read';
+const write = 'event_store.client.streams.Streams/BatchAppend';
+const group = 'event_store.client.persistent_subscriptions.PersistentSubscriptions/Read';
+
+test('a thousand clients that vanish in the middle leave neither memory nor handles behind', async () => {
+  const store = memoryEventStore(kurrentStoreOptions);
+  await store.append('a-1', newEvents(500, { payload: { text: 'x'.repeat(1_000) } }));
+  let following = 0;
+  const counted: EventStore = {
+    ...store,
+    async *subscribe(options: SubscribeOptions = {}) {
+      following += 1;
+      try {
+        yield* store.subscribe(options);
+      } finally {
+        following -= 1;
+      }
+    },
+  };
+  const server = await startKurrentServer(counted, { port: 0 });
+  const protocol = await loadProtocol();
+  const message = (name: string, value: object): Buffer => {
+    const bytes = protocol.codec<object>(`event_store.client.${name}`).encode(value);
+    const header = Buffer.alloc(5);
+    header.writeUInt32BE(bytes.length, 1);
+    return Buffer.concat([header, bytes]);
+  };
+  const all = { all: { start: {} }, noFilter: {} };
+  const subscribe = message('streams.ReadReq', { options: { ...all, subscription: {} } });
+  const bounded = message('streams.ReadReq', { options: { ...all, count: 500 } });
+  const batch = message('streams.BatchAppendReq', {
+    correlationId: { string: '0e8c4ea8-1c2a-4d5e-9f00-000000000001' },
+    options: { streamIdentifier: { streamName: Buffer.from('b-1') }, any: {} },
+  });
+  const consume = message('persistent_subscriptions.ReadReq', {
+    options: { all: {}, groupName: 'nobody', bufferSize: 10 },
+  });
+
+  const call = (session: ClientHttp2Session, path: string, bytes: Buffer) => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': `/${path}`,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    stream.on('error', () => undefined);
+    stream.write(bytes);
+    return stream;
+  };
+  const vanish = async (): Promise<void> => {
+    const session = connect(`http://127.0.0.1:${server.port}`);
+    session.on('error', () => undefined);
+    const following1 = call(session, read, subscribe);
+    following1.end();
+    call(session, read, bounded).end();
+    call(session, write, batch);
+    call(session, group, consume);
+    await once(following1, 'data');
+    session.destroy();
+    await once(session, 'close');
+  };
+  const rounds = async (count: number): Promise<void> => {
+    for (let round = 0; round < count; round += 5) {
+      await Promise.all(Array.from({ length: 5 }, vanish));
+    }
+    for (let turns = 0; following > 0 && turns < 10_000; turns += 1) {
+      await new Promise(setImmediate);
+    }
+  };
+  const measure = () => {
+    collectGarbage();
+    collectGarbage();
+    return {
+      bytes: process.memoryUsage().heapUsed,
+      handles: process.getActiveResourcesInfo().length,
+    };
+  };
+
+  await rounds(200);
+  const before = measure();
+  await rounds(800);
+  const after = measure();
+  assert.equal(following, 0);
+  assert.ok(after.handles <= before.handles + 5, `${before.handles} → ${after.handles} handles`);
+  const grown = after.bytes - before.bytes;
+  assert.ok(grown < 8_000_000, `${Math.round(grown / 1_000)} kB more after 800 connections`);
+  await server[Symbol.asyncDispose]();
+  await store[Symbol.asyncDispose]();
+});

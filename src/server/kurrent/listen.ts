@@ -1,0 +1,61 @@
+// Opening and closing the port.
+
+import type * as GrpcJs from '@grpc/grpc-js';
+import { isIP } from 'node:net';
+import { MillraceError } from '../../foundation/error.ts';
+import type { Protocol } from './protocol/load-protocol.ts';
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+}
+
+/** The port that it listens on. */
+export async function listen(
+  { grpc }: Protocol,
+  server: GrpcJs.Server,
+  { host, port, tls }: ListenOptions,
+): Promise<number> {
+  const { ServerCredentials } = grpc;
+  const credentials =
+    tls === undefined
+      ? ServerCredentials.createInsecure()
+      : ServerCredentials.createSsl(null, [
+          { cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) },
+        ]);
+  return new Promise((resolve, reject) => {
+    server.bindAsync(`${authorityOf(host)}:${port}`, credentials, (error, bound) => {
+      if (error === null) return resolve(bound);
+      const reason = `cannot listen on ${host}:${port}: ${error.message}`;
+      reject(
+        new MillraceError('SERVER_UNAVAILABLE', reason, { cause: error, details: { host, port } }),
+      );
+    });
+  });
+}
+
+/** Waits for the calls under way, but not for ever. */
+export async function shutDown(
+  server: GrpcJs.Server,
+  idle: Promise<void>,
+  stopMsMax: number,
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, stopMsMax);
+  });
+  const closed = async (): Promise<void> => {
+    await idle;
+    await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  };
+  await Promise.race([closed(), late]);
+  clearTimeout(timer);
+}
+
+export function authorityOf(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host;
+}

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { test, type TestContext } from 'node:test';
+import * as grpc from '@grpc/grpc-js';
+import { memoryEventStore } from '../../adapters/memory/index.ts';
+import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
+import { newEvents } from '../../store/store-fixture.conformance.ts';
+import { kurrentStoreOptions, startKurrentServer, type KurrentLimits } from './index.ts';
+import { loadProtocol } from './protocol/load-protocol.ts';
+
+const streams = 'event_store.client.streams';
+const id = '0e8c4ea8-1c2a-4d5e-9f00-000000000001';
+
+interface Raw {
+  readonly port: number;
+  duplex(method: string): grpc.ClientDuplexStream<object, Record<string, unknown>>;
+  serverStream(method: string, request: object): grpc.ClientReadableStream<Record<string, unknown>>;
+}
+
+async function serve(
+  t: TestContext,
+  options: { readonly limits?: Partial<KurrentLimits>; readonly store?: EventStore } = {},
+): Promise<Raw> {
+  const { store = memoryEventStore(kurrentStoreOptions), limits = {} } = options;
+  const server = await startKurrentServer(store, { port: 0, limits });
+  const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
+  const protocol = await loadProtocol();
+  t.after(async () => {
+    client.close();
+    await server[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  });
+  const codecs = (method: string) => ({
+    encode: protocol.codec<object>(`${streams}.${method}Req`).encode,
+    decode: protocol.codec<Record<string, unknown>>(`${streams}.${method}Resp`).decode,
+  });
+  return {
+    port: server.port,
+    duplex(method) {
+      const { encode, decode } = codecs(method);
+      return client.makeBidiStreamRequest(`/${streams}.Streams/${method}`, encode, decode);
+    },
+    serverStream(method, request) {
+      const { encode, decode } = codecs(method);
+      return client.makeServerStreamRequest(
+        `/${streams}.Streams/${method}`,
+        encode,
+        decode,
+        request,
+      );
+    },
+  };
+}
+
+const name = (stream: string) => ({ streamName: Buffer.from(stream) });
+const proposed = (bytes: number) => ({
+  id: { string: crypto.randomUUID() },
+  metadata: { type: 'a', 'content-type': 'application/octet-stream' },
+  data: Buffer.alloc(bytes),
+});
+const options = { streamIdentifier: name('a-1'), any: {} };
+
+test('a batch without a correlation id ends the call, and only the call', async (t) => {
+  const raw = await serve(t);
+  const call = raw.duplex('BatchAppend');
+  call.write({ options, proposedMessages: [proposed(1)], isFinal: true });
+  const [error] = (await once(call, 'error')) as [grpc.ServiceError];
+  assert.equal(error.code, grpc.status.INVALID_ARGUMENT);
+  const second = raw.duplex('BatchAppend');
+  second.write({
+    correlationId: { string: id },
+    options,
+    proposedMessages: [proposed(1)],
+    isFinal: true,
+  });
+  const [answer] = (await once(second, 'data')) as [Record<string, unknown>];
+  assert.ok(answer['success'] !== undefined);
+  second.end();
+  second.resume();
+  await once(second, 'end');
+});
+
+test('an endless batch is refused once, as soon as it is too large', async (t) => {
+  const raw = await serve(t, { limits: { appendBytesMax: 10_000 } });
+  const call = raw.duplex('BatchAppend');
+  const answers: Record<string, unknown>[] = [];
+  call.on('data', (answer: Record<string, unknown>) => answers.push(answer));
+  const chunk = { correlationId: { string: id }, proposedMessages: [proposed(4_000)] };
+  call.write({ ...chunk, options });
+  for (let count = 0; count < 20; count += 1) call.write(chunk);
+  call.write({ ...chunk, isFinal: true });
+  call.end();
+  await once(call, 'end');
+  assert.equal(answers.length, 1);
+  const error = answers[0]?.['error'] as { details: { typeUrl: string } } | undefined;
+  assert.match(error?.details.typeUrl ?? '', /MaximumAppendSizeExceeded$/);
+});
+
+test('batches that begin and never end are bounded in number', async (t) => {
+  const raw = await serve(t, { limits: { openBatchesMax: 2 } });
+  const call = raw.duplex('BatchAppend');
+  for (let count = 0; count < 3; count += 1) {
+    const correlationId = { string: crypto.randomUUID() };
+    call.write({ correlationId, options, proposedMessages: [proposed(1)] });
+  }
+  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(answer.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  call.cancel();
+  await once(call, 'error');
+});
+
+test('a batch whose deadline is over is told so and not written', async (t) => {
+  const raw = await serve(t);
+  const call = raw.duplex('BatchAppend');
+  const late = { ...options, deadlineAt: { seconds: 1, nanos: 0 } };
+  const correlationId = { string: id };
+  call.write({ correlationId, options: late, proposedMessages: [proposed(1)], isFinal: true });
+  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(answer.error?.code, grpc.status.DEADLINE_EXCEEDED);
+  call.end();
+  call.resume();
+  await once(call, 'end');
+});
+
+test('a batch that the store does not answer in time is told so', async (t) => {
+  const store = memoryEventStore(kurrentStoreOptions);
+  const gate = Promise.withResolvers<void>();
+  const raw = await serve(t, {
+    store: {
+      ...store,
+      async append(...args) {
+        await gate.promise;
+        return store.append(...args);
+      },
+    },
+  });
+  const call = raw.duplex('BatchAppend');
+  const soon = { ...options, deadlineIn: { seconds: 0, nanos: 1_000_000 } };
+  call.write({
+    correlationId: { string: id },
+    options: soon,
+    proposedMessages: [proposed(1)],
+    isFinal: true,
+  });
+  const [answer] = (await once(call, 'data')) as [{ error?: { details: { typeUrl: string } } }];
+  assert.match(answer.error?.details.typeUrl ?? '', /Timeout$/);
+  gate.resolve();
+  call.end();
+  call.resume();
+  await once(call, 'end');
+});
+
+test('a client that appends faster than the store writes is left waiting on the wire', async (t) => {
+  for (const limits of [{ appendsInFlightMax: 4 }, { appendBytesInFlightMax: 4_000 }]) {
+    const store = memoryEventStore(kurrentStoreOptions);
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    const raw = await serve(t, {
+      limits,
+      store: {
+        ...store,
+        async append(...args) {
+          begun += 1;
+          await gate.promise;
+          return store.append(...args);
+        },
+      },
+    });
+    const call = raw.duplex('BatchAppend');
+    let answered = 0;
+    const all = new Promise<void>((resolve) => {
+      call.on('data', () => {
+        answered += 1;
+        if (answered === 100) resolve();
+      });
+    });
+    for (let count = 0; count < 100; count += 1) {
+      const correlationId = { string: crypto.randomUUID() };
+      call.write({ correlationId, options, proposedMessages: [proposed(1_000)], isFinal: true });
+    }
+    for (let turn = 0; turn < 500; turn += 1) await new Promise(setImmediate);
+    assert.ok(begun >= 1 && begun <= 4, `${begun} appends were begun`);
+    gate.resolve();
+    await all;
+    call.end();
+    await once(call, 'end');
+  }
+});
+
+test('a client that never reads is not read for, and leaves nothing behind when it goes', async (t) => {
+  const store = memoryEventStore(kurrentStoreOptions);
+  const payload = { text: 'x'.repeat(10_000) };
+  for (let round = 0; round < 20; round += 1) {
+    await store.append('a-1', newEvents(100, { payload }));
+  }
+  let pages = 0;
+  const left = Promise.withResolvers<void>();
+  const watched: EventStore = {
+    ...store,
+    async *subscribe(subscribeOptions: SubscribeOptions = {}) {
+      try {
+        for await (const item of store.subscribe({ ...subscribeOptions, pageSize: 10 })) {
+          pages += 1;
+          yield item;
+        }
+      } finally {
+        left.resolve();
+      }
+    },
+  };
+  const { port } = await serve(t, { store: watched });
+  const protocol = await loadProtocol();
+  const request = protocol.codec<object>(`${streams}.ReadReq`).encode({
+    options: { all: { start: {} }, subscription: {}, noFilter: {} },
+  });
+  const session = connect(`http://127.0.0.1:${port}`);
+  const call = session.request({
+    ':method': 'POST',
+    ':path': `/${streams}.Streams/Read`,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  const header = Buffer.alloc(5);
+  header.writeUInt32BE(request.length, 1);
+  call.end(Buffer.concat([header, request]));
+  await once(call, 'response');
+  // The answers are left on the wire: what fits its windows is sent, and then nothing more.
+  let seen = -1;
+  while (seen !== pages) {
+    seen = pages;
+    for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
+  }
+  assert.ok(pages < 50, `${pages} pages were read for nobody`);
+  session.destroy();
+  await left.promise;
+});
+
+test('more subscriptions than the server has room for are refused', async (t) => {
+  const raw = await serve(t, { limits: { subscriptionsMax: 1 } });
+  const request = { options: { all: { start: {} }, subscription: {}, noFilter: {} } };
+  const first = raw.serverStream('Read', request);
+  first.on('error', () => undefined);
+  await once(first, 'data');
+  const second = raw.serverStream('Read', request);
+  second.resume();
+  const [error] = (await once(second, 'error')) as [grpc.ServiceError];
+  assert.equal(error.code, grpc.status.RESOURCE_EXHAUSTED);
+  first.cancel();
+});
+
+test('filters that are huge or not linear are refused', async (t) => {
+  const raw = await serve(t);
+  const filters = [
+    { eventType: { regex: 'a'.repeat(2_000) } },
+    { eventType: { regex: '(a+)+\\1' } },
+    { eventType: { prefix: Array.from({ length: 2_000 }, () => 'x') } },
+    { streamIdentifier: { prefix: ['x'.repeat(5_000)] } },
+    {},
+  ];
+  for (const filter of filters) {
+    for (const kind of [{ count: 1 }, { subscription: {} }]) {
+      const call = raw.serverStream('Read', { options: { all: { start: {} }, filter, ...kind } });
+      call.resume();
+      const [error] = (await once(call, 'error')) as [grpc.ServiceError];
+      assert.equal(error.code, grpc.status.INVALID_ARGUMENT);
+    }
+  }
+});
+
+test('a request that says nothing is refused, not a crash', async (t) => {
+  const raw = await serve(t);
+  for (const request of [
+    {},
+    { options: {} },
+    { options: { count: 1 } },
+    { options: { stream: {}, count: 1 } },
+    { options: { stream: { streamIdentifier: { streamName: Buffer.from([255]) } }, count: 1 } },
+  ]) {
+    const call = raw.serverStream('Read', request);
+    call.resume();
+    const [error] = (await once(call, 'error')) as [grpc.ServiceError];
+    assert.equal(error.code, grpc.status.INVALID_ARGUMENT);
+  }
+});

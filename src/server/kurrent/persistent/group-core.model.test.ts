@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { strategyNames } from './consumer-strategy.ts';
+import { createGroupCore } from './group-core.ts';
+import type { Effect } from './group-types.ts';
+
+type Step =
+  | { readonly kind: 'push'; readonly count: number }
+  | { readonly kind: 'connect' | 'disconnect'; readonly who: number; readonly room: number }
+  | { readonly kind: 'ack' | 'retry' | 'skip' | 'park' | 'stop'; readonly which: number }
+  | { readonly kind: 'parked' | 'parkFailed' | 'replay'; readonly which: number }
+  | { readonly kind: 'pass'; readonly ms: number };
+
+const small = fc.nat({ max: 4 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('push'), count: small }),
+  fc.record({ kind: fc.constantFrom('connect', 'disconnect'), who: small, room: small }),
+  fc.record({ kind: fc.constantFrom('ack', 'retry', 'skip', 'park', 'stop'), which: fc.nat() }),
+  fc.record({ kind: fc.constantFrom('parked', 'parkFailed', 'replay'), which: fc.nat() }),
+  fc.record({ kind: fc.constant('pass'), ms: fc.nat({ max: 150 }) }),
+);
+
+/** What the world outside knows: who holds what, what is being parked, what is parked. */
+function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]): void {
+  const core = createGroupCore<number>({
+    after: -1,
+    strategy,
+    maxRetryCount: 2,
+    messageTimeoutMs: 100,
+    checkpointAfterMs: 50,
+    minCheckpointCount: 1,
+    maxCheckpointCount: 5,
+    maxSubscriberCount: 0,
+  });
+  let now = 0;
+  let pushed = 0;
+  const rooms = new Map<string, number>();
+  const held = new Map<string, string>();
+  const parking: string[] = [];
+  const parked: { id: string; at: number }[] = [];
+  const done = new Set<number>();
+  /** Parked messages that are on their way again: they count only for the parked stream. */
+  const replaying = new Map<string, number>();
+  let parkedCount = 0;
+  let checkpoint = -1;
+
+  const message = (at: number) => ({
+    id: `m${at}`,
+    at,
+    pin: { stream: `s${at % 3}`, correlation: undefined },
+    content: at,
+  });
+  const numberOf = (id: string): number => Number(id.slice(1));
+  const finish = (id: string): void => {
+    if (replaying.delete(id)) return;
+    done.add(numberOf(id));
+  };
+  const perform = (effect: Effect<number>): void => {
+    if (effect.kind === 'send') {
+      assert.ok(!held.has(effect.message.id), 'one message is with two consumers');
+      assert.ok(rooms.has(effect.consumer), 'a message went to nobody');
+      held.set(effect.message.id, effect.consumer);
+    } else if (effect.kind === 'park') {
+      held.delete(effect.message.id);
+      parking.push(effect.message.id);
+    } else if (effect.kind === 'checkpoint') {
+      assert.ok(effect.at > checkpoint, 'a checkpoint went back');
+      checkpoint = effect.at;
+    }
+  };
+  const settle = (): void => {
+    // A message that timed out is nobody's until it is sent again.
+    for (const effect of core.effects(now)) {
+      if (effect.kind === 'send') held.delete(effect.message.id);
+      perform(effect);
+    }
+    const { inFlight, waiting, retrying, parking: beingParked, consumers } = core.stats();
+    const open = pushed - done.size + replaying.size;
+    assert.equal(inFlight + waiting + retrying + beingParked, open, 'a message vanished');
+    for (const { id, inFlight: mine } of consumers) assert.ok(mine <= (rooms.get(id) ?? 0));
+    for (let at = 0; at <= checkpoint; at += 1) assert.ok(done.has(at), 'passed over a message');
+  };
+  const pick = (which: number): string | undefined => [...held.keys()][which % (held.size || 1)];
+
+  const take = (next: Step): void => {
+    switch (next.kind) {
+      case 'push': {
+        const from = pushed;
+        pushed += next.count;
+        core.push(Array.from({ length: next.count }, (_, index) => message(from + index)));
+        return;
+      }
+      case 'connect': {
+        const id = `c${next.who}`;
+        if (rooms.has(id)) return;
+        rooms.set(id, next.room + 1);
+        core.connect(id, next.room + 1, now);
+        return;
+      }
+      case 'disconnect': {
+        const id = `c${next.who}`;
+        rooms.delete(id);
+        core.disconnect(id);
+        for (const [each, consumer] of held) if (consumer === id) held.delete(each);
+        return;
+      }
+      case 'ack':
+      case 'skip': {
+        const id = pick(next.which);
+        if (id === undefined) return;
+        const consumer = held.get(id) ?? '';
+        if (next.kind === 'ack') core.ack(consumer, [id]);
+        else core.nack(consumer, [id], 'skip', '');
+        held.delete(id);
+        finish(id);
+        return;
+      }
+      case 'retry':
+      case 'park':
+      case 'stop': {
+        const id = pick(next.which);
+        if (id === undefined) return;
+        core.nack(held.get(id) ?? '', [id], next.kind, '');
+        if (next.kind !== 'stop') held.delete(id);
+        return;
+      }
+      case 'parked':
+      case 'parkFailed': {
+        const [id] = parking.splice(next.which % (parking.length || 1), 1);
+        if (id === undefined) return;
+        if (next.kind === 'parkFailed') return core.parkFailed(id);
+        parked.push({ id, at: parkedCount });
+        parkedCount += 1;
+        core.parked(id);
+        finish(id);
+        return;
+      }
+      case 'replay': {
+        const first = parked[0];
+        // Parked twice and on its way already: the next replay takes it.
+        if (first === undefined || replaying.has(first.id)) return;
+        parked.shift();
+        replaying.set(first.id, first.at);
+        core.replay([{ message: message(numberOf(first.id)), parkedAt: first.at }]);
+        return;
+      }
+      case 'pass': {
+        now += next.ms;
+        const before = new Map(held);
+        core.tick(now);
+        const { consumers } = core.stats();
+        // What ran out of time is no longer with anybody.
+        const total = consumers.reduce((sum, { inFlight }) => sum + inFlight, 0);
+        for (const id of [...before.keys()].slice(0, before.size - total)) held.delete(id);
+      }
+    }
+  };
+
+  for (const next of steps) {
+    take(next);
+    settle();
+  }
+
+  // In the end, somebody patient takes everything that is left.
+  for (const id of rooms.keys()) core.disconnect(id);
+  rooms.clear();
+  held.clear();
+  rooms.set('last', 1_000);
+  core.connect('last', 1_000, now);
+  for (let rounds = 0; rounds < 10; rounds += 1) {
+    for (const id of parking.splice(0)) {
+      core.parked(id);
+      finish(id);
+    }
+    settle();
+    for (const id of held.keys()) {
+      core.ack('last', [id]);
+      finish(id);
+    }
+    held.clear();
+  }
+  settle();
+  assert.equal(done.size, pushed);
+  assert.equal(core.stats().checkpoint, pushed - 1);
+}
+
+test('whatever consumers do, no message vanishes and no checkpoint passes one over', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...strategyNames),
+      fc.array(step, { maxLength: 60, size: 'max' }),
+      play,
+    ),
+    { numRuns: 500 },
+  );
+});

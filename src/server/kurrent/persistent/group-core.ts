@@ -1,0 +1,236 @@
+// A persistent subscription's decisions: who gets what, what is tried again, what is parked, how far
+// the group has got. No input or output here: inputs come as calls with the time, and what is to be
+// done comes back as effects, in order.
+
+import { createStrategy, type Candidate, type ConsumerStrategy } from './consumer-strategy.ts';
+import type { CoreSettings, Effect, GroupCore, Message } from './group-types.ts';
+import { createLedger, type Slot } from './ledger.ts';
+
+interface Entry<T> {
+  readonly message: Message<T>;
+  readonly retryCount: number;
+  /** Of the source, or of the parked stream that it was replayed from. */
+  readonly slot: Slot;
+  readonly replayed: boolean;
+}
+
+interface Flight<T> {
+  readonly entry: Entry<T>;
+  readonly consumer: string;
+  readonly dueMs: number;
+}
+
+interface Consumer extends Candidate {
+  readonly bufferSize: number;
+  inFlight: number;
+  delivered: number;
+  blocked: boolean;
+}
+
+export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
+  const strategy: ConsumerStrategy = createStrategy(settings.strategy);
+  const consumers = new Map<string, Consumer>();
+  const ledger = createLedger(settings.after);
+  const replays = createLedger(-1);
+  const fresh: Entry<T>[] = [];
+  const retries: Entry<T>[] = [];
+  const flights = new Map<string, Flight<T>>();
+  const parking = new Map<string, Entry<T>>();
+  let effects: Effect<T>[] = [];
+  let delivered = 0;
+  let checkpointed = settings.after;
+  let checkpointedCount = 0;
+  let checkpointedMs: number | undefined;
+  let unparked = -1;
+
+  const isKnown = (id: string): boolean => flights.has(id) || parking.has(id);
+
+  /** Sends what it can from the queue's front; what is pinned elsewhere stays in its place. */
+  const dispatch = (queue: Entry<T>[], nowMs: number): void => {
+    let kept = 0;
+    let index = 0;
+    for (; index < queue.length; index += 1) {
+      const entry = queue[index];
+      if (entry === undefined) break;
+      const { message, retryCount } = entry;
+      const choice = strategy.choose(consumers, message.pin);
+      if (choice.kind === 'full') break;
+      // One id twice in flight could not be told apart when it is acknowledged.
+      if (choice.kind === 'busy' || isKnown(message.id)) {
+        queue[kept] = entry;
+        kept += 1;
+        continue;
+      }
+      const consumer = consumers.get(choice.id);
+      if (consumer === undefined) break;
+      consumer.inFlight += 1;
+      consumer.delivered += 1;
+      delivered += 1;
+      const { messageTimeoutMs } = settings;
+      const dueMs = messageTimeoutMs === 0 ? Number.POSITIVE_INFINITY : nowMs + messageTimeoutMs;
+      flights.set(message.id, { entry, consumer: choice.id, dueMs });
+      effects.push({ kind: 'send', consumer: choice.id, message, retryCount });
+    }
+    queue.splice(kept, index - kept);
+  };
+
+  const land = (id: string, consumer: string | undefined): Entry<T> | undefined => {
+    const flight = flights.get(id);
+    // An answer that comes after the message went to somebody else counts for nobody.
+    if (flight === undefined || (consumer !== undefined && flight.consumer !== consumer)) {
+      return undefined;
+    }
+    flights.delete(id);
+    const holder = consumers.get(flight.consumer);
+    if (holder !== undefined) holder.inFlight -= 1;
+    return flight.entry;
+  };
+
+  const finish = ({ slot, replayed }: Entry<T>): void => {
+    (replayed ? replays : ledger).done(slot);
+  };
+
+  const park = (entry: Entry<T>, reason: string): void => {
+    parking.set(entry.message.id, entry);
+    effects.push({ kind: 'park', message: entry.message, reason });
+  };
+
+  const requeue = (entry: Entry<T>): void => {
+    // In the order of the source, as far as messages that are tried again have one.
+    const { at } = entry.message;
+    const index = retries.findIndex(({ message }) => message.at > at);
+    retries.splice(index === -1 ? retries.length : index, 0, entry);
+  };
+
+  const retry = (entry: Entry<T>, reason: string): void => {
+    if (entry.retryCount >= settings.maxRetryCount) park(entry, reason);
+    else requeue({ ...entry, retryCount: entry.retryCount + 1 });
+  };
+
+  const checkpoint = (nowMs: number, byTime: boolean): void => {
+    const count = ledger.completed - checkpointedCount;
+    if (count === 0 || ledger.upTo === checkpointed) return;
+    const { checkpointAfterMs, minCheckpointCount, maxCheckpointCount } = settings;
+    checkpointedMs ??= nowMs;
+    const due =
+      byTime && count >= minCheckpointCount && nowMs - checkpointedMs >= checkpointAfterMs;
+    if (!due && count < Math.max(1, maxCheckpointCount)) return;
+    checkpointed = ledger.upTo;
+    checkpointedCount = ledger.completed;
+    checkpointedMs = nowMs;
+    effects.push({ kind: 'checkpoint', at: checkpointed });
+  };
+
+  return {
+    connect(id, bufferSize, nowMs) {
+      const { maxSubscriberCount } = settings;
+      if (maxSubscriberCount > 0 && consumers.size >= maxSubscriberCount) return false;
+      checkpointedMs ??= nowMs;
+      consumers.set(id, {
+        id,
+        bufferSize: Math.max(1, bufferSize),
+        inFlight: 0,
+        delivered: 0,
+        blocked: false,
+        get room() {
+          return this.blocked ? 0 : this.bufferSize - this.inFlight;
+        },
+      });
+      strategy.add(id);
+      return true;
+    },
+    disconnect(id) {
+      if (!consumers.delete(id)) return;
+      strategy.remove(id);
+      for (const [message, flight] of flights) {
+        if (flight.consumer !== id) continue;
+        flights.delete(message);
+        requeue(flight.entry);
+      }
+    },
+    block(id, blocked) {
+      const consumer = consumers.get(id);
+      if (consumer !== undefined) consumer.blocked = blocked;
+    },
+    push(messages) {
+      for (const message of messages) {
+        const slot = ledger.open(message.at);
+        fresh.push({ message, retryCount: 0, slot, replayed: false });
+      }
+    },
+    passed(at) {
+      ledger.done(ledger.open(at));
+    },
+    replay(messages) {
+      for (const { message, parkedAt } of messages) {
+        const slot = replays.open(parkedAt);
+        if (message === undefined) replays.done(slot);
+        else requeue({ message, retryCount: 0, slot, replayed: true });
+      }
+    },
+    ack(consumer, ids) {
+      for (const id of ids) {
+        const entry = land(id, consumer);
+        if (entry !== undefined) finish(entry);
+      }
+    },
+    nack(consumer, ids, action, reason) {
+      // Stopping is the consumer's to do: its messages come back when it is gone, or when they time out.
+      if (action === 'stop') return;
+      for (const id of ids) {
+        const entry = land(id, consumer);
+        if (entry === undefined) continue;
+        if (action === 'skip') finish(entry);
+        else if (action === 'park') park(entry, reason);
+        else retry(entry, reason);
+      }
+    },
+    parked(id) {
+      const entry = parking.get(id);
+      if (entry === undefined) return;
+      parking.delete(id);
+      finish(entry);
+    },
+    parkFailed(id) {
+      const entry = parking.get(id);
+      if (entry === undefined) return;
+      parking.delete(id);
+      requeue(entry);
+    },
+    tick(nowMs) {
+      for (const [id, { dueMs }] of flights) {
+        // All have the same time, so they are due in the order in which they were sent.
+        if (dueMs > nowMs) break;
+        const entry = land(id, undefined);
+        if (entry !== undefined) retry(entry, 'the message was not acknowledged in time');
+      }
+      checkpoint(nowMs, true);
+    },
+    effects(nowMs) {
+      dispatch(retries, nowMs);
+      dispatch(fresh, nowMs);
+      checkpoint(nowMs, false);
+      if (replays.upTo > unparked) {
+        unparked = replays.upTo;
+        effects.push({ kind: 'unpark', upTo: unparked });
+      }
+      const due = effects;
+      effects = [];
+      return due;
+    },
+    stats: () => ({
+      waiting: fresh.length,
+      retrying: retries.length,
+      inFlight: flights.size,
+      parking: parking.size,
+      checkpoint: ledger.upTo,
+      delivered,
+      consumers: [...consumers.values()].map(({ id, room, inFlight, delivered: count }) => ({
+        id,
+        availableSlots: Math.max(0, room),
+        inFlight,
+        delivered: count,
+      })),
+    }),
+  };
+}

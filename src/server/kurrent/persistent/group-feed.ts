@@ -1,0 +1,94 @@
+// The source of a group: a stream, an index stream, or all events, as messages with their numbers.
+
+import { toPosition, toSequence } from '../../../store/position.ts';
+import type { FeedItem } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import type { KurrentContext } from '../context.ts';
+import { tenantOfStream } from '../events/event-place.ts';
+import { correlationOf, type ReadEvent } from '../events/to-wire.ts';
+import { indexFilter } from '../streams/index-stream.ts';
+import { asLinks, eventAt, resolveLinks, type LinkTarget } from '../streams/resolve-links.ts';
+import { toUuid } from '../uuid.ts';
+import type { Message } from './group-types.ts';
+import type { GroupSettings } from './group-settings.ts';
+
+type FeedStep =
+  | { readonly kind: 'messages'; readonly messages: readonly Message<ReadEvent>[] }
+  /** Nothing else for this group up to here. */
+  | { readonly kind: 'passed'; readonly at: number };
+
+export interface GroupFeed {
+  follow(after: number, signal: AbortSignal): AsyncIterable<FeedStep>;
+  /** One message again, by what was parked of it; undefined: it is gone. */
+  find(target: LinkTarget, signal: AbortSignal): Promise<Message<ReadEvent> | undefined>;
+  /** What a parked message is found by again. */
+  targetOf(message: Message<ReadEvent>): LinkTarget;
+}
+
+export function createGroupFeed(
+  { store, tenants }: Pick<KurrentContext, 'store' | 'tenants'>,
+  source: string,
+  settings: Pick<GroupSettings, 'resolveLinks' | 'readBatchSize' | 'filter'>,
+): GroupFeed {
+  const index = indexFilter(source);
+  const all = source === '$all' ? (settings.filter ?? { system: true }) : undefined;
+  const filter = all ?? index;
+  const byRevision = filter === undefined;
+  const owner = tenantOfStream(source, tenants);
+  // Whoever may read a tenant's stream sees no other tenant's events through the links in it.
+  const mayRead = (stream: string): boolean =>
+    owner === '' || tenantOfStream(stream, tenants) === owner;
+
+  const toReads = async (
+    events: readonly RecordedEvent[],
+    signal: AbortSignal,
+  ): Promise<readonly ReadEvent[]> => {
+    if (index !== undefined) return asLinks(events, source, settings.resolveLinks);
+    if (!settings.resolveLinks) return events.map((event) => ({ event }));
+    return resolveLinks(store, events, { mayRead, signal });
+  };
+
+  const toMessage = (read: ReadEvent, recorded: RecordedEvent): Message<ReadEvent> => {
+    const original = read.link ?? read.event ?? recorded;
+    const pinned = read.event ?? recorded;
+    return {
+      id: toUuid(original.eventId),
+      at: byRevision ? recorded.revision : toSequence(recorded.position),
+      pin: { stream: pinned.stream, correlation: correlationOf(pinned) },
+      content: read,
+    };
+  };
+
+  const openFeed = (after: number, signal: AbortSignal): AsyncIterable<FeedItem> => {
+    const { readBatchSize: pageSize } = settings;
+    if (byRevision) return store.subscribeToStream(source, { after, pageSize, signal });
+    return store.subscribe({ after: toPosition(Math.max(0, after)), filter, pageSize, signal });
+  };
+
+  return {
+    async *follow(after, signal) {
+      for await (const item of openFeed(after, signal)) {
+        if (item.kind === 'events') {
+          const reads = await toReads(item.events, signal);
+          const messages = reads.flatMap((read, at) => {
+            const recorded = item.events[at];
+            return recorded === undefined ? [] : [toMessage(read, recorded)];
+          });
+          yield { kind: 'messages', messages };
+        } else if (!byRevision) {
+          yield { kind: 'passed', at: toSequence(item.position) };
+        }
+      }
+    },
+    async find(target, signal) {
+      const found = await eventAt(store, target, { signal });
+      if (found === undefined) return undefined;
+      const [read] = await toReads([found], signal);
+      return read === undefined ? undefined : toMessage(read, found);
+    },
+    targetOf({ content: { event, link } }) {
+      const original = link ?? event;
+      return { stream: original?.stream ?? source, revision: original?.revision ?? 0 };
+    },
+  };
+}

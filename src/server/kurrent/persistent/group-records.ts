@@ -1,0 +1,161 @@
+// What a group keeps in the store: its settings, how far it has got, and what it has parked. All of it
+// are events of system streams, so that any engine holds it and a restart finds it again.
+
+import { createIds, idFromKey } from '../../../foundation/ids.ts';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { KurrentContext } from '../context.ts';
+import { fromWire } from '../events/from-wire.ts';
+import { contentOf, linkType } from '../events/to-wire.ts';
+import { parseLink, type LinkTarget } from '../streams/resolve-links.ts';
+import type { GroupSettings } from './group-settings.ts';
+
+export interface GroupKey {
+  /** A stream's name, or `$all`. */
+  readonly source: string;
+  readonly group: string;
+}
+
+interface ParkedMessage {
+  readonly parkedAt: number;
+  readonly target: LinkTarget;
+}
+
+export interface GroupRecords {
+  loadAll(): Promise<readonly (GroupKey & { readonly settings: GroupSettings })[]>;
+  save(key: GroupKey, settings: GroupSettings): Promise<void>;
+  /** Forgets the group, its checkpoint and what it parked. */
+  remove(key: GroupKey): Promise<void>;
+  checkpoint(key: GroupKey): Promise<number | undefined>;
+  saveCheckpoint(key: GroupKey, at: number): Promise<void>;
+  park(
+    key: GroupKey,
+    target: LinkTarget,
+    about: { readonly reason: string; readonly at: number },
+  ): Promise<void>;
+  readParked(key: GroupKey, from: number, limit: number): Promise<readonly ParkedMessage[]>;
+  /** Parked messages up to this one are done with. */
+  unpark(key: GroupKey, upTo: number): Promise<void>;
+  /** How many are still there from this one on. */
+  countParked(key: GroupKey, from: number): Promise<number>;
+}
+
+const configStream = '$persistentSubscriptionConfig';
+const configType = '$PersistentConfig';
+const checkpointType = '$SubscriptionCheckpoint';
+const streamCharsMax = 200;
+
+export function keyText({ source, group }: GroupKey): string {
+  return `${source}::${group}`;
+}
+
+function parkedStream(key: GroupKey): string {
+  return ownStream(key, 'parked');
+}
+
+function ownStream(key: GroupKey, what: 'parked' | 'checkpoint'): string {
+  const name = `$persistentsubscription-${keyText(key)}-${what}`;
+  // A store's names are bounded, and the source's may already be as long as they get.
+  return name.length <= streamCharsMax
+    ? name
+    : `$persistentsubscription-${idFromKey(keyText(key))}-${what}`;
+}
+
+export function createGroupRecords({
+  store,
+  clock,
+}: Pick<KurrentContext, 'store' | 'clock'>): GroupRecords {
+  const ids = createIds({ clock });
+
+  const systemEvent = (stream: string, type: string, payload: unknown): DomainEventEnvelope => {
+    const eventId = ids.next();
+    const occurredAt = new Date(clock.now()).toISOString();
+    const aggregate = { bc: '', type: '', id: stream };
+    return { type, eventId, occurredAt, correlationId: eventId, tenant: '', aggregate, payload };
+  };
+  const append = async (stream: string, type: string, payload: unknown): Promise<void> => {
+    await store.append(stream, [systemEvent(stream, type, payload)]);
+  };
+  const boundary = async (key: GroupKey): Promise<{ first: number; last: number }> => {
+    const info = await store.streamInfo(parkedStream(key));
+    return { first: info?.metadata.truncateBefore ?? 0, last: info?.revision ?? -1 };
+  };
+
+  return {
+    async loadAll() {
+      const found = new Map<string, GroupKey & { readonly settings: GroupSettings }>();
+      for await (const { payload } of store.readStream(configStream)) {
+        const { source, group, settings } = payload as GroupKey & { settings?: GroupSettings };
+        const key = { source, group };
+        if (settings === undefined) found.delete(keyText(key));
+        else found.set(keyText(key), { ...key, settings });
+      }
+      return [...found.values()];
+    },
+    save: ({ source, group }, settings) =>
+      append(configStream, configType, { source, group, settings }),
+    async remove({ source, group }) {
+      await append(configStream, configType, { source, group });
+      for (const what of ['parked', 'checkpoint'] as const) {
+        const stream = ownStream({ source, group }, what);
+        if ((await store.streamInfo(stream)) !== undefined) await store.deleteStream(stream);
+      }
+    },
+    async checkpoint(key) {
+      const reader = store.readStream(ownStream(key, 'checkpoint'), {
+        direction: 'backwards',
+        limit: 1,
+      });
+      const [latest] = await reader.toArray();
+      return latest === undefined ? undefined : parseNumber(String(latest.payload));
+    },
+    async saveCheckpoint(key, at) {
+      const stream = ownStream(key, 'checkpoint');
+      const event = systemEvent(stream, checkpointType, showNumber(key, at));
+      const { revision } = await store.append(stream, [event]);
+      // Only the latest counts; the others are for the next scavenge.
+      if (revision === 0) await store.setStreamMetadata(stream, { maxCount: 2 });
+    },
+    async park(key, target, { reason, at }) {
+      const stream = parkedStream(key);
+      const added = new Date(clock.now()).toISOString();
+      const about = { added, reason, subscriptionEventNumber: at };
+      const event = fromWire(
+        {
+          eventId: ids.next(),
+          type: linkType,
+          isJson: false,
+          data: Buffer.from(`${target.revision}@${target.stream}`),
+          metadata: Buffer.from(JSON.stringify(about)),
+        },
+        { place: { tenant: '', aggregate: { bc: '', type: '', id: stream } }, now: added },
+      );
+      await store.append(stream, [event]);
+    },
+    async readParked(key, from, limit) {
+      const events = await store.readStream(parkedStream(key), { from, limit }).toArray();
+      return events.flatMap((event) => {
+        const target = parseLink(contentOf(event).data.toString('utf8'));
+        return target === undefined ? [] : [{ parkedAt: event.revision, target }];
+      });
+    },
+    async unpark(key, upTo) {
+      const { first } = await boundary(key);
+      if (upTo + 1 <= first) return;
+      await store.setStreamMetadata(parkedStream(key), { truncateBefore: upTo + 1 });
+    },
+    async countParked(key, from) {
+      const { first, last } = await boundary(key);
+      return Math.max(0, last - Math.max(first, from) + 1);
+    },
+  };
+}
+
+/** As clients read it: a revision, or a position among all events. */
+export function showNumber({ source }: Pick<GroupKey, 'source'>, at: number): string {
+  return source === '$all' ? `C:${at}/P:${at}` : String(at);
+}
+
+export function parseNumber(text: string): number | undefined {
+  const match = /^(?:C:)?(-?\d+)(?:\/P:-?\d+)?$/.exec(text);
+  return match === null ? undefined : Number(match[1]);
+}

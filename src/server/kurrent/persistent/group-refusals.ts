@@ -1,0 +1,44 @@
+// What can be wrong with a group, in the words that clients look for.
+
+import { Refusal, status } from '../refusal.ts';
+import type { GroupKey } from './group-records.ts';
+
+const names = ({ source, group }: GroupKey): Readonly<Record<string, string>> => ({
+  'stream-name': source,
+  'group-name': group,
+});
+
+export function groupMissing(key: GroupKey): Refusal {
+  return new Refusal(`Subscription group ${key.group} on stream ${key.source} does not exist.`, {
+    status: status.notFound,
+    exception: 'persistent-subscription-does-not-exist',
+    trailers: names(key),
+  });
+}
+
+export function groupExists(key: GroupKey): Refusal {
+  return new Refusal(`Subscription group ${key.group} on stream ${key.source} exists.`, {
+    status: status.alreadyExists,
+    exception: 'persistent-subscription-exists',
+    trailers: names(key),
+  });
+}
+
+export function groupDropped(key: GroupKey): Refusal {
+  return new Refusal(`Subscription group ${key.group} on stream ${key.source} was dropped.`, {
+    status: status.cancelled,
+    exception: 'persistent-subscription-dropped',
+    trailers: names(key),
+  });
+}
+
+export function groupIsFull(key: GroupKey): Refusal {
+  return new Refusal(
+    `Maximum subscriptions reached for subscription group ${key.group} on stream ${key.source}.`,
+    {
+      status: status.failedPrecondition,
+      exception: 'maximum-subscribers-reached',
+      trailers: names(key),
+    },
+  );
+}

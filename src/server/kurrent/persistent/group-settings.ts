@@ -1,0 +1,92 @@
+// The settings of a persistent subscription, as they come, as they are kept and as they are shown.
+
+import type { EventFilter } from '../../../store/event-filter.ts';
+import { toCount } from '../protocol/wire-number.ts';
+import { Refusal, status } from '../refusal.ts';
+import type { From } from '../streams/read-plan.ts';
+import { strategyNames, type StrategyName } from './consumer-strategy.ts';
+import type { WireSettings } from './wire-types.ts';
+
+export interface GroupSettings {
+  /** As the client said it. */
+  readonly from: From;
+  /** What `from` came to when the group was made: the number behind which it begins. */
+  readonly after: number;
+  readonly resolveLinks: boolean;
+  readonly extraStatistics: boolean;
+  /** 0: never. */
+  readonly messageTimeoutMs: number;
+  readonly maxRetryCount: number;
+  readonly checkpointAfterMs: number;
+  readonly minCheckpointCount: number;
+  readonly maxCheckpointCount: number;
+  /** 0: no bound. */
+  readonly maxSubscriberCount: number;
+  readonly liveBufferSize: number;
+  readonly readBatchSize: number;
+  readonly historyBufferSize: number;
+  readonly strategy: StrategyName;
+  /** Only for groups over all events. */
+  readonly filter?: EventFilter;
+}
+
+/** Whole numbers that a group may not exceed, so that its buffers stay small. */
+const groupBounds = { bufferMax: 10_000, batchMax: 1_000 } as const;
+
+const ticksPerMs = 10_000;
+
+export function parseSettings(
+  wire: WireSettings,
+  start: Pick<GroupSettings, 'from' | 'after'>,
+): GroupSettings {
+  const settings: GroupSettings = {
+    ...start,
+    resolveLinks: wire.resolveLinks,
+    extraStatistics: wire.extraStatistics,
+    messageTimeoutMs: wire.messageTimeoutMs ?? fromTicks(wire.messageTimeoutTicks) ?? 30_000,
+    maxRetryCount: wire.maxRetryCount,
+    checkpointAfterMs: wire.checkpointAfterMs ?? fromTicks(wire.checkpointAfterTicks) ?? 2_000,
+    minCheckpointCount: wire.minCheckpointCount,
+    maxCheckpointCount: wire.maxCheckpointCount,
+    maxSubscriberCount: wire.maxSubscriberCount,
+    liveBufferSize: wire.liveBufferSize,
+    readBatchSize: wire.readBatchSize,
+    historyBufferSize: wire.historyBufferSize,
+    strategy: strategyOf(wire),
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    if (name !== 'after' && typeof value === 'number' && value < 0) {
+      throw invalid(`${name} must not be negative`);
+    }
+  }
+  if (settings.readBatchSize < 1) throw invalid('readBatchSize must be at least 1');
+  if (settings.historyBufferSize <= settings.readBatchSize) {
+    throw invalid('historyBufferSize must be larger than readBatchSize');
+  }
+  if (settings.readBatchSize > groupBounds.batchMax) {
+    throw invalid(`readBatchSize must be at most ${groupBounds.batchMax}`);
+  }
+  if (Math.max(settings.historyBufferSize, settings.liveBufferSize) > groupBounds.bufferMax) {
+    throw invalid(`buffers must be at most ${groupBounds.bufferMax}`);
+  }
+  return settings;
+}
+
+function strategyOf({ consumerStrategy, namedConsumerStrategy }: WireSettings): StrategyName {
+  if (consumerStrategy === '') return strategyNames[namedConsumerStrategy] ?? 'RoundRobin';
+  const named = strategyNames.find((name) => name === consumerStrategy);
+  if (named === undefined) throw invalid(`there is no consumer strategy '${consumerStrategy}'`);
+  return named;
+}
+
+function fromTicks(ticks: Parameters<typeof toCount>[0] | undefined): number | undefined {
+  return ticks === undefined ? undefined : Math.floor(toCount(ticks) / ticksPerMs);
+}
+
+function invalid(reason: string): Refusal {
+  return new Refusal(reason, {
+    status: status.invalidArgument,
+    exception: 'persistent-subscription-failed',
+    trailers: { reason },
+  });
+}

@@ -1,0 +1,238 @@
+// A running persistent subscription: carries out what its core decides.
+
+import { hasCode } from '../../../foundation/error.ts';
+import type { KurrentContext } from '../context.ts';
+import type { ReadEvent } from '../events/to-wire.ts';
+import { shuttingDown } from '../refusal.ts';
+import { createGroupCore } from './group-core.ts';
+import type { Effect, GroupCore, NackAction } from './group-types.ts';
+import { createGroupFeed } from './group-feed.ts';
+import { groupDropped, groupIsFull } from './group-refusals.ts';
+import type { GroupKey, GroupRecords } from './group-records.ts';
+import type { GroupSettings } from './group-settings.ts';
+
+interface ConsumerLink {
+  readonly id: string;
+  readonly bufferSize: number;
+  readonly peer: string;
+  readonly user: string;
+  readonly connectionName: string;
+  /** Undefined: go on. Else resolves when the consumer has taken enough. */
+  send(message: ReadEvent, retryCount: number): Promise<void> | undefined;
+  /** The group ends the conversation. */
+  drop(reason: Error): void;
+}
+
+export interface Group extends AsyncDisposable {
+  readonly key: GroupKey;
+  readonly settings: GroupSettings;
+  readonly consumers: ReadonlyMap<string, ConsumerLink>;
+  connect(consumer: ConsumerLink): void;
+  disconnect(id: string): void;
+  ack(consumer: string, ids: readonly string[]): void;
+  nack(consumer: string, ids: readonly string[], action: NackAction, reason: string): void;
+  /** Brings back what was parked, up to so many messages. */
+  replayParked(stopAt: number): Promise<void>;
+  stats(): ReturnType<GroupCore<ReadEvent>['stats']>;
+  countParked(): Promise<number>;
+  /** Ends it and lets its consumers go. */
+  drop(reason: Error): Promise<void>;
+}
+
+const tickMs = 100;
+const replayPage = 100;
+
+export async function startGroup(
+  context: KurrentContext,
+  records: GroupRecords,
+  key: GroupKey,
+  settings: GroupSettings,
+): Promise<Group> {
+  const { clock, observer } = context;
+  const feed = createGroupFeed(context, key.source, settings);
+  const after = (await records.checkpoint(key)) ?? settings.after;
+  const core = createGroupCore<ReadEvent>({ ...settings, after });
+  const consumers = new Map<string, ConsumerLink>();
+  const stopping = new AbortController();
+  let pumping: Promise<void> | undefined;
+  let roomFreed: (() => void) | undefined;
+  let replayedUpTo = -1;
+  let readUpTo = after;
+  let stored = after;
+  /** Writes of this group, one after the other. */
+  let writes: Promise<void> = Promise.resolve();
+
+  const write = (work: () => Promise<void>, onFailure?: () => void): void => {
+    writes = writes.then(work).catch((err: unknown) => {
+      observer.log?.warn({ ...key, err }, 'persistent subscription could not write');
+      onFailure?.();
+    });
+  };
+
+  /** Of writes that wait for their turn only the latest is worth making. */
+  const latest = (save: (at: number) => Promise<void>): ((at: number) => void) => {
+    let wanted: number | undefined;
+    return (at) => {
+      const isQueued = wanted !== undefined;
+      wanted = at;
+      if (isQueued) return;
+      write(async () => {
+        const now = wanted ?? at;
+        wanted = undefined;
+        await save(now);
+      });
+    };
+  };
+  const checkpoint = latest(async (at) => {
+    if (at <= stored) return;
+    await records.saveCheckpoint(key, at);
+    stored = at;
+  });
+  const unpark = latest((upTo) => records.unpark(key, upTo));
+
+  const perform = (effect: Effect<ReadEvent>): void => {
+    switch (effect.kind) {
+      case 'send': {
+        const consumer = consumers.get(effect.consumer);
+        const full = consumer?.send(effect.message.content, effect.retryCount);
+        if (full === undefined) return;
+        core.block(effect.consumer, true);
+        const unblock = (): void => {
+          core.block(effect.consumer, false);
+          settle();
+        };
+        full.then(unblock, () => undefined);
+        return;
+      }
+      case 'park': {
+        const { message, reason } = effect;
+        write(
+          async () => {
+            await records.park(key, feed.targetOf(message), { reason, at: message.at });
+            core.parked(message.id);
+            settle();
+          },
+          // It is tried again with the next tick, as a message that nobody has.
+          () => core.parkFailed(message.id),
+        );
+        return;
+      }
+      case 'checkpoint':
+        checkpoint(effect.at);
+        return;
+      case 'unpark':
+        unpark(effect.upTo);
+    }
+  };
+
+  /** Carries out what follows from the inputs so far. */
+  const settle = (): void => {
+    for (const effect of core.effects(clock.now())) perform(effect);
+    if (core.stats().waiting < settings.historyBufferSize) roomFreed?.();
+  };
+
+  const pump = async (): Promise<void> => {
+    try {
+      for await (const step of feed.follow(readUpTo, stopping.signal)) {
+        if (step.kind === 'passed') core.passed(step.at);
+        else core.push(step.messages);
+        readUpTo = step.kind === 'passed' ? step.at : (step.messages.at(-1)?.at ?? readUpTo);
+        settle();
+        while (core.stats().waiting >= settings.historyBufferSize && !stopping.signal.aborted) {
+          await new Promise<void>((resolve) => (roomFreed = resolve));
+          roomFreed = undefined;
+        }
+      }
+    } catch (error) {
+      if (stopping.signal.aborted && hasCode(error, 'ABORTED')) return;
+      observer.log?.warn({ ...key, err: error }, 'persistent subscription lost its source');
+      dropConsumers(error instanceof Error ? error : groupDropped(key));
+    }
+  };
+
+  const dropConsumers = (reason: Error): void => {
+    const all = [...consumers.values()];
+    consumers.clear();
+    for (const consumer of all) {
+      core.disconnect(consumer.id);
+      consumer.drop(reason);
+    }
+    keepTime();
+  };
+
+  /** Time only matters while somebody is there who could run out of it. */
+  let timer: NodeJS.Timeout | undefined;
+  const keepTime = (): void => {
+    if (consumers.size > 0) timer ??= setInterval(tick, tickMs).unref();
+    else {
+      clearInterval(timer);
+      timer = undefined;
+      // What was done since the last checkpoint need not be done again.
+      checkpoint(core.stats().checkpoint);
+    }
+  };
+  const tick = (): void => {
+    core.tick(clock.now());
+    settle();
+  };
+
+  const drop = async (reason: Error): Promise<void> => {
+    if (stopping.signal.aborted) return;
+    stopping.abort();
+    roomFreed?.();
+    dropConsumers(reason);
+    await pumping;
+    await writes;
+  };
+
+  return {
+    key,
+    settings,
+    consumers,
+    connect(consumer) {
+      if (stopping.signal.aborted) throw groupDropped(key);
+      if (!core.connect(consumer.id, consumer.bufferSize, clock.now())) throw groupIsFull(key);
+      consumers.set(consumer.id, consumer);
+      keepTime();
+      // The first consumer is what the group waits for; until then nobody reads for it.
+      pumping ??= pump().finally(() => (pumping = undefined));
+      settle();
+    },
+    disconnect(id) {
+      if (!consumers.delete(id)) return;
+      core.disconnect(id);
+      settle();
+      keepTime();
+    },
+    ack(consumer, ids) {
+      core.ack(consumer, ids);
+      settle();
+    },
+    nack(consumer, ids, action, reason) {
+      core.nack(consumer, ids, action, reason);
+      settle();
+    },
+    async replayParked(stopAt) {
+      await writes;
+      for (let left = stopAt; left > 0;) {
+        const limit = Math.min(left, replayPage);
+        const page = await records.readParked(key, replayedUpTo + 1, limit);
+        const found = await Promise.all(
+          page.map(async ({ parkedAt, target }) => ({
+            parkedAt,
+            message: await feed.find(target, stopping.signal),
+          })),
+        );
+        replayedUpTo = page.at(-1)?.parkedAt ?? replayedUpTo;
+        core.replay(found);
+        settle();
+        left -= page.length;
+        if (page.length < limit) break;
+      }
+    },
+    stats: () => core.stats(),
+    countParked: () => records.countParked(key, replayedUpTo + 1),
+    drop,
+    [Symbol.asyncDispose]: () => drop(shuttingDown()),
+  };
+}

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import {
+  binaryEvent,
+  END,
+  eventTypeFilter,
+  jsonEvent,
+  KurrentDBClient,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  PersistentSubscriptionDoesNotExistError,
+  PersistentSubscriptionExistsError,
+  PersistentSubscriptionMaximumSubscribersReachedError,
+  PersistentSubscriptionDroppedError,
+  START,
+  type PersistentSubscriptionToStream,
+} from '@kurrent/kurrentdb-client';
+import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { kurrentStoreOptions, startKurrentServer, type KurrentServer } from '../index.ts';
+
+interface Bench {
+  readonly store: EventStore;
+  readonly server: KurrentServer;
+  readonly client: KurrentDBClient;
+  restart(): Promise<Bench>;
+}
+
+async function serve(t: TestContext, store?: EventStore): Promise<Bench> {
+  const backing = store ?? memoryEventStore(kurrentStoreOptions);
+  const server = await startKurrentServer(backing, { port: 0 });
+  const client = KurrentDBClient.connectionString`${server.url}&discoveryInterval=1`;
+  const stop = async (): Promise<void> => {
+    await client.dispose();
+    await server[Symbol.asyncDispose]();
+  };
+  t.after(async () => {
+    await stop();
+    await backing[Symbol.asyncDispose]();
+  });
+  const restart = async (): Promise<Bench> => {
+    await stop();
+    return serve(t, backing);
+  };
+  return { store: backing, server, client, restart };
+}
+
+const settings = persistentSubscriptionToStreamSettingsFromDefaults;
+
+async function append(client: KurrentDBClient, stream: string, count: number, from = 0) {
+  const events = Array.from({ length: count }, (_, index) =>
+    jsonEvent({ type: 'counted', data: { index: from + index } }),
+  );
+  await client.appendToStream(stream, events);
+}
+
+type Delivered = Awaited<ReturnType<typeof take>>[number];
+
+/** The next messages, each handed to `answer` before the next is awaited. */
+async function take(
+  subscription: PersistentSubscriptionToStream,
+  count: number,
+  answer: (event: Delivery) => Promise<void> = (event) => subscription.ack(event),
+) {
+  const taken: Delivery[] = [];
+  for (let left = count; left > 0; left -= 1) {
+    const event = (subscription.read() ?? (await nextOf(subscription))) as Delivery;
+    taken.push(event);
+    await answer(event);
+  }
+  return taken;
+}
+
+type Delivery = Parameters<PersistentSubscriptionToStream['ack']>[0] & {
+  readonly retryCount: number;
+};
+
+async function nextOf(subscription: PersistentSubscriptionToStream): Promise<unknown> {
+  for (;;) {
+    const event: unknown = subscription.read();
+    if (event !== null) return event;
+    await once(subscription, 'readable');
+  }
+}
+
+const indexes = (events: readonly Delivered[]): unknown[] =>
+  events.map(({ event }) => (event?.data as { index: number } | undefined)?.index);
+
+test('a group delivers what is there and what comes, and is shown with its settings', async (t) => {
+  const { client } = await serve(t);
+  await append(client, 'orders-1', 3);
+  await client.createPersistentSubscriptionToStream(
+    'orders-1',
+    'g',
+    settings({ startFrom: START }),
+  );
+  const subscription = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  assert.deepEqual(indexes(await take(subscription, 3)), [0, 1, 2]);
+  await append(client, 'orders-1', 2, 3);
+  assert.deepEqual(indexes(await take(subscription, 2)), [3, 4]);
+  const info = await client.getPersistentSubscriptionToStreamInfo('orders-1', 'g');
+  assert.equal(info.settings.startFrom, START);
+  assert.equal(info.connections.length, 1);
+  assert.equal(info.stats.totalItems, 5n);
+  assert.equal(info.stats.lastKnownEventRevision, 4n);
+  const listed = await client.listPersistentSubscriptionsToStream('orders-1');
+  assert.deepEqual(
+    listed.map(({ groupName }) => groupName),
+    ['g'],
+  );
+  assert.equal((await client.listAllPersistentSubscriptions()).length, 1);
+  await subscription.unsubscribe();
+});
+
+test('a group that begins at the end gets only what comes after it was made', async (t) => {
+  const { client } = await serve(t);
+  await append(client, 'orders-2', 3);
+  await client.createPersistentSubscriptionToStream('orders-2', 'g', settings({ startFrom: END }));
+  await append(client, 'orders-2', 2, 3);
+  const subscription = client.subscribeToPersistentSubscriptionToStream('orders-2', 'g');
+  assert.deepEqual(indexes(await take(subscription, 2)), [3, 4]);
+  await subscription.unsubscribe();
+});
+
+test('a group of a category delivers links that resolve', async (t) => {
+  const { client } = await serve(t);
+  await client.createPersistentSubscriptionToStream(
+    '$ce-orders',
+    'g',
+    settings({ startFrom: START, resolveLinkTos: true }),
+  );
+  await append(client, 'orders-1', 1, 0);
+  await append(client, 'orders-2', 1, 1);
+  const subscription = client.subscribeToPersistentSubscriptionToStream('$ce-orders', 'g');
+  const taken = await take(subscription, 2);
+  assert.deepEqual(indexes(taken), [0, 1]);
+  assert.deepEqual(
+    taken.map(({ link, event }) => [link?.streamId, event?.streamId]),
+    [
+      ['$ce-orders', 'orders-1'],
+      ['$ce-orders', 'orders-2'],
+    ],
+  );
+  await subscription.unsubscribe();
+});
+
+test('a group of a tenant’s stream shows no other tenant’s events behind its links', async (t) => {
+  const { client } = await serve(t);
+  const stream = (tenant: string): string => `banking.account.v1-${tenant}-1`;
+  await append(client, stream('other'), 1);
+  await append(client, stream('core'), 1);
+  const link = (to: string) => binaryEvent({ type: '$>', data: Buffer.from(`0@${to}`) });
+  const links = 'banking.link.v1-core-1';
+  await client.appendToStream(links, [link(stream('other')), link(stream('core'))]);
+  const resolving = settings({ startFrom: START, resolveLinkTos: true });
+  await client.createPersistentSubscriptionToStream(links, 'g', resolving);
+  const subscription = client.subscribeToPersistentSubscriptionToStream(links, 'g');
+  const taken = await take(subscription, 2);
+  assert.deepEqual(
+    taken.map(({ event }) => event?.streamId),
+    [undefined, stream('core')],
+  );
+  await subscription.unsubscribe();
+});
+
+test('a group over all events delivers what its filter lets through', async (t) => {
+  const { client } = await serve(t);
+  await append(client, 'orders-1', 2);
+  await client.createPersistentSubscriptionToAll(
+    'g',
+    persistentSubscriptionToAllSettingsFromDefaults({ startFrom: START }),
+    { filter: eventTypeFilter({ prefixes: ['wanted'] }) },
+  );
+  await client.appendToStream('orders-1', [jsonEvent({ type: 'wanted.1', data: { index: 7 } })]);
+  const subscription = client.subscribeToPersistentSubscriptionToAll('g');
+  const event = await nextOf(subscription);
+  assert.equal((event as Delivery).event?.type, 'wanted.1');
+  await subscription.ack(event as Delivery);
+  const info = await client.getPersistentSubscriptionToAllInfo('g');
+  assert.equal(info.settings.startFrom, START);
+  await subscription.unsubscribe();
+});
+
+test('what is retried comes back with its count, and is parked in the end', async (t) => {
+  const { client } = await serve(t);
+  await append(client, 'orders-1', 1);
+  await client.createPersistentSubscriptionToStream(
+    'orders-1',
+    'g',
+    settings({ startFrom: START, maxRetryCount: 2 }),
+  );
+  const subscription = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  const tries = await take(subscription, 3, (event) => subscription.nack('retry', 'no', event));
+  assert.deepEqual(
+    tries.map(({ retryCount }) => retryCount),
+    [0, 1, 2],
+  );
+  const parked = '$persistentsubscription-orders-1::g-parked';
+  const link = await eventually(async () => {
+    for await (const { event } of client.readStream(parked)) return event;
+    return undefined;
+  });
+  assert.equal(link.type, '$>');
+  assert.equal(Buffer.from(link.data as Uint8Array).toString(), '0@orders-1');
+  const info = await client.getPersistentSubscriptionToStreamInfo('orders-1', 'g');
+  assert.equal(info.stats.parkedMessageCount, 1n);
+
+  await client.replayParkedMessagesToStream('orders-1', 'g');
+  const [again] = await take(subscription, 1);
+  assert.equal(again?.event?.revision, 0n);
+  await eventually(async () => {
+    const later = await client.getPersistentSubscriptionToStreamInfo('orders-1', 'g');
+    return later.stats.parkedMessageCount === 0n ? true : undefined;
+  });
+  await subscription.unsubscribe();
+});
+
+test('a lost consumer’s messages go to another', async (t) => {
+  const { client } = await serve(t);
+  await append(client, 'orders-1', 2);
+  await client.createPersistentSubscriptionToStream(
+    'orders-1',
+    'g',
+    settings({ startFrom: START }),
+  );
+  const first = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  await take(first, 2, async () => undefined);
+  await first.unsubscribe();
+  const second = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  assert.deepEqual(indexes(await take(second, 2)), [0, 1]);
+  await second.unsubscribe();
+});
+
+test('groups and checkpoints survive a restart of the server', async (t) => {
+  const bench = await serve(t);
+  await append(bench.client, 'orders-1', 5);
+  await bench.client.createPersistentSubscriptionToStream(
+    'orders-1',
+    'g',
+    settings({ startFrom: START, checkPointLowerBound: 1, checkPointUpperBound: 1 }),
+  );
+  const before = bench.client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  before.on('error', () => undefined);
+  await take(before, 3);
+  await eventually(async () => {
+    const info = await bench.client.getPersistentSubscriptionToStreamInfo('orders-1', 'g');
+    return info.stats.lastCheckpointedEventRevision === 2n ? true : undefined;
+  });
+  const { client } = await bench.restart();
+  const after = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g');
+  assert.deepEqual(indexes(await take(after, 2)), [3, 4]);
+  await after.unsubscribe();
+});
+
+test('what cannot be is refused in the words that the client knows', async (t) => {
+  const { client } = await serve(t);
+  const create = (): Promise<void> =>
+    client.createPersistentSubscriptionToStream('s', 'g', settings({ maxSubscriberCount: 1 }));
+  await create();
+  await assert.rejects(create(), PersistentSubscriptionExistsError);
+  const missing = PersistentSubscriptionDoesNotExistError;
+  await assert.rejects(client.deletePersistentSubscriptionToStream('s', 'other'), missing);
+  await assert.rejects(client.getPersistentSubscriptionToStreamInfo('s', 'other'), missing);
+  await assert.rejects(
+    client.updatePersistentSubscriptionToStream('s', 'other', settings()),
+    missing,
+  );
+  await assert.rejects(client.replayParkedMessagesToStream('s', 'other'), missing);
+  const lost = client.subscribeToPersistentSubscriptionToStream('s', 'other');
+  const [error] = (await once(lost, 'error')) as [unknown];
+  assert.ok(error instanceof missing);
+
+  const first = client.subscribeToPersistentSubscriptionToStream('s', 'g');
+  first.resume();
+  await once(first, 'confirmation');
+  const second = client.subscribeToPersistentSubscriptionToStream('s', 'g');
+  second.resume();
+  const [tooMany] = (await once(second, 'error')) as [unknown];
+  assert.ok(tooMany instanceof PersistentSubscriptionMaximumSubscribersReachedError);
+
+  const dropped = once(first, 'error');
+  await client.updatePersistentSubscriptionToStream('s', 'g', settings({ maxRetryCount: 3 }));
+  assert.ok((await dropped)[0] instanceof PersistentSubscriptionDroppedError);
+  const info = await client.getPersistentSubscriptionToStreamInfo('s', 'g');
+  assert.equal(info.settings.maxRetryCount, 3);
+  await client.deletePersistentSubscriptionToStream('s', 'g');
+  await assert.rejects(client.getPersistentSubscriptionToStreamInfo('s', 'g'), missing);
+});
+
+/** Asks again with each turn of the loop until there is an answer. */
+async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise(setImmediate);
+  }
+  throw new assert.AssertionError({ message: 'it did not come about' });
+}

@@ -1,0 +1,89 @@
+// PersistentSubscriptions/Read: the options first, then acknowledgements, against messages.
+
+import { createIds } from '../../../foundation/ids.ts';
+import type { CallInfo, Requests, Send } from '../calls.ts';
+import type { KurrentContext } from '../context.ts';
+import { toWireEvent } from '../events/to-wire.ts';
+import { badRequest, shuttingDown } from '../refusal.ts';
+import { uuidText } from '../uuid.ts';
+import { whenAborted } from '../when-aborted.ts';
+import type { NackAction } from './group-types.ts';
+import { keyOf } from './group-key.ts';
+import type { Group } from './group.ts';
+import type { Groups } from './groups.ts';
+import type { WireGroupReadRequest, WireGroupReadResponse } from './wire-types.ts';
+
+const ids = createIds();
+/** What a consumer may hold at a time, whatever it asks for. */
+const bufferMax = 10_000;
+const actions: readonly NackAction[] = ['retry', 'park', 'retry', 'skip', 'stop'];
+
+export async function readGroup(
+  context: KurrentContext,
+  groups: Groups,
+  requests: Requests<WireGroupReadRequest>,
+  send: Send<WireGroupReadResponse>,
+  info: CallInfo,
+): Promise<void> {
+  const id = ids.next();
+  let group: Group | undefined;
+  let end: (error: Error) => void = () => undefined;
+  const dropped = new Promise<never>((_resolve, reject) => (end = reject));
+  const release = context.subscriptions.acquire();
+
+  const connect = (options: NonNullable<WireGroupReadRequest['options']>): void => {
+    const key = keyOf(options);
+    context.access.checkGroup(info.identity, key.source, 'read');
+    const found = groups.get(key);
+    const wire = { structuredIds: options.uuidOption?.structured !== undefined };
+    // First of all: a consumer hears that it is one before it gets messages.
+    const subscriptionId = `${key.source}::${key.group}/${id}`;
+    let confirmed = false;
+    const confirm = (): void => {
+      if (!confirmed) void send({ subscriptionConfirmation: { subscriptionId } });
+      confirmed = true;
+    };
+    found.connect({
+      id,
+      bufferSize: Math.min(options.bufferSize, bufferMax),
+      peer: info.peer,
+      user: info.identity.name ?? '',
+      connectionName: info.connectionName,
+      send(message, retryCount) {
+        confirm();
+        return send({ event: { ...toWireEvent(message, wire), retryCount } });
+      },
+      drop: end,
+    });
+    confirm();
+    group = found;
+  };
+
+  const answer = (request: WireGroupReadRequest): void => {
+    if (request.ack !== undefined) group?.ack(id, request.ack.ids.map(uuidText));
+    if (request.nack === undefined) return;
+    const { ids: nacked, action, reason } = request.nack;
+    group?.nack(id, nacked.map(uuidText), actions[action] ?? 'retry', reason);
+  };
+
+  requests.listen((request) => {
+    try {
+      if (group !== undefined) answer(request);
+      else if (request.options === undefined)
+        throw badRequest('the first message must be the options');
+      else connect(request.options);
+    } catch (error) {
+      end(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+  const stop = whenAborted(context.stopping);
+  try {
+    await Promise.race([requests.ended, dropped, stop.aborted]);
+    if (context.stopping.aborted) throw shuttingDown();
+  } finally {
+    stop.leave();
+    release();
+    requests.pause();
+    group?.disconnect(id);
+  }
+}

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { supportedMethods } from './server-info.ts';
+
+test('methods are listed in lower case, with what clients look for', () => {
+  const handler = (): void => undefined;
+  const method = { request: '', response: '', handler };
+  assert.deepEqual(
+    supportedMethods({ 'a.B': { GetInfo: { ...method, features: ['stream'] }, Read: method } }),
+    [
+      { serviceName: 'a.B', methodName: 'getinfo', features: ['stream'] },
+      { serviceName: 'a.B', methodName: 'read', features: [] },
+    ],
+  );
+});

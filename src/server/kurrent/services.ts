@@ -1,0 +1,64 @@
+// The table of all methods that the server speaks: where they are on the wire, and who handles them.
+
+import type * as GrpcJs from '@grpc/grpc-js';
+import type { CallKit } from './calls.ts';
+import type { KurrentContext } from './context.ts';
+import type { Protocol } from './protocol/load-protocol.ts';
+import { streamsService } from './streams/handlers.ts';
+import { persistentService } from './persistent/handlers.ts';
+import type { Groups } from './persistent/groups.ts';
+import { streamsV2Service } from './streams-v2/handlers.ts';
+import { serverServices, type EndPoint } from './server-info.ts';
+
+export interface Method {
+  /** Full name of the messages. */
+  readonly request: string;
+  readonly response: string;
+  readonly requestStream?: boolean;
+  readonly responseStream?: boolean;
+  /** What clients look for in the list of supported methods. */
+  readonly features?: readonly string[];
+  readonly handler: GrpcJs.UntypedHandleCall;
+}
+
+/** Service → method → what it is. */
+export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>;
+
+export function createServices(
+  context: KurrentContext,
+  groups: Groups,
+  calls: CallKit,
+  where: EndPoint,
+): Services {
+  const services: Services = {
+    ...streamsService(context, calls),
+    ...streamsV2Service(context, calls),
+    ...persistentService(context, groups, calls),
+  };
+  return { ...services, ...serverServices(calls, services, where) };
+}
+
+export function toDefinition(
+  protocol: Protocol,
+  service: string,
+  methods: Readonly<Record<string, Method>>,
+): GrpcJs.ServiceDefinition {
+  return Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => {
+      const request = protocol.codec<object>(method.request);
+      const response = protocol.codec<object>(method.response);
+      return [
+        name,
+        {
+          path: `/${service}/${name}`,
+          requestStream: method.requestStream ?? false,
+          responseStream: method.responseStream ?? false,
+          requestSerialize: request.encode,
+          requestDeserialize: request.decode,
+          responseSerialize: response.encode,
+          responseDeserialize: response.decode,
+        },
+      ];
+    }),
+  );
+}

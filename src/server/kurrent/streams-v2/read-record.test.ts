@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refusal } from '../refusal.ts';
+import { expectedState, readRecord } from './read-record.ts';
+
+const id = '77f06aaa-3a3b-4148-8c99-02c33147c54d';
+const record = { recordId: id, properties: {}, data: Buffer.from('{}'), stream: 'a-1' };
+
+test('properties of every kind become members of the metadata', () => {
+  const { metadata, type, isJson } = readRecord({
+    ...record,
+    schema: { format: 1, name: 'a' },
+    properties: {
+      text: { stringValue: 'x' },
+      number: { numberValue: 1.5 },
+      yes: { boolValue: true },
+      nothing: { nullValue: 0 },
+      endless: { numberValue: Number.POSITIVE_INFINITY },
+      list: { listValue: { values: [{ numberValue: 1 }, { boolValue: false }] } },
+      tree: { structValue: { fields: { leaf: { stringValue: 'y' } } } },
+    },
+  });
+  assert.deepEqual(JSON.parse(Buffer.from(metadata).toString()), {
+    text: 'x',
+    number: 1.5,
+    yes: true,
+    nothing: null,
+    endless: 'Infinity',
+    list: [1, false],
+    tree: { leaf: 'y' },
+  });
+  assert.deepEqual([type, isJson], ['a', true]);
+});
+
+test('a record needs a type; an id it gets where it has none', () => {
+  assert.throws(() => readRecord(record), Refusal);
+  const schema = { format: 4, name: 'a' };
+  const { eventId, isJson } = readRecord({ ...record, recordId: undefined, schema });
+  assert.match(eventId, /^[0-9a-f-]{36}$/);
+  assert.equal(isJson, false);
+  assert.throws(() => readRecord({ ...record, recordId: 'x', schema }), Refusal);
+});
+
+test('states that may be expected', () => {
+  const long = (value: number) => ({ low: value | 0, high: value < 0 ? -1 : 0, unsigned: false });
+  assert.deepEqual([undefined, long(-1), long(-2), long(-4), long(7)].map(expectedState), [
+    'any',
+    'none',
+    'any',
+    'exists',
+    7,
+  ]);
+  assert.throws(() => expectedState(long(-3)), Refusal);
+});

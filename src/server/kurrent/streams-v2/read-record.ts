@@ -1,0 +1,54 @@
+// A record of the second version as an event: properties are metadata, the schema's name is the type.
+
+import { createIds } from '../../../foundation/ids.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import type { ForeignEvent } from '../events/from-wire.ts';
+import { toCount, type Long } from '../protocol/wire-number.ts';
+import { badRequest } from '../refusal.ts';
+import { uuidText } from '../uuid.ts';
+import type { WireRecord, WireValue } from './wire-types.ts';
+
+const ids = createIds();
+const jsonFormat = 1;
+
+export function readRecord({ recordId, properties, schema, data }: WireRecord): ForeignEvent {
+  const type = schema?.name ?? '';
+  if (type === '') throw badRequest("a record needs its schema's name");
+  const members = Object.entries(properties).map(([name, value]) => [name, toJson(value)] as const);
+  return {
+    eventId:
+      recordId === undefined || recordId === '' ? ids.next() : uuidText({ string: recordId }),
+    type,
+    isJson: schema?.format === jsonFormat,
+    data,
+    metadata:
+      members.length === 0
+        ? Buffer.alloc(0)
+        : Buffer.from(JSON.stringify(Object.fromEntries(members))),
+  };
+}
+
+/** Undefined where the client says nothing: anything goes. */
+export function expectedState(state: Long | undefined): ExpectedRevision {
+  if (state === undefined) return 'any';
+  const number = toCount(state);
+  if (number >= 0) return number;
+  if (number === -1) return 'none';
+  if (number === -2) return 'any';
+  if (number === -4) return 'exists';
+  throw badRequest(`${number} is not a state to expect of a stream`);
+}
+
+function toJson(value: WireValue): unknown {
+  if (value.stringValue !== undefined) return value.stringValue;
+  if (value.numberValue !== undefined) {
+    // NaN and the infinities have no JSON.
+    return Number.isFinite(value.numberValue) ? value.numberValue : String(value.numberValue);
+  }
+  if (value.boolValue !== undefined) return value.boolValue;
+  if (value.listValue !== undefined) return value.listValue.values.map(toJson);
+  if (value.structValue === undefined) return null;
+  return Object.fromEntries(
+    Object.entries(value.structValue.fields).map(([name, each]) => [name, toJson(each)]),
+  );
+}

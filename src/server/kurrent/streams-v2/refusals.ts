@@ -1,0 +1,101 @@
+// The second version says what is wrong by a typed message in the trailers.
+
+import { hasCode } from '../../../foundation/error.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import { Refusal, status } from '../refusal.ts';
+import type { StatusDetails } from '../status-details.ts';
+import { expectedNumber, streamOf } from '../to-refusal.ts';
+
+const errors = 'kurrentdb.protocol.v2.streams.errors';
+const codecs = 'kurrentdb.protocol.v2.streams';
+
+export function named(type: string, value: object, codec = type): StatusDetails {
+  return { type: `${errors}.${type}`, codec: `${codecs}.${codec}`, value };
+}
+
+function aboutStream(type: string, stream: string): StatusDetails {
+  return named(type, { stream }, 'StreamErrorDetails');
+}
+
+/** What the store refused, with details; everything else as it is. */
+export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unknown {
+  if (hasCode(error, 'VERSION_CONFLICT')) {
+    const { stream, expected, actual } = error.details;
+    return new Refusal(error.message, {
+      status: status.failedPrecondition,
+      details: named('StreamRevisionConflictErrorDetails', {
+        stream,
+        expectedRevision: expectedNumber(expected as ExpectedRevision),
+        actualRevision: Number(actual ?? -1),
+      }),
+      cause: error,
+    });
+  }
+  if (hasCode(error, 'STREAM_DELETED')) {
+    const type = deleted === 'soft' ? 'StreamDeletedErrorDetails' : 'StreamTombstonedErrorDetails';
+    return new Refusal(error.message, {
+      status: status.failedPrecondition,
+      details: aboutStream(type, streamOf(error)),
+      cause: error,
+    });
+  }
+  if (error instanceof Refusal && error.parts.exception === 'access-denied') {
+    return new Refusal(error.message, {
+      ...error.parts,
+      details: {
+        type: 'kurrent.rpc.AccessDeniedErrorDetails',
+        codec: `${codecs}.AccessDeniedErrorDetails`,
+        value: { operation: 'append' },
+      },
+    });
+  }
+  return error;
+}
+
+export function recordTooLarge(
+  record: { readonly stream: string; readonly recordId: string; readonly size: number },
+  maxSize: number,
+): Refusal {
+  return new Refusal(`a record of stream '${record.stream}' exceeds ${maxSize} bytes`, {
+    status: status.invalidArgument,
+    details: named('AppendRecordSizeExceededErrorDetails', { ...record, maxSize }),
+  });
+}
+
+export function transactionTooLarge(size: number, maxSize: number): Refusal {
+  return new Refusal(`the append exceeds ${maxSize} bytes`, {
+    status: status.aborted,
+    details: named('AppendTransactionSizeExceededErrorDetails', { size, maxSize }),
+  });
+}
+
+export function alreadyInSession(stream: string): Refusal {
+  return new Refusal(`stream '${stream}' is in this append already`, {
+    status: status.aborted,
+    details: aboutStream('StreamAlreadyInAppendSessionErrorDetails', stream),
+  });
+}
+
+export interface Violation {
+  readonly checkIndex: number;
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly actual: number;
+}
+
+export function inconsistent(violations: readonly Violation[]): Refusal {
+  const [first] = violations;
+  return new Refusal(`stream '${first?.stream ?? ''}' is not in the state that was expected`, {
+    status: status.failedPrecondition,
+    details: named('AppendConsistencyViolationErrorDetails', {
+      violations: violations.map(({ checkIndex, stream, expected, actual }) => ({
+        checkIndex,
+        streamState: {
+          stream,
+          expectedState: expectedNumber(expected),
+          actualState: actual,
+        },
+      })),
+    }),
+  });
+}

@@ -1,0 +1,86 @@
+// Clients' events into the store: one append, by whichever method it came.
+
+import { hasCode } from '../../../foundation/error.ts';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { toSequence } from '../../../store/position.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import type { StreamInfo } from '../../../store/event-store.ts';
+import type { KurrentContext } from '../context.ts';
+import { placeOf } from '../events/event-place.ts';
+import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
+
+export interface ForeignAppend {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly ForeignEvent[];
+}
+
+export interface Appended {
+  /** −1: the stream has no events. */
+  readonly revision: number;
+  /** Absent: nothing was written. */
+  readonly sequence?: number;
+}
+
+type AppendContext = Pick<KurrentContext, 'store' | 'tenants' | 'clock'>;
+
+export async function appendForeign(
+  context: AppendContext,
+  append: ForeignAppend,
+): Promise<Appended> {
+  const { stream, expected, events } = append;
+  if (events.length === 0) {
+    return { revision: revisionAsExpected(append, await context.store.streamInfo(stream)) };
+  }
+  const write = async (opaque: boolean): Promise<Appended> => {
+    const envelopes = toEnvelopes(context, append, opaque);
+    const { revision, position } = await context.store.append(stream, envelopes, { expected });
+    return { revision, sequence: toSequence(position) };
+  };
+  return withOpaqueRetry(write);
+}
+
+/** JSON that the store cannot hold (too deep, numbers beyond all bounds) is kept as bytes. */
+export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>): Promise<T> {
+  try {
+    return await write(false);
+  } catch (error) {
+    if (!hasCode(error, 'PAYLOAD_NOT_JSON')) throw error;
+    return write(true);
+  }
+}
+
+export function toEnvelopes(
+  context: Pick<KurrentContext, 'tenants' | 'clock'>,
+  { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
+  opaque: boolean,
+): DomainEventEnvelope[] {
+  const place = placeOf(stream, context.tenants);
+  const now = new Date(context.clock.now()).toISOString();
+  return events.map((event) => fromWire(event, { place, now, opaque }));
+}
+
+/** An append of nothing only asks; it is refused like any other. */
+function revisionAsExpected(
+  { stream, expected }: ForeignAppend,
+  info: StreamInfo | undefined,
+): number {
+  const actual = info?.revision ?? -1;
+  if (info?.deleted === 'tombstone' || (info?.deleted === 'soft' && expected === 'exists')) {
+    throw new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
+      details: { stream },
+    });
+  }
+  const fits =
+    expected === 'any' ||
+    (expected === 'exists' && info !== undefined) ||
+    (expected === 'none' && (actual === -1 || info?.deleted === 'soft')) ||
+    expected === actual;
+  if (fits) return actual;
+  throw new MillraceError(
+    'VERSION_CONFLICT',
+    `stream '${stream}' was expected at ${expected} and is at ${actual}`,
+    { details: { stream, expected, actual } },
+  );
+}

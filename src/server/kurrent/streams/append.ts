@@ -1,0 +1,64 @@
+// Streams/Append: the options first, then the events one by one, then one answer.
+
+import { hasCode } from '../../../foundation/error.ts';
+import type { CallInfo } from '../calls.ts';
+import type { KurrentContext } from '../context.ts';
+import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
+import {
+  empty,
+  type WireAppendRequest,
+  type WireAppendResponse,
+  type WireAppendSuccess,
+} from '../protocol/wire-types.ts';
+import { badRequest, Refusal } from '../refusal.ts';
+import { tooLarge } from '../to-refusal.ts';
+import { appendForeign, type Appended } from './append-events.ts';
+import { expectedOf, wrongVersion } from './expected.ts';
+import { streamNameOf } from './stream-name.ts';
+
+export async function append(
+  context: KurrentContext,
+  requests: AsyncIterable<WireAppendRequest>,
+  { identity }: CallInfo,
+): Promise<WireAppendResponse> {
+  const { appendBytesMax } = context.limits;
+  let target: { stream: string; expected: ReturnType<typeof expectedOf> } | undefined;
+  const events: ForeignEvent[] = [];
+  let bytes = 0;
+  for await (const { options, proposedMessage } of requests) {
+    if (options !== undefined) {
+      const stream = streamNameOf(options.streamIdentifier);
+      context.access.checkWrite(identity, stream);
+      target = { stream, expected: expectedOf(options, options.revision) };
+    } else if (proposedMessage !== undefined) {
+      const event = readProposed(proposedMessage);
+      bytes += bytesOf(event);
+      if (bytes > appendBytesMax) throw appendTooLarge(appendBytesMax);
+      events.push(event);
+    }
+  }
+  if (target === undefined) throw badRequest('the append has no options');
+  try {
+    return { success: toSuccess(await appendForeign(context, { ...target, events })) };
+  } catch (error) {
+    if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
+    const actual = Number(error.details['actual'] ?? -1);
+    return { wrongExpectedVersion: wrongVersion(target.expected, actual) };
+  }
+}
+
+export function appendTooLarge(appendBytesMax: number): Refusal {
+  return new Refusal(
+    `Maximum Append Size of ${appendBytesMax} Exceeded.`,
+    tooLarge(appendBytesMax),
+  );
+}
+
+export function toSuccess({ revision, sequence }: Appended): WireAppendSuccess {
+  return {
+    ...(revision < 0 ? { noStream: empty } : { currentRevision: revision }),
+    ...(sequence === undefined
+      ? {}
+      : { position: { commitPosition: sequence, preparePosition: sequence } }),
+  };
+}

@@ -1,0 +1,112 @@
+// BatchAppend's batches come in chunks that may interleave: which batch is whole, which is too large,
+// which goes on without having begun. Pure: it holds chunks and does no work.
+
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
+import { toCount } from '../protocol/wire-number.ts';
+import type { WireBatchRequest, WireTime } from '../protocol/wire-types.ts';
+import { badRequest, Refusal, status } from '../refusal.ts';
+import { uuidText } from '../uuid.ts';
+import { appendTooLarge } from './append.ts';
+import { expectedOf } from './expected.ts';
+import { streamNameOf } from './stream-name.ts';
+
+export interface Batch {
+  readonly request: WireBatchRequest;
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly ForeignEvent[];
+  readonly bytes: number;
+  /** Milliseconds since the Unix epoch; undefined: none. */
+  readonly deadlineMs: number | undefined;
+}
+
+export type Collected =
+  /** There is more to come, or it was refused before. */
+  | { readonly kind: 'open' }
+  | { readonly kind: 'whole'; readonly batch: Batch }
+  | { readonly kind: 'refused'; readonly request: WireBatchRequest; readonly error: unknown };
+
+interface OpenBatch {
+  readonly request: WireBatchRequest;
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: ForeignEvent[];
+  readonly deadlineMs: number | undefined;
+  bytes: number;
+  refused: boolean;
+}
+
+export function createBatchCollector(limits: {
+  readonly appendBytesMax: number;
+  readonly openBatchesMax: number;
+}): { add(request: WireBatchRequest, nowMs: number): Collected; readonly size: number } {
+  const open = new Map<string, OpenBatch>();
+
+  const begin = (request: WireBatchRequest, nowMs: number): OpenBatch => {
+    const { options } = request;
+    if (options === undefined) throw badRequest('the batch goes on without having begun');
+    return {
+      request,
+      stream: streamNameOf(options.streamIdentifier),
+      expected: expectedOf(options, options.streamPosition),
+      events: [],
+      deadlineMs: deadlineOf(options, nowMs),
+      bytes: 0,
+      refused: false,
+    };
+  };
+
+  return {
+    get size() {
+      return open.size;
+    },
+    add(request, nowMs) {
+      // Without it nobody could be told anything about this batch: the call itself is at fault.
+      const id = uuidText(request.correlationId);
+      let batch = open.get(id);
+      try {
+        if (batch === undefined) {
+          if (open.size >= limits.openBatchesMax) {
+            throw new Refusal('too many batches are open', { status: status.resourceExhausted });
+          }
+          batch = begin(request, nowMs);
+          if (!request.isFinal) open.set(id, batch);
+        }
+        if (!batch.refused) take(batch, request, limits.appendBytesMax);
+      } catch (error) {
+        if (batch !== undefined) {
+          // The chunks that still come are passed over.
+          batch.refused = true;
+          batch.events.length = 0;
+        }
+        if (request.isFinal) open.delete(id);
+        return { kind: 'refused', request: batch?.request ?? request, error };
+      }
+      if (!request.isFinal) return { kind: 'open' };
+      open.delete(id);
+      return batch.refused ? { kind: 'open' } : { kind: 'whole', batch };
+    },
+  };
+}
+
+function take(batch: OpenBatch, request: WireBatchRequest, appendBytesMax: number): void {
+  for (const proposed of request.proposedMessages) {
+    const event = readProposed(proposed);
+    batch.bytes += bytesOf(event);
+    if (batch.bytes > appendBytesMax) throw appendTooLarge(appendBytesMax);
+    batch.events.push(event);
+  }
+}
+
+function deadlineOf(
+  options: NonNullable<WireBatchRequest['options']>,
+  nowMs: number,
+): number | undefined {
+  if (options.deadlineAt !== undefined) return toMs(options.deadlineAt);
+  return options.deadlineIn === undefined ? undefined : nowMs + toMs(options.deadlineIn);
+}
+
+function toMs({ seconds, nanos }: WireTime): number {
+  return toCount(seconds) * 1_000 + Math.floor(nanos / 1_000_000);
+}

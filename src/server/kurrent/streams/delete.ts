@@ -1,0 +1,59 @@
+// Streams/Delete and Streams/Tombstone.
+
+import { toSequence } from '../../../store/position.ts';
+import { metadataStream, tombstoneType } from '../../../store/stream-metadata.ts';
+import type { CallInfo } from '../calls.ts';
+import type { KurrentContext } from '../context.ts';
+import { empty, type WireDeleteRequest, type WireDeleteResponse } from '../protocol/wire-types.ts';
+import { badRequest } from '../refusal.ts';
+import { expectedOf } from './expected.ts';
+import { streamNameOf } from './stream-name.ts';
+
+export async function deleteStream(
+  context: KurrentContext,
+  request: WireDeleteRequest,
+  info: CallInfo,
+): Promise<WireDeleteResponse> {
+  const { stream, expected } = targetOf(context, request, info);
+  await context.store.deleteStream(stream, { expected });
+  const written = context.store.readStream(metadataStream(stream), {
+    direction: 'backwards',
+    limit: 1,
+  });
+  return positionOf(await written.toArray());
+}
+
+export async function tombstoneStream(
+  context: KurrentContext,
+  request: WireDeleteRequest,
+  info: CallInfo,
+): Promise<WireDeleteResponse> {
+  const { stream, expected } = targetOf(context, request, info);
+  await context.store.tombstoneStream(stream, { expected });
+  // The stream itself can no longer be read, not even its last event.
+  const filter = { types: [tombstoneType], streamPrefixes: [stream], system: true };
+  for await (const event of context.store.readAll({ direction: 'backwards', filter })) {
+    if (event.stream === stream) return positionOf([event]);
+  }
+  return { noPosition: empty };
+}
+
+function targetOf(
+  context: KurrentContext,
+  { options }: WireDeleteRequest,
+  { identity }: CallInfo,
+): { stream: string; expected: ReturnType<typeof expectedOf> } {
+  if (options === undefined) throw badRequest('the request has no options');
+  const stream = streamNameOf(options.streamIdentifier);
+  context.access.checkWrite(identity, stream);
+  return { stream, expected: expectedOf(options, options.revision) };
+}
+
+function positionOf(
+  events: readonly { readonly position: Parameters<typeof toSequence>[0] }[],
+): WireDeleteResponse {
+  const [event] = events;
+  if (event === undefined) return { noPosition: empty };
+  const sequence = toSequence(event.position);
+  return { position: { commitPosition: sequence, preparePosition: sequence } };
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WireReadRequest } from '../protocol/wire-types.ts';
+import { Refusal } from '../refusal.ts';
+import { planRead } from './read-plan.ts';
+import { parseLink } from './resolve-links.ts';
+
+const long = (value: number) => ({ low: value | 0, high: 0, unsigned: true });
+const u64Max = { low: -1, high: -1, unsigned: true };
+type Options = NonNullable<WireReadRequest['options']>;
+
+function plan(options: Partial<Options>) {
+  return planRead({ options: { readDirection: 0, resolveLinks: false, ...options } });
+}
+
+const stream = (name: string, more: object = {}) => ({
+  stream: { streamIdentifier: { streamName: Buffer.from(name) }, ...more },
+});
+
+test('where a read begins is a number, the start or the end', () => {
+  const count = { count: long(5) };
+  assert.equal(plan({ ...stream('a-1', { revision: long(3) }), ...count }).from, 3);
+  assert.equal(plan({ ...stream('a-1', { revision: u64Max }), ...count }).from, 'end');
+  assert.equal(plan({ ...stream('a-1', { start: {} }), ...count }).from, 'start');
+  assert.equal(plan({ all: { end: {} }, ...count }).from, 'end');
+  const position = { commitPosition: long(7), preparePosition: long(7) };
+  assert.equal(plan({ all: { position }, ...count }).from, 7);
+  assert.equal(plan({ all: {}, readDirection: 1, ...count }).from, 'end');
+  assert.equal(plan({ all: {}, count: u64Max }).limit, Number.MAX_SAFE_INTEGER);
+});
+
+test('index streams are views of all events', () => {
+  const source = (name: string) => plan({ ...stream(name), count: long(1) }).source;
+  assert.deepEqual(source('$ce-orders'), {
+    kind: 'index',
+    stream: '$ce-orders',
+    filter: { category: 'orders' },
+  });
+  assert.deepEqual(source('$et-order.placed.v1'), {
+    kind: 'index',
+    stream: '$et-order.placed.v1',
+    filter: { types: ['order.placed.v1'], system: true },
+  });
+  assert.deepEqual(source('$ce-'), { kind: 'stream', stream: '$ce-' });
+});
+
+test('a pattern wins over prefixes, and checkpoints follow window and multiplier', () => {
+  const filtered = (filter: Options['filter']) =>
+    plan({ all: {}, subscription: {}, filter }).source;
+  assert.deepEqual(
+    filtered({ eventType: { regex: '^a', prefix: ['b'] }, checkpointIntervalMultiplier: 2 }),
+    { kind: 'all', filter: { system: true, typePattern: '^a' }, checkpointEvery: 64 },
+  );
+  assert.deepEqual(
+    filtered({
+      streamIdentifier: { regex: '', prefix: ['b', 'c'] },
+      max: 10,
+      checkpointIntervalMultiplier: 0,
+    }),
+    { kind: 'all', filter: { system: true, streamPrefixes: ['b', 'c'] }, checkpointEvery: 10 },
+  );
+});
+
+test('what makes no sense is refused', () => {
+  const refused: readonly Partial<Options>[] = [
+    {},
+    { all: {} },
+    { count: long(1) },
+    { all: {}, subscription: {}, readDirection: 1 },
+    { all: {}, count: long(1), filter: { checkpointIntervalMultiplier: 1 } },
+    {
+      all: {},
+      subscription: {},
+      filter: {
+        eventType: { regex: 'a', prefix: [] },
+        max: 0,
+        checkpointIntervalMultiplier: 1,
+      },
+    },
+  ];
+  for (const options of refused) assert.throws(() => plan(options), Refusal);
+  assert.throws(() => planRead({}), Refusal);
+});
+
+test('a link is a revision at a stream, whatever the stream is called', () => {
+  assert.deepEqual(parseLink('12@a@b-1'), { revision: 12, stream: 'a@b-1' });
+  for (const text of ['', '@a', '1@', 'x@a', '12']) assert.equal(parseLink(text), undefined);
+});

@@ -1,0 +1,121 @@
+// What a client wants to read, checked and in the store's words. Pure.
+
+import type { EventFilter } from '../../../store/event-filter.ts';
+import { filterLimits } from '../../../store/event-filter.ts';
+import { toCount } from '../protocol/wire-number.ts';
+import type {
+  WireAllOptions,
+  WireExpression,
+  WireFilter,
+  WireReadRequest,
+  WireStreamOptions,
+} from '../protocol/wire-types.ts';
+import { badRequest } from '../refusal.ts';
+import { indexFilter } from './index-stream.ts';
+import { streamNameOf } from './stream-name.ts';
+
+/** A revision or a sequence; events at it are wanted by reads and known to subscribers. */
+export type From = number | 'start' | 'end';
+
+export interface ReadPlan {
+  readonly source:
+    | { readonly kind: 'stream'; readonly stream: string }
+    /** `$ce-`, `$et-`: numbered by the store's sequence. */
+    | { readonly kind: 'index'; readonly stream: string; readonly filter: EventFilter }
+    | {
+        readonly kind: 'all';
+        readonly filter: EventFilter;
+        /** A checkpoint after so many events that were looked at; absent without a filter. */
+        readonly checkpointEvery: number | undefined;
+      };
+  readonly from: From;
+  readonly direction: 'forwards' | 'backwards';
+  readonly limit: number;
+  readonly live: boolean;
+  readonly resolveLinks: boolean;
+  readonly structuredIds: boolean;
+}
+
+/** How many events the protocol looks at between checkpoints, unless the client says. */
+const windowDefault = 32;
+
+export function planRead({ options }: WireReadRequest): ReadPlan {
+  if (options === undefined) throw badRequest('the read has no options');
+  const live = options.subscription !== undefined;
+  if (!live && options.count === undefined)
+    throw badRequest('the read has neither count nor subscription');
+  const direction = options.readDirection === 1 ? 'backwards' : 'forwards';
+  if (live && direction === 'backwards') throw badRequest('a subscription reads forwards');
+  const about = {
+    direction,
+    live,
+    limit: options.count === undefined ? Number.POSITIVE_INFINITY : toCount(options.count),
+    resolveLinks: options.resolveLinks,
+    structuredIds: options.uuidOption?.structured !== undefined,
+  } as const;
+  if (options.stream !== undefined) {
+    const stream = streamNameOf(options.stream.streamIdentifier);
+    const from = fromOf(options.stream, options.stream.revision, direction);
+    const filter = indexFilter(stream);
+    if (filter === undefined) return { ...about, from, source: { kind: 'stream', stream } };
+    return { ...about, from, source: { kind: 'index', stream, filter } };
+  }
+  if (options.all === undefined) throw badRequest('the read names neither a stream nor all');
+  const filter = options.filter ?? undefined;
+  return {
+    ...about,
+    from: fromOf(options.all, options.all.position?.commitPosition, direction),
+    source: {
+      kind: 'all',
+      filter: filter === undefined ? { system: true } : toEventFilter(filter),
+      checkpointEvery: filter === undefined ? undefined : checkpointEvery(filter),
+    },
+  };
+}
+
+/** The store's words for a filter; it checks the pattern itself. */
+export function toEventFilter({ streamIdentifier, eventType }: WireFilter): EventFilter {
+  if (streamIdentifier !== undefined) {
+    return { system: true, ...expression(streamIdentifier, 'streamPattern', 'streamPrefixes') };
+  }
+  if (eventType !== undefined) {
+    return { system: true, ...expression(eventType, 'typePattern', 'typePrefixes') };
+  }
+  throw badRequest('the filter names neither streams nor event types');
+}
+
+/** A pattern wins over prefixes. */
+function expression(
+  { regex, prefix }: WireExpression,
+  pattern: 'streamPattern' | 'typePattern',
+  prefixes: 'streamPrefixes' | 'typePrefixes',
+): EventFilter {
+  if (regex !== '') return { [pattern]: regex };
+  const { listItemsMax, patternCharsMax } = filterLimits;
+  if (prefix.length === 0) throw badRequest('the filter has neither a pattern nor prefixes');
+  if (prefix.length > listItemsMax || prefix.some((each) => each.length > patternCharsMax)) {
+    throw badRequest(
+      `a filter holds at most ${listItemsMax} prefixes of ${patternCharsMax} characters`,
+    );
+  }
+  return { [prefixes]: prefix };
+}
+
+function checkpointEvery({ max, checkpointIntervalMultiplier }: WireFilter): number {
+  if (max !== undefined && max < 1) throw badRequest('the search window must be at least 1');
+  return (max ?? windowDefault) * Math.max(1, checkpointIntervalMultiplier);
+}
+
+function fromOf(
+  { start, end }: WireStreamOptions | WireAllOptions,
+  at: Parameters<typeof toCount>[0] | undefined,
+  direction: 'forwards' | 'backwards',
+): From {
+  if (at !== undefined) {
+    const count = toCount(at);
+    return count === Number.MAX_SAFE_INTEGER ? 'end' : count;
+  }
+  if (start !== undefined) return 'start';
+  if (end !== undefined) return 'end';
+  return direction === 'forwards' ? 'start' : 'end';
+}

@@ -1,0 +1,80 @@
+// Links (`$>`, data `<revision>@<stream>`) and what they point to.
+
+import { hasCode } from '../../../foundation/error.ts';
+import { toPosition, toSequence } from '../../../store/position.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import { contentOf, linkTo, linkType, type ReadEvent } from '../events/to-wire.ts';
+import { indexFilter } from './index-stream.ts';
+
+export interface LinkTarget {
+  readonly stream: string;
+  readonly revision: number;
+}
+
+/** Undefined: not the text of a link. */
+export function parseLink(text: string): LinkTarget | undefined {
+  const match = /^(\d{1,16})@(.+)$/s.exec(text);
+  if (match === null) return undefined;
+  return { revision: Number(match[1]), stream: match[2] ?? '' };
+}
+
+export interface ResolveOptions {
+  /** What the reader may not see is as absent as what is gone. */
+  readonly mayRead: (stream: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Events as they are, links with what they point to. */
+export async function resolveLinks(
+  store: EventStore,
+  events: readonly RecordedEvent[],
+  options: ResolveOptions,
+): Promise<readonly ReadEvent[]> {
+  if (!events.some(({ type }) => type === linkType)) return events.map((event) => ({ event }));
+  return Promise.all(
+    events.map(async (event): Promise<ReadEvent> => {
+      if (event.type !== linkType) return { event };
+      const target = parseLink(contentOf(event).data.toString('utf8'));
+      const found = target === undefined ? undefined : await eventAt(store, target, options);
+      // Asked of the event itself: a link may lead to it through an index of all tenants' events.
+      const readable = found !== undefined && options.mayRead(found.stream);
+      return { link: event, event: readable ? found : undefined };
+    }),
+  );
+}
+
+/** The event itself, also behind the link of an index stream; undefined where it is gone. */
+export async function eventAt(
+  store: EventStore,
+  { stream, revision }: LinkTarget,
+  { signal }: Pick<ResolveOptions, 'signal'>,
+): Promise<RecordedEvent | undefined> {
+  const filter = indexFilter(stream);
+  try {
+    const [event] =
+      filter === undefined
+        ? await store.readStream(stream, { from: revision, limit: 1, signal }).toArray()
+        : await store
+            .readAll({ after: toPosition(Math.max(0, revision - 1)), filter, limit: 1, signal })
+            .toArray();
+    if (event === undefined) return undefined;
+    const number = filter === undefined ? event.revision : toSequence(event.position);
+    return number === revision ? event : undefined;
+  } catch (error) {
+    if (hasCode(error, 'STREAM_DELETED')) return undefined;
+    throw error;
+  }
+}
+
+/** Events of a view as links, resolved or not. */
+export function asLinks(
+  events: readonly RecordedEvent[],
+  stream: string,
+  resolve: boolean,
+): readonly ReadEvent[] {
+  return events.map((event) => {
+    const link = linkTo(event, stream);
+    return resolve ? { event, link } : { event: link };
+  });
+}

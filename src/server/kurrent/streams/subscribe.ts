@@ -1,0 +1,104 @@
+// Streams/Read with a subscription: catch up, then follow, at the client's pace.
+
+import { createIds } from '../../../foundation/ids.ts';
+import { toSequence } from '../../../store/position.ts';
+import type { CallInfo, Send } from '../calls.ts';
+import type { KurrentContext } from '../context.ts';
+import { toWireEvent, wireBytes } from '../events/to-wire.ts';
+import type { WirePosition, WireReadResponse, WireTime } from '../protocol/wire-types.ts';
+import { shuttingDown } from '../refusal.ts';
+import { followInPages } from './follow-in-pages.ts';
+import { createPageSize } from './page-size.ts';
+import { createCheckpointPace } from './checkpoint-pace.ts';
+import { toReadEvents } from './read-events.ts';
+import type { ReadPlan } from './read-plan.ts';
+
+const ids = createIds();
+
+export async function subscribe(
+  context: KurrentContext,
+  plan: ReadPlan,
+  send: Send<WireReadResponse>,
+  info: CallInfo,
+): Promise<void> {
+  const release = context.subscriptions.acquire();
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort();
+  info.signal.addEventListener('abort', leave, { once: true });
+  context.stopping.addEventListener('abort', leave, { once: true });
+  try {
+    if (!context.stopping.aborted && !info.signal.aborted) {
+      await follow(context, plan, send, { ...info, signal: leaving.signal });
+    }
+    if (context.stopping.aborted) throw shuttingDown();
+  } finally {
+    info.signal.removeEventListener('abort', leave);
+    context.stopping.removeEventListener('abort', leave);
+    leave();
+    release();
+  }
+}
+
+async function follow(
+  context: KurrentContext,
+  plan: ReadPlan,
+  send: Send<WireReadResponse>,
+  info: CallInfo,
+): Promise<void> {
+  const { source } = plan;
+  await send({ confirmation: { subscriptionId: ids.next() } });
+  const start = await startOf(context, plan);
+  const every = source.kind === 'all' ? source.checkpointEvery : undefined;
+  const pace = every === undefined ? undefined : createCheckpointPace(start, every);
+  let number = start;
+  const checkpoints = async (upTo: number): Promise<void> => {
+    for (const point of pace?.reached(upTo) ?? []) {
+      await send({ checkpoint: { ...wirePosition(point), timestamp: wireTime(context) } });
+    }
+  };
+  const size = createPageSize(context.limits.pageEventsMax);
+  for await (const item of followInPages(context.store, plan, { start, size }, info.signal)) {
+    if (item.kind === 'events') {
+      let bytes = 0;
+      const events = await toReadEvents(context, plan, item.events, info);
+      for (const [index, event] of events.entries()) {
+        const recorded = item.events[index];
+        if (recorded === undefined) continue;
+        const sequence = toSequence(recorded.position);
+        if (pace !== undefined) await checkpoints(sequence - 1);
+        const wire = toWireEvent(event, plan);
+        bytes += wireBytes(wire);
+        const full = send({ event: wire });
+        if (full !== undefined) await full;
+        number = source.kind === 'stream' ? recorded.revision : sequence;
+      }
+      size.took(item.events.length, bytes);
+    }
+    const upTo = toSequence(item.position);
+    if (source.kind === 'all') number = upTo;
+    await checkpoints(upTo);
+    if (item.kind === 'caughtUp' || item.kind === 'fellBehind') {
+      const timestamp = wireTime(context);
+      const where =
+        source.kind === 'all' ? { position: wirePosition(number) } : { streamRevision: number };
+      await send({ [item.kind]: { timestamp, ...where } });
+    }
+  }
+}
+
+/** The number behind which the subscription begins. */
+async function startOf({ store }: KurrentContext, { source, from }: ReadPlan): Promise<number> {
+  if (from === 'start') return source.kind === 'stream' ? -1 : 0;
+  if (from !== 'end') return from;
+  if (source.kind === 'stream') return (await store.streamInfo(source.stream))?.revision ?? -1;
+  return toSequence(await store.head());
+}
+
+function wirePosition(sequence: number): WirePosition {
+  return { commitPosition: sequence, preparePosition: sequence };
+}
+
+function wireTime({ clock }: KurrentContext): WireTime {
+  const ms = clock.now();
+  return { seconds: Math.floor(ms / 1_000), nanos: (ms % 1_000) * 1_000_000 };
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MillraceError } from '../../foundation/error.ts';
+import { Refusal, status, trailerText } from './refusal.ts';
+import { toRefusal } from './to-refusal.ts';
+
+const limits = { appendBytesMax: 1_000 };
+
+test('a conflict names the stream and both versions, and no version of a stream that is not there', () => {
+  const conflict = (actual: number) =>
+    toRefusal(
+      new MillraceError('VERSION_CONFLICT', 'x', {
+        details: { stream: 'a-1', expected: 'exists', actual },
+      }),
+      limits,
+    ).parts;
+  assert.deepEqual(
+    { ...conflict(7), cause: undefined },
+    {
+      status: status.failedPrecondition,
+      exception: 'wrong-expected-version',
+      trailers: { 'stream-name': 'a-1', 'expected-version': '-4', 'actual-version': '7' },
+      cause: undefined,
+    },
+  );
+  assert.deepEqual(conflict(-1).trailers, { 'stream-name': 'a-1', 'expected-version': '-4' });
+});
+
+test('each error of the store has a status of its own kind', () => {
+  const statusOf = (code: ConstructorParameters<typeof MillraceError>[0]) =>
+    toRefusal(new MillraceError(code, 'x'), limits).parts.status;
+  assert.equal(statusOf('FILTER_INVALID'), status.invalidArgument);
+  assert.equal(statusOf('STORE_UNAVAILABLE'), status.unavailable);
+  assert.equal(statusOf('STREAM_DELETED'), status.failedPrecondition);
+  assert.equal(statusOf('PAYLOAD_TOO_LARGE'), status.invalidArgument);
+  assert.equal(statusOf('NOT_SUPPORTED'), status.unimplemented);
+  assert.equal(statusOf('STORE_CORRUPT'), status.internal);
+});
+
+test('an error that nobody foresaw tells the client nothing about itself', () => {
+  const refusal = toRefusal(new Error('password is hunter2'), limits);
+  assert.equal(refusal.parts.status, status.internal);
+  assert.ok(!refusal.message.includes('hunter2'));
+  const own = new Refusal('mine', { status: status.notFound });
+  assert.equal(toRefusal(own, limits), own);
+});
+
+test('trailers are printable ASCII, and ASCII stays as it is', () => {
+  assert.equal(trailerText('orders-1 100%'), 'orders-1 100%');
+  assert.equal(trailerText('größe-1'), 'gr%C3%B6%C3%9Fe-1');
+  assert.equal(trailerText('a\u0000b\ud800'), 'a%00b%EF%BF%BD');
+});

@@ -1,0 +1,85 @@
+// Errors of the store, said in the protocol's words.
+
+import type { MillraceError } from '../../foundation/error.ts';
+import type { ErrorCode } from '../../foundation/error-codes.ts';
+import type { ExpectedRevision } from '../../store/expected-revision.ts';
+import { Refusal, status, type RefusalParts } from './refusal.ts';
+
+/** The protocol's numbers for what a writer expects. */
+export function expectedNumber(expected: ExpectedRevision): number {
+  if (typeof expected === 'number') return expected;
+  return expected === 'any' ? -2 : expected === 'none' ? -1 : -4;
+}
+
+/** Turns whatever a handler threw into what the client is told. Never a stack, never a payload. */
+export function toRefusal(error: unknown, limits: { readonly appendBytesMax: number }): Refusal {
+  if (error instanceof Refusal) return error;
+  if (!isMillraceError(error)) {
+    return new Refusal('the server failed', { status: status.internal, cause: error });
+  }
+  return new Refusal(error.message, { ...partsOf(error, limits), cause: error });
+}
+
+function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number }): RefusalParts {
+  const stream = streamOf(error);
+  switch (error.code) {
+    case 'VERSION_CONFLICT': {
+      const actual = Number(error.details['actual'] ?? -1);
+      const expected = expectedNumber((error.details['expected'] ?? 'any') as ExpectedRevision);
+      return {
+        status: status.failedPrecondition,
+        exception: 'wrong-expected-version',
+        trailers: {
+          'stream-name': stream,
+          'expected-version': String(expected),
+          // Clients read an absent one as "no stream".
+          ...(actual < 0 ? {} : { 'actual-version': String(actual) }),
+        },
+      };
+    }
+    case 'STREAM_DELETED':
+      return {
+        status: status.failedPrecondition,
+        exception: 'stream-deleted',
+        trailers: { 'stream-name': stream },
+      };
+    case 'PAYLOAD_TOO_LARGE':
+      return tooLarge(limits.appendBytesMax);
+    default:
+      return { status: statusOf[error.code] ?? status.internal };
+  }
+}
+
+/** The stream that an error of the store is about. */
+export function streamOf({ details }: MillraceError): string {
+  return typeof details['stream'] === 'string' ? details['stream'] : '';
+}
+
+export function tooLarge(appendBytesMax: number): RefusalParts {
+  return {
+    status: status.invalidArgument,
+    exception: 'maximum-append-size-exceeded',
+    trailers: { 'maximum-append-size': String(appendBytesMax) },
+  };
+}
+
+const statusOf: Partial<Record<ErrorCode, number>> = {
+  NAME_INVALID: status.invalidArgument,
+  KEY_TOO_LONG: status.invalidArgument,
+  ENVELOPE_INVALID: status.invalidArgument,
+  PAYLOAD_NOT_JSON: status.invalidArgument,
+  APPEND_INVALID: status.invalidArgument,
+  FILTER_INVALID: status.invalidArgument,
+  POSITION_INVALID: status.invalidArgument,
+  TENANT_MISMATCH: status.permissionDenied,
+  SUBJECT_FORGOTTEN: status.failedPrecondition,
+  NOT_SUPPORTED: status.unimplemented,
+  STORE_CLOSED: status.unavailable,
+  STORE_UNAVAILABLE: status.unavailable,
+  ABORTED: status.cancelled,
+};
+
+/** Across copies of the package, as `hasCode` does it. */
+function isMillraceError(error: unknown): error is MillraceError {
+  return error instanceof Error && error.name === 'MillraceError' && 'code' in error;
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { Refusal } from './refusal.ts';
+import { toUuid, uuidText, wireUuid } from './uuid.ts';
+
+test('text and halves are the same id', () => {
+  fc.assert(
+    fc.property(fc.uuid(), (id) => {
+      assert.equal(uuidText(wireUuid(id, true)), id);
+      assert.equal(uuidText(wireUuid(id, false)), id);
+      assert.equal(uuidText({ string: id.toUpperCase() }), id);
+    }),
+  );
+});
+
+test('what is no id is refused', () => {
+  for (const uuid of [undefined, {}, { string: '' }, { string: 'order-7' }]) {
+    assert.throws(() => uuidText(uuid), Refusal);
+  }
+});
+
+test('any text becomes an id, the same each time', () => {
+  const id = toUuid('order-7');
+  assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-5/);
+  assert.equal(toUuid('order-7'), id);
+  assert.equal(toUuid(id), id);
+});

@@ -1,0 +1,59 @@
+// The conformance suite of the event store on a real KurrentDB or EventStoreDB. It has no databases
+// that could be emptied: cases that need a store to themselves are skipped, and say so.
+
+import { describe, test } from 'node:test';
+import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import {
+  eventStoreConformance,
+  type StoreFixture,
+} from '../../src/store/event-store.conformance.ts';
+import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
+
+const url = process.env['MILLRACE_TEST_KURRENTDB'];
+const title = 'the event store, on the KurrentDB of MILLRACE_TEST_KURRENTDB';
+const needsEmpty = 'needs a server of its own, empty';
+
+class NeedsEmptyServer extends Error {}
+
+if (url === undefined) {
+  test(title, { skip: 'MILLRACE_TEST_KURRENTDB names no server' });
+} else {
+  const { fixture, close } = await fixtureAt(url);
+  describe(title, () => {
+    for (const { name, skip, run } of eventStoreConformance(fixture)) {
+      test(name, { skip: skip ?? false }, async (context) => {
+        try {
+          await run(context.signal);
+        } catch (error) {
+          if (!(error instanceof NeedsEmptyServer)) throw error;
+          context.skip(needsEmpty);
+        }
+      });
+    }
+    test('the connection closes', close);
+  });
+}
+
+async function fixtureAt(
+  target: string,
+): Promise<{ readonly fixture: StoreFixture; readonly close: () => Promise<void> }> {
+  const shared = await kurrentdbEventStore(target);
+  let isGiven = false;
+  const openAt = (options?: EventStoreOptions): Promise<EventStore> =>
+    kurrentdbEventStore(target, options);
+  const fixture: StoreFixture = {
+    capabilities: shared.capabilities,
+    async open() {
+      // The first is the one that the cases share; any other would have to be empty.
+      if (isGiven) throw new NeedsEmptyServer(needsEmpty);
+      isGiven = true;
+      return shared;
+    },
+    async reopen(store, options) {
+      await store[Symbol.asyncDispose]();
+      return openAt(options);
+    },
+    second: (_store, options) => openAt(options),
+  };
+  return { fixture, close: async () => shared[Symbol.asyncDispose]() };
+}

@@ -1,0 +1,60 @@
+// The adapter's stores for the conformance suite: for each an own server of ours, on an own backing
+// store.
+
+import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import type { StoreFixture } from '../../src/store/event-store.conformance.ts';
+import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
+
+export interface Backing {
+  open(options: EventStoreOptions): Promise<EventStore>;
+}
+
+export interface AdapterFixture extends StoreFixture, AsyncDisposable {}
+
+export function adapterFixture(backing: Backing): AdapterFixture {
+  const stack = new AsyncDisposableStack();
+  const urls = new WeakMap<EventStore, string>();
+  const backings = new Map<string, EventStore>();
+  const openAt = async (url: string, options?: EventStoreOptions): Promise<EventStore> => {
+    const store = await kurrentdbEventStore(`${url}&discoveryInterval=1`, options);
+    urls.set(store, url);
+    return store;
+  };
+  const urlOf = (store: EventStore): string => urls.get(store) ?? '';
+  return {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: false,
+      durable: true,
+      crossProcess: true,
+      scavenge: false,
+      exactTimes: false,
+    },
+    async open(options) {
+      const clock = options?.clock === undefined ? {} : { clock: options.clock };
+      const store = stack.use(await backing.open({ ...kurrentStoreOptions, ...clock }));
+      const server = stack.use(
+        await startKurrentServer(store, {
+          port: 0,
+          // The suite's largest append is larger than KurrentDB's default.
+          limits: { appendBytesMax: 64 * 1_048_576 },
+        }),
+      );
+      backings.set(server.url, store);
+      return openAt(server.url, options);
+    },
+    async reopen(store, options) {
+      await store[Symbol.asyncDispose]();
+      return openAt(urlOf(store), options);
+    },
+    second: (store, options) => openAt(urlOf(store), options),
+    async rawContent(store) {
+      const content = backings.get(urlOf(store))?.readAll({ filter: { system: true } });
+      return JSON.stringify(await content?.toArray());
+    },
+    async [Symbol.asyncDispose]() {
+      await stack.disposeAsync();
+    },
+  };
+}

@@ -1,0 +1,235 @@
+// The adapter beside others on one server: what they wrote, what it wrote as they see it, and what it
+// keeps to itself.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { subjectHeader } from '../../src/store/index.ts';
+import {
+  assertAscending,
+  follow,
+  newEvent,
+  newEvents,
+  newStream,
+  only,
+  refused,
+} from '../../src/store/store-fixture.conformance.ts';
+import { serveMemory } from './client-cases.ts';
+import { bytesEvent, collect, event, kurrentClient, unique } from './official-clients.ts';
+
+const served = await serveMemory();
+const client = (await kurrentClient()).connect(served.url);
+const store = await kurrentdbEventStore(served.url);
+after(async () => {
+  await store[Symbol.asyncDispose]();
+  await client[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
+});
+
+test('an event of somebody else reads as an envelope, under its own names', async () => {
+  const stream = unique('Order-');
+  const correlation = randomUUID();
+  const sent = event({
+    type: 'OrderPlaced',
+    data: { total: 12 },
+    metadata: { $correlationId: correlation, $causationId: 'cause', who: 'jane' },
+  });
+  await client.append(stream, sent);
+  const read = only(await store.readStream(stream).toArray());
+  assert.equal(read.type, 'OrderPlaced');
+  assert.equal(read.eventId, sent.id);
+  assert.deepEqual(read.payload, { total: 12 });
+  assert.deepEqual([read.correlationId, read.causationId], [correlation, 'cause']);
+  assert.deepEqual(read.headers, { who: 'jane' });
+  assert.deepEqual([read.tenant, read.aggregate.id], ['', stream]);
+});
+
+test('data that is no JSON reads as its bytes', async () => {
+  const stream = unique('Blob-');
+  await client.append(stream, bytesEvent(Uint8Array.from([0, 255, 7])));
+  const { payload } = only(await store.readStream(stream).toArray());
+  assert.deepEqual(payload, { $bytes: Buffer.from([0, 255, 7]).toString('base64') });
+});
+
+test('an event of ours is JSON data with metadata that KurrentDB’s tools follow', async () => {
+  const stream = newStream();
+  const sent = newEvent({ causationId: 'cause-1' });
+  await store.append(stream, [sent]);
+  const [read] = await collect(client.api.readStream(stream));
+  assert.deepEqual(read?.event?.data, sent.payload);
+  const metadata = read?.event?.metadata as Record<string, unknown>;
+  assert.equal(metadata['$correlationId'], sent.correlationId);
+  assert.equal(metadata['$causationId'], 'cause-1');
+  assert.equal(metadata['tenant'], 'core');
+});
+
+test('behind our own server, an event of ours is stored as one of ours', async () => {
+  const stream = newStream();
+  const sent = newEvents(2, { eventId: unique('no-uuid-') }).map((each, index) => ({
+    ...each,
+    eventId: `${each.eventId}-${index}`,
+  }));
+  await store.append(stream, sent);
+  const stored = await served.store.readStream(stream).toArray();
+  assert.deepEqual(
+    stored.map(({ eventId, tenant, aggregate, payload }) => ({
+      eventId,
+      tenant,
+      aggregate,
+      payload,
+    })),
+    sent.map(({ eventId, tenant, aggregate, payload }) => ({
+      eventId,
+      tenant,
+      aggregate,
+      payload,
+    })),
+  );
+});
+
+test('keys of people are nowhere among the events of the store', async () => {
+  const stream = newStream();
+  const subject = unique('person-');
+  await store.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]);
+  await store.forget(subject);
+  const streams = (await store.readAll({ filter: { system: true } }).toArray()).map(
+    (each) => each.stream,
+  );
+  assert.ok(streams.includes(stream));
+  assert.deepEqual(
+    streams.filter((name) => name.includes('subjectKeys')),
+    [],
+  );
+});
+
+test('keys can be kept elsewhere', async () => {
+  const asked: string[] = [];
+  await using sealed = await kurrentdbEventStore(served.url, {
+    keys: {
+      async get(subjects) {
+        asked.push(...subjects);
+        return new Map(
+          subjects.map((subject) => [subject, { kind: 'key', key: new Uint8Array(32) }] as const),
+        );
+      },
+      forget: async () => true,
+    },
+  });
+  const subject = unique('person-');
+  await sealed.append(newStream(), [newEvent({ headers: { [subjectHeader]: subject } })]);
+  assert.deepEqual(asked, [subject]);
+});
+
+test('a client of the user’s is used and left open', async () => {
+  const borrowed = await kurrentdbEventStore(client.api);
+  const stream = newStream();
+  await borrowed.append(stream, [newEvent()]);
+  await borrowed[Symbol.asyncDispose]();
+  assert.equal((await collect(client.api.readStream(stream))).length, 1);
+});
+
+test('a URL that cannot be understood is told without its password', async () => {
+  const error = await refused('CONFIG_INVALID', () =>
+    kurrentdbEventStore('kurrentdb://jane:secret@h:port'),
+  );
+  assert.ok(!error.message.includes('secret'));
+});
+
+test('consumers of one group share its events, each once', async ({ signal }) => {
+  const stream = newStream();
+  const group = unique('group');
+  const events = newEvents(40);
+  await store.append(stream, events);
+  const seen = new Map<string, number>();
+  const leaving = new AbortController();
+  const all = AbortSignal.any([signal, leaving.signal]);
+  const consume = async (consumer: number): Promise<void> => {
+    for await (const delivery of store.consume({ group, stream, signal: all, inFlightMax: 4 })) {
+      seen.set(delivery.event.eventId, consumer);
+      await delivery.ack();
+      if (seen.size === events.length) leaving.abort();
+    }
+  };
+  await Promise.all([consume(1), consume(2)]);
+  assert.equal(seen.size, 40);
+  assert.equal(new Set(seen.values()).size, 2);
+});
+
+test('a delivery that is retried says the how manieth it is, and one that is parked is gone', async ({
+  signal,
+}) => {
+  const stream = newStream();
+  const group = unique('group');
+  await store.append(stream, newEvents(3));
+  const log: string[] = [];
+  for await (const { event: delivered, attempt, ack, retry, park } of store.consume({
+    group,
+    stream,
+    signal,
+    inFlightMax: 1,
+  })) {
+    log.push(`${delivered.revision}:${attempt}`);
+    if (delivered.revision === 0 && attempt === 1) await retry('not yet');
+    else if (delivered.revision === 1) await park('never');
+    else await ack();
+    if (delivered.revision === 2) break;
+  }
+  assert.deepEqual(log, ['0:1', '0:2', '1:1', '2:1']);
+});
+
+test('a group over everything gets what its filter takes, opened', async ({ signal }) => {
+  const category = unique('c');
+  const group = unique('group');
+  const subject = unique('person-');
+  const payload = { name: 'jane' };
+  await store.append(newStream(category), [
+    newEvent({ payload, headers: { [subjectHeader]: subject } }),
+  ]);
+  await store.append(newStream(), [newEvent()]);
+  for await (const { event: delivered, ack } of store.consume({
+    group,
+    filter: { category },
+    signal,
+  })) {
+    assert.deepEqual(delivered.payload, payload);
+    await ack();
+    break;
+  }
+});
+
+test('closing the store ends its consumers with a reason', async () => {
+  const own = await kurrentdbEventStore(served.url);
+  const stream = newStream();
+  await own.append(stream, [newEvent()]);
+  const consumer = own.consume({ group: unique('group'), stream })[Symbol.asyncIterator]();
+  await consumer.next();
+  const ended = refused('STORE_CLOSED', () => consumer.next());
+  await own[Symbol.asyncDispose]();
+  await ended;
+});
+
+test('a long way with a filter that matches nothing is gone in stages, each of them told', async ({
+  signal,
+}) => {
+  for (let round = 0; round < 14; round += 1) await store.append(newStream(), newEvents(1_000));
+  const filter = { category: unique('nothing') };
+  await using follower = follow(store.subscribe({ signal, filter, checkpointEvery: 100 }));
+  const items = await follower.caughtUp();
+  const checkpoints = items.filter(({ kind }) => kind === 'checkpoint');
+  assert.ok(checkpoints.length >= 2, `${checkpoints.length} checkpoints`);
+  assertAscending(checkpoints.map(({ position }) => position));
+});
+
+test('a reader that takes its time is not sent more than the page that it works on', async ({
+  signal,
+}) => {
+  const category = unique('c');
+  const stream = newStream(category);
+  for (let round = 0; round < 4; round += 1) await store.append(stream, newEvents(500));
+  await using slow = follow(store.subscribe({ signal, filter: { category }, pageSize: 100 }));
+  const [first] = (await slow.until(({ kind }) => kind === 'events')).slice(-1);
+  assert.ok(first?.kind === 'events' && first.events.length <= 100);
+  await slow.count(2_000);
+  assert.equal(slow.events.length, 2_000);
+});

@@ -1,0 +1,142 @@
+// The adapter while its server is killed and comes back.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import {
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  storedIds,
+} from '../../src/store/store-fixture.conformance.ts';
+import { serveSqlite } from './served-sqlite.ts';
+
+const timeout = 90_000;
+
+test(
+  'while the server is away, every operation says so and that trying again helps',
+  { timeout },
+  async () => {
+    await using server = await serveSqlite();
+    await using store = await kurrentdbEventStore(server.url);
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    await server.kill();
+    for (const use of [
+      () => store.append(stream, [newEvent()]),
+      () => store.readStream(stream).toArray(),
+      () => store.readAll({ limit: 1 }).toArray(),
+      () => store.streamInfo(stream),
+      () => store.setStreamMetadata(stream, { maxCount: 5 }),
+      () => store.deleteStream(stream),
+      () => store.head(),
+      () => store.forget('person-1'),
+    ]) {
+      const { retryable } = await refused('STORE_UNAVAILABLE', use);
+      assert.equal(retryable, true);
+    }
+  },
+);
+
+test(
+  'when the server is back, everything works again without a new store',
+  { timeout },
+  async () => {
+    await using server = await serveSqlite();
+    await using store = await kurrentdbEventStore(server.url);
+    const stream = newStream();
+    const events = newEvents(6);
+    await store.append(stream, events.slice(0, 3));
+    for (let round = 0; round < 2; round += 1) {
+      await server.kill();
+      await refused('STORE_UNAVAILABLE', () => store.readStream(stream).toArray());
+      await refused('STORE_UNAVAILABLE', () => store.append(stream, [newEvent()]));
+      await server.startAgain();
+      await again(() => store.append(stream, events.slice(3)));
+      assert.deepEqual(await again(() => storedIds(store, stream)), idsOf(events));
+    }
+  },
+);
+
+test(
+  'a first read that finds no server does not spoil the reads after it',
+  { timeout },
+  async () => {
+    await using server = await serveSqlite();
+    // Opening asks for the server's features only: nothing was read through the bridge yet.
+    await using store = await kurrentdbEventStore(server.url);
+    const stream = newStream();
+    await server.kill();
+    await refused('STORE_UNAVAILABLE', () => store.readStream(stream).toArray());
+    await server.startAgain();
+    assert.deepEqual(await again(() => store.readStream(stream).toArray()), []);
+    await store.append(stream, [newEvent()]);
+    assert.equal((await store.readStream(stream).toArray()).length, 1);
+  },
+);
+
+test(
+  'live subscriptions go on by themselves, without a gap and without a repeat',
+  { timeout },
+  async ({ signal }) => {
+    await using server = await serveSqlite();
+    await using store = await kurrentdbEventStore(server.url);
+    const stream = newStream();
+    const events = newEvents(30);
+    await using all = follow(store.subscribe({ signal, pageSize: 4 }));
+    await using one = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
+    await all.caughtUp();
+    await one.caughtUp();
+    for (let at = 0; at < events.length; at += 10) {
+      const batch = events.slice(at, at + 10);
+      await again(() => store.append(stream, batch));
+      await Promise.all([all.count(at + 10), one.count(at + 10)]);
+      await server.kill();
+      await server.startAgain();
+    }
+    const last = newEvent();
+    await again(() => store.append(stream, [last]));
+    for (const follower of [all, one]) {
+      assert.deepEqual(idsOf(await follower.count(31)), idsOf([...events, last]));
+    }
+  },
+);
+
+test('an append whose answer was lost is known when it is repeated', { timeout }, async () => {
+  await using server = await serveSqlite();
+  await using store = await kurrentdbEventStore(server.url);
+  const stream = newStream();
+  await store.append(stream, [newEvent()]);
+  const batches = Array.from({ length: 40 }, () => newEvents(2));
+  const outcomes = Promise.allSettled(batches.map((batch) => store.append(stream, batch)));
+  await server.kill();
+  await outcomes;
+  await server.startAgain();
+  for (const batch of batches) await again(() => store.append(stream, batch));
+  const ids = await again(() => storedIds(store, stream));
+  assert.equal(ids.length, 81);
+  assert.equal(new Set(ids).size, 81);
+});
+
+test('a store cannot be opened where no server is', { timeout }, async () => {
+  const server = await serveSqlite();
+  await server[Symbol.asyncDispose]();
+  const { retryable } = await refused('STORE_UNAVAILABLE', () => kurrentdbEventStore(server.url));
+  assert.equal(retryable, true);
+});
+
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!hasCode(error, 'STORE_UNAVAILABLE') || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

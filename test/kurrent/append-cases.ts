@@ -1,0 +1,291 @@
+// Appending: what each expected revision allows, what is a repeat, and what comes back as it was.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { serveMemory, type ClientCases } from './client-cases.ts';
+import {
+  bytesEvent,
+  collect,
+  event,
+  events,
+  idsOf,
+  refused,
+  revisionsOf,
+  unique,
+} from './official-clients.ts';
+
+export const appendCases: ClientCases = ({ api, append, kind }) => {
+  test('any: the first event of a stream has revision 0, at the position that reading tells', async () => {
+    const stream = unique();
+    const result = await append(stream, event());
+    assert.equal(result.success, true);
+    assert.equal(result.nextExpectedRevision, 0n);
+    const [read] = await collect(
+      api.readAll({ direction: 'backwards', maxCount: 1, fromPosition: 'end' }),
+    );
+    assert.equal(read?.event?.streamId, stream);
+    assert.deepEqual(read?.event?.position, result.position);
+  });
+
+  test('the result of several events is that of the last one', async () => {
+    const stream = unique();
+    const sent = events(5);
+    const { nextExpectedRevision } = await append(stream, sent);
+    assert.equal(nextExpectedRevision, 4n);
+    const read = await collect(api.readStream(stream));
+    assert.deepEqual(idsOf(read), idsOf(sent));
+    assert.deepEqual(revisionsOf(read), [0, 1, 2, 3, 4]);
+  });
+
+  test('no_stream: appends to a stream that is not there', async () => {
+    assert.equal((await append(unique(), events(2), 'no_stream')).nextExpectedRevision, 1n);
+  });
+
+  test('no_stream: a stream that is there is the wrong version, with what was expected and what is', async () => {
+    const stream = unique();
+    await append(stream, events(3));
+    const error = await refused('wrong-expected-version', () =>
+      append(stream, event(), 'no_stream'),
+    );
+    assert.deepEqual([error.streamName, error.expected, error.actual], [stream, 'no_stream', 2n]);
+    assert.equal((await collect(api.readStream(stream))).length, 3);
+  });
+
+  test('a revision: appends right behind it', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    assert.equal((await append(stream, events(2), 1n)).nextExpectedRevision, 3n);
+  });
+
+  test('a revision: a stream that has gone on is the wrong version', async () => {
+    const stream = unique();
+    await append(stream, events(4));
+    const error = await refused('wrong-expected-version', () => append(stream, event(), 1n));
+    assert.deepEqual([error.expected, error.actual], [1n, 3n]);
+  });
+
+  test('a revision: a stream that is not as far is the wrong version', async () => {
+    const stream = unique();
+    await append(stream, event());
+    const error = await refused('wrong-expected-version', () => append(stream, event(), 7n));
+    assert.deepEqual([error.expected, error.actual], [7n, 0n]);
+  });
+
+  test('a revision: a stream that is not there is the wrong version, and still not there', async () => {
+    const stream = unique();
+    const error = await refused('wrong-expected-version', () => append(stream, event(), 3n));
+    assert.deepEqual([error.expected, error.actual], [3n, 'no_stream']);
+    await refused('stream-not-found', () => collect(api.readStream(stream)));
+  });
+
+  test('stream_exists: appends to a stream that is there', async () => {
+    const stream = unique();
+    await append(stream, event());
+    assert.equal((await append(stream, event(), 'stream_exists')).nextExpectedRevision, 1n);
+  });
+
+  test('stream_exists: a stream that is not there is the wrong version', async () => {
+    const error = await refused('wrong-expected-version', () =>
+      append(unique(), event(), 'stream_exists'),
+    );
+    assert.deepEqual([error.expected, error.actual], ['stream_exists', 'no_stream']);
+  });
+
+  test('stream_exists: metadata alone makes a stream exist', async () => {
+    const stream = unique();
+    await api.setStreamMetadata(stream, { maxCount: 10 });
+    assert.equal((await append(stream, event(), 'stream_exists')).nextExpectedRevision, 0n);
+  });
+
+  for (const expected of ['any', 'no_stream', 'stream_exists', 2n] as const) {
+    test(`the same events again, with ${expected}: the first result, and one copy`, async () => {
+      const stream = unique();
+      const before = expected === 2n || expected === 'stream_exists' ? 3 : 0;
+      if (before > 0) await append(stream, events(before));
+      const sent = events(2);
+      const first = await append(stream, sent, expected);
+      const again = await append(stream, sent, expected);
+      assert.deepEqual(again, first);
+      assert.equal((await collect(api.readStream(stream))).length, before + 2);
+    });
+  }
+
+  test('a repeat is known long after, whatever followed it', async () => {
+    const stream = unique();
+    const sent = events(2);
+    const first = await append(stream, sent, 'no_stream');
+    for (let round = 0; round < 3; round += 1) await append(stream, events(20));
+    assert.deepEqual((await append(stream, sent, 'no_stream')).position, first.position);
+    assert.deepEqual((await append(stream, sent, 'any')).position, first.position);
+  });
+
+  test('a repeat with one event more is the wrong version', async () => {
+    const stream = unique();
+    const sent = events(2);
+    await append(stream, sent);
+    for (const expected of ['any', 'no_stream'] as const) {
+      await refused('wrong-expected-version', () => append(stream, [...sent, event()], expected));
+    }
+    assert.equal((await collect(api.readStream(stream))).length, 2);
+  });
+
+  test('other events in the slots of an earlier append are the wrong version', async () => {
+    const stream = unique();
+    await append(stream, events(3), 'no_stream');
+    await refused('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
+  });
+
+  test('one event id in two streams is two events', async () => {
+    const [a, b] = [unique(), unique()];
+    const sent = event();
+    await append(a, sent, 'no_stream');
+    await append(b, sent, 'no_stream');
+    assert.deepEqual(idsOf(await collect(api.readStream(b))), [sent.id]);
+  });
+
+  test('binary data comes back byte by byte', async () => {
+    const stream = unique();
+    const data = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
+    await append(stream, bytesEvent(data));
+    const [read] = await collect(api.readStream(stream));
+    assert.equal(read?.event?.isJson, false);
+    assert.deepEqual(Buffer.from(read.event.data), Buffer.from(data));
+  });
+
+  test('JSON data and metadata come back as they were', async () => {
+    const stream = unique();
+    const data = { text: 'Grüße 世界 👩‍👧', list: [1, null, false, { deep: '' }], __proto: 1 };
+    const metadata = { $correlationId: randomUUID(), tags: ['a', 'b'], n: 1.5 };
+    await append(stream, event({ data, metadata }));
+    const [read] = await collect(api.readStream(stream));
+    assert.deepEqual(read?.event?.data, data);
+    assert.deepEqual(read?.event?.metadata, metadata);
+    assert.equal(read?.event?.isJson, true);
+  });
+
+  test('metadata that is no JSON comes back byte by byte', async () => {
+    const stream = unique();
+    const metadata = Uint8Array.from([0, 255, 1, 254, 128]);
+    await append(stream, event({ metadata }));
+    const [read] = await collect(api.readStream(stream));
+    assert.deepEqual(Buffer.from(read?.event?.metadata as Uint8Array), Buffer.from(metadata));
+  });
+
+  test('an event without metadata has none', async () => {
+    const stream = unique();
+    await append(stream, event());
+    const [read] = await collect(api.readStream(stream));
+    assert.equal(read?.event?.metadata, undefined);
+  });
+
+  test('numbers that JavaScript cannot hold reach the other side as they were sent', async () => {
+    const stream = unique();
+    const text = '{"big":12345678901234567890,"spaced": 1.0}';
+    const raw = bytesEvent(Buffer.from(text));
+    await append(stream, raw);
+    const [read] = await collect(api.readStream(stream));
+    assert.equal(Buffer.from(read?.event?.data as Uint8Array).toString(), text);
+  });
+
+  test('an append above the limit is refused with the limit, and nothing of it is there', async () => {
+    const stream = unique();
+    const large = event({ data: { text: 'x'.repeat(1_100_000) } });
+    const error = await refused('maximum-append-size-exceeded', () => append(stream, large));
+    assert.equal(error.maxAppendSize, 1_048_576);
+    await refused('stream-not-found', () => collect(api.readStream(stream)));
+  });
+
+  test('an append that travels in many messages is one append', async () => {
+    const stream = unique();
+    const sent = events(300);
+    const { nextExpectedRevision } = await append(stream, sent, 'no_stream', {
+      batchAppendSize: 2_000,
+    });
+    assert.equal(nextExpectedRevision, 299n);
+    assert.deepEqual(idsOf(await collect(api.readStream(stream))), idsOf(sent));
+  });
+
+  test('two hundred appends at once each get their own result', async () => {
+    const streams = Array.from({ length: 200 }, () => unique());
+    const results = await Promise.all(
+      streams.map((stream, index) => append(stream, events(1 + (index % 3)), 'no_stream')),
+    );
+    assert.deepEqual(
+      results.map(({ nextExpectedRevision }) => Number(nextExpectedRevision)),
+      streams.map((_stream, index) => index % 3),
+    );
+    assert.equal(new Set(results.map(({ position }) => position?.commit)).size, 200);
+  });
+
+  test('of twenty that expect no stream, one wins', async () => {
+    const stream = unique();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => append(stream, event(), 'no_stream')),
+    );
+    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.equal((await collect(api.readStream(stream))).length, 1);
+  });
+
+  test('a name that is not ASCII is a name like any other, also in an error', async () => {
+    const stream = `${unique()}-Grüße-世界 "%&/`;
+    await append(stream, event());
+    const [read] = await collect(api.readStream(stream));
+    assert.equal(read?.event?.streamId, stream);
+    const error = await refused('wrong-expected-version', () => append(stream, event(), 9n));
+    assert.equal(error.streamName, stream);
+  });
+
+  test('an event without a type, as no client should send it, is refused', async () => {
+    const stream = unique();
+    await assert.rejects(() => append(stream, event({ type: '' })));
+    await refused('stream-not-found', () => collect(api.readStream(stream)));
+  });
+
+  // Credentials of a call rule BatchAppend out: each append is a call of its own.
+  const credentials = { username: 'admin', password: 'changeit' };
+
+  test('with credentials: the same results by Append', async () => {
+    const stream = unique();
+    const sent = events(3);
+    const first = await append(stream, sent, 'no_stream', { credentials });
+    assert.equal(first.nextExpectedRevision, 2n);
+    assert.deepEqual(await append(stream, sent, 'no_stream', { credentials }), first);
+    assert.deepEqual(idsOf(await collect(api.readStream(stream))), idsOf(sent));
+  });
+
+  for (const [expected, actual] of [
+    ['no_stream', 1n],
+    [5n, 1n],
+    ['stream_exists', 'no_stream'],
+  ] as const) {
+    test(`with credentials: the wrong version is told by Append, expecting ${expected}`, async () => {
+      const stream = unique();
+      if (expected !== 'stream_exists') await append(stream, events(2));
+      const error = await refused('wrong-expected-version', () =>
+        append(stream, event(), expected, { credentials }),
+      );
+      assert.deepEqual(
+        [error.streamName, error.expected, error.actual],
+        [stream, expected, actual],
+      );
+    });
+  }
+
+  test('with credentials: an append above the limit is refused by Append', async () => {
+    const large = event({ data: { text: 'x'.repeat(1_100_000) } });
+    const error = await refused('maximum-append-size-exceeded', () =>
+      append(unique(), large, 'any', { credentials }),
+    );
+    assert.equal(error.maxAppendSize, 1_048_576);
+  });
+
+  test('a client that does not want errors gets a result that says no', async () => {
+    await using served = await serveMemory();
+    await using quiet = kind.connect(`${served.url}&throwOnAppendFailure=false`);
+    const stream = unique();
+    await quiet.append(stream, event());
+    const result = await quiet.append(stream, event(), 5n);
+    assert.equal(result.success, false);
+  });
+};

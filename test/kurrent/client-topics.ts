@@ -1,0 +1,24 @@
+// What both clients are taken through.
+
+import { appendCases } from './append-cases.ts';
+import type { ClientCases } from './client-cases.ts';
+import { connectCases } from './connect-cases.ts';
+import { deleteCases } from './delete-cases.ts';
+import { metadataCases } from './metadata-cases.ts';
+import { multiStreamCases } from './multi-stream-cases.ts';
+import { persistentCases } from './persistent-cases.ts';
+import { readAllCases } from './read-all-cases.ts';
+import { readCases } from './read-cases.ts';
+import { subscribeCases } from './subscribe-cases.ts';
+
+export const clientTopics: Readonly<Record<string, ClientCases>> = {
+  connecting: connectCases,
+  appending: appendCases,
+  'appending to several streams': multiStreamCases,
+  'reading a stream': readCases,
+  'reading all': readAllCases,
+  subscribing: subscribeCases,
+  'persistent subscriptions': persistentCases,
+  deleting: deleteCases,
+  metadata: metadataCases,
+};

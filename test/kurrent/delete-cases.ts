@@ -1,0 +1,120 @@
+// Deleting a stream so that it may come back, and ending it for ever.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ClientCases } from './client-cases.ts';
+import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+
+export const deleteCases: ClientCases = ({ api, append }) => {
+  test('deleted: the stream is not found, and its events are still among all', async () => {
+    const stream = unique();
+    const sent = events(2);
+    await append(stream, sent);
+    const { position } = await api.deleteStream(stream);
+    assert.ok(position !== undefined);
+    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    const all = await collect(api.readAll());
+    const left = all.filter((read) => read.event?.streamId === stream);
+    assert.deepEqual(idsOf(left), idsOf(sent));
+  });
+
+  for (const expected of ['any', 'no_stream', 2n] as const) {
+    test(`deleted: an append with ${expected} brings it back, and goes on counting`, async () => {
+      const stream = unique();
+      await append(stream, events(3));
+      await api.deleteStream(stream);
+      const sent = events(2);
+      const { nextExpectedRevision } = await append(stream, sent, expected);
+      assert.equal(nextExpectedRevision, 4n);
+      const read = await collect(api.readStream(stream));
+      assert.deepEqual(idsOf(read), idsOf(sent));
+      assert.deepEqual(revisionsOf(read), [3, 4]);
+    });
+  }
+
+  test('deleted: an append that wants it to exist is refused as deleted', async () => {
+    const stream = unique();
+    await append(stream, event());
+    await api.deleteStream(stream);
+    const error = await refused('stream-deleted', () => append(stream, event(), 'stream_exists'));
+    assert.equal(error.streamName, stream);
+  });
+
+  test('deleted: its metadata says so, until it comes back', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    await api.deleteStream(stream);
+    const deleted = await api.getStreamMetadata(stream);
+    assert.ok(Number(deleted.metadata?.truncateBefore) >= Number.MAX_SAFE_INTEGER);
+    await append(stream, event());
+    const back = await api.getStreamMetadata(stream);
+    assert.equal(Number(back.metadata?.truncateBefore), 2);
+  });
+
+  test('deleting: the expected revision is respected', async () => {
+    const stream = unique();
+    await append(stream, events(3));
+    const error = await refused('wrong-expected-version', () =>
+      api.deleteStream(stream, { expectedRevision: 1n }),
+    );
+    assert.deepEqual([error.streamName, error.expected, error.actual], [stream, 1n, 2n]);
+    assert.equal((await collect(api.readStream(stream))).length, 3);
+    await api.deleteStream(stream, { expectedRevision: 2n });
+    await refused('stream-not-found', () => collect(api.readStream(stream)));
+  });
+
+  test('deleting: a stream that must not be there, and is', async () => {
+    const stream = unique();
+    await append(stream, event());
+    await refused('wrong-expected-version', () =>
+      api.deleteStream(stream, { expectedRevision: 'no_stream' }),
+    );
+  });
+
+  test('tombstone: neither reading nor appending ever again', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    await api.tombstoneStream(stream);
+    const reading = await refused('stream-deleted', () => collect(api.readStream(stream)));
+    assert.equal(reading.streamName, stream);
+    for (const expected of ['any', 'no_stream', 'stream_exists', 1n] as const) {
+      const error = await refused('stream-deleted', () => append(stream, event(), expected));
+      assert.equal(error.streamName, stream);
+    }
+  });
+
+  test('tombstone: with credentials, Append says the same', async () => {
+    const stream = unique();
+    await api.tombstoneStream(stream);
+    const credentials = { username: 'admin', password: 'changeit' };
+    const error = await refused('stream-deleted', () =>
+      append(stream, event(), 'any', { credentials }),
+    );
+    assert.equal(error.streamName, stream);
+  });
+
+  test('tombstone: the expected revision is respected', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    const error = await refused('wrong-expected-version', () =>
+      api.tombstoneStream(stream, { expectedRevision: 9n }),
+    );
+    assert.deepEqual([error.expected, error.actual], [9n, 1n]);
+    assert.equal((await collect(api.readStream(stream))).length, 2);
+  });
+
+  test('tombstone: a stream cannot be ended or deleted twice', async () => {
+    const stream = unique();
+    await append(stream, event());
+    await api.tombstoneStream(stream);
+    await refused('stream-deleted', () => api.tombstoneStream(stream));
+    await refused('stream-deleted', () => api.deleteStream(stream));
+  });
+
+  test('tombstone: a stream that never was can be ended before it begins', async () => {
+    const stream = unique('ümläut-');
+    await api.tombstoneStream(stream, { expectedRevision: 'no_stream' });
+    const error = await refused('stream-deleted', () => append(stream, event()));
+    assert.equal(error.streamName, stream);
+  });
+};

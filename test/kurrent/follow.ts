@@ -1,0 +1,90 @@
+// A subscription of a client's under a test's control.
+
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import type { ResolvedEvent } from '@kurrent/kurrentdb-client';
+
+export interface Followed<T extends ResolvedEvent = ResolvedEvent> extends AsyncDisposable {
+  readonly seen: readonly T[];
+  /** All that has come, once it is so much. */
+  count(atLeast: number): Promise<readonly T[]>;
+  /** Once everything that was there has been given out, or now if that was before. */
+  caughtUp(): Promise<void>;
+  /** The error that it ends with. */
+  failed(): Promise<unknown>;
+}
+
+/** Any subscription: a Readable that can be unsubscribed from. */
+interface Subscription extends Readable {
+  unsubscribe(): Promise<void>;
+}
+
+const waitMsMax = 15_000;
+
+export function followed<T extends ResolvedEvent = ResolvedEvent>(
+  opened: object,
+  onEvent?: (event: T) => void | Promise<void>,
+): Followed<T> {
+  const subscription = opened as Subscription;
+  const seen: T[] = [];
+  const waiting = new Set<() => void>();
+  let failure: { readonly error: unknown } | undefined;
+  let isCaughtUp = false;
+  const wake = (): void => {
+    for (const check of waiting) check();
+  };
+  subscription.on('data', (event: T) => {
+    seen.push(event);
+    void onEvent?.(event);
+    wake();
+  });
+  subscription.on('caughtUp', () => {
+    isCaughtUp = true;
+    wake();
+  });
+  subscription.on('error', (error: unknown) => {
+    failure ??= { error };
+    wake();
+  });
+  const until = (what: string, holds: () => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer);
+        waiting.delete(check);
+      };
+      const check = (): void => {
+        if (holds()) {
+          leave();
+          resolve();
+        } else if (failure !== undefined) {
+          leave();
+          reject(failure.error);
+        }
+      };
+      const timer = setTimeout(() => {
+        leave();
+        reject(new Error(`waited in vain for ${what}; ${seen.length} events came`));
+      }, waitMsMax);
+      waiting.add(check);
+      check();
+    });
+  return {
+    seen,
+    async count(atLeast) {
+      await until(`${atLeast} events`, () => seen.length >= atLeast);
+      return seen;
+    },
+    caughtUp: () => until('caughtUp', () => isCaughtUp),
+    async failed() {
+      await until('an error', () => failure !== undefined);
+      return failure?.error;
+    },
+    async [Symbol.asyncDispose]() {
+      await subscription.unsubscribe();
+    },
+  };
+}
+
+export async function confirmed(opened: object): Promise<void> {
+  await once(opened as Readable, 'confirmation');
+}

@@ -1,0 +1,95 @@
+// Clients that come, go and die: the server keeps nothing of them. Measured in the server's process.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startChild } from '../../src/testing/child-process.ts';
+import { followed } from './follow.ts';
+import { collect, event, events, eventStoreClient, idsOf, unique } from './official-clients.ts';
+import { serveSqlite, type ServedSqlite } from './served-sqlite.ts';
+import type { SlowReaderInput } from './slow-reader-main.ts';
+
+// The older client, because it opens and closes its connections itself: what the bridge of the newer
+// one opens is closed when garbage is collected.
+const kind = await eventStoreClient();
+const timeout = 180_000;
+const mebibyte = 1_048_576;
+
+test(
+  'six clients are subscribed and one is killed in the middle of it: the others go on, and nothing is left of it',
+  { timeout },
+  async () => {
+    await using server = await serveSqlite();
+    const stream = unique();
+    const sent = events(3_000, { data: { text: 'x'.repeat(500) } });
+    await using writer = kind.connect(server.url);
+    for (let at = 0; at < sent.length; at += 500) {
+      await writer.append(stream, sent.slice(at, at + 500));
+    }
+    const before = await server.usage();
+
+    const others = Array.from({ length: 5 }, () => kind.connect(server.url));
+    const followers = others.map(({ api }) => followed(api.subscribeToStream(stream)));
+    await using victim = startChild(new URL('./slow-reader-main.ts', import.meta.url), {
+      input: { url: server.url, stream } satisfies SlowReaderInput,
+    });
+    await victim.message((message): message is string => message === 'in the middle');
+    const during = await server.usage();
+    assert.ok(during.sockets > before.sockets);
+    await victim.kill('SIGKILL');
+
+    const more = events(100);
+    for (const each of more) await writer.append(stream, each);
+    for (const follower of followers) {
+      assert.deepEqual(idsOf(await follower.count(3_100)), idsOf([...sent, ...more]));
+    }
+    for (const follower of followers) await follower[Symbol.asyncDispose]();
+    for (const client of others) await client[Symbol.asyncDispose]();
+    const after = await settled(server, before.sockets);
+    assert.equal(after.sockets, before.sockets);
+  },
+);
+
+test(
+  'a thousand clients connect, write, read, follow and leave: memory and handles stay flat',
+  { timeout },
+  async () => {
+    await using server = await serveSqlite();
+    const stream = unique();
+    const visit = async (): Promise<void> => {
+      await using client = kind.connect(server.url);
+      await client.append(stream, event());
+      const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
+      assert.equal((await collect(client.api.readStream(stream, newest))).length, 1);
+      const follower = followed(client.api.subscribeToAll({ fromPosition: 'start' }));
+      await follower.count(1);
+      await follower[Symbol.asyncDispose]();
+    };
+    const visits = async (count: number): Promise<void> => {
+      for (let done = 0; done < count; done += 10) {
+        await Promise.all(Array.from({ length: 10 }, visit));
+      }
+    };
+    await visits(200);
+    const before = await settled(server, 0);
+    await visits(1_000);
+    const after = await settled(server, before.sockets);
+    assert.equal(after.sockets, before.sockets);
+    const grown = (after.heapBytes - before.heapBytes) / mebibyte;
+    assert.ok(grown < 6, `the heap grew by ${grown.toFixed(1)} MiB`);
+    const resident = (after.rssBytes - before.rssBytes) / mebibyte;
+    assert.ok(resident < 60, `the process grew by ${resident.toFixed(1)} MiB`);
+  },
+);
+
+/** Sockets close in their own time. */
+async function settled(
+  server: ServedSqlite,
+  sockets: number,
+): Promise<Awaited<ReturnType<ServedSqlite['usage']>>> {
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    const usage = await server.usage();
+    if (usage.sockets <= sockets || performance.now() > deadline) return usage;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -1,0 +1,124 @@
+// Stream metadata, and what it hides.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ClientCases } from './client-cases.ts';
+import { collect, event, events, refused, revisionsOf, unique } from './official-clients.ts';
+
+export const metadataCases: ClientCases = ({ api, append }) => {
+  test('what was set is what is got, the user’s own members included', async () => {
+    const stream = unique();
+    const metadata = {
+      maxCount: 10,
+      maxAge: 3_600,
+      truncateBefore: 2,
+      cacheControl: 60,
+      acl: { readRoles: ['$all'], writeRoles: ['writers'] },
+      owner: { name: 'jane', tags: [1, 2] },
+    };
+    await api.setStreamMetadata(stream, metadata);
+    const { metadata: read, streamName } = await api.getStreamMetadata(stream);
+    assert.deepEqual(read, metadata);
+    assert.equal(streamName, stream);
+  });
+
+  test('a stream without metadata has none', async () => {
+    const stream = unique();
+    await append(stream, event());
+    const { metadata, metastreamRevision } = await api.getStreamMetadata(stream);
+    assert.deepEqual([metadata, metastreamRevision], [undefined, undefined]);
+  });
+
+  test('metadata counts its own revisions, and can be expected at one', async () => {
+    const stream = unique();
+    await api.setStreamMetadata(stream, { maxCount: 1 }, expecting('no_stream'));
+    await api.setStreamMetadata(stream, { maxCount: 2 }, expecting(0n));
+    const { metadata } = await api.getStreamMetadata(stream);
+    assert.deepEqual(metadata, { maxCount: 2 });
+    // What the clients call the metadata's revision is its position.
+    assert.deepEqual(revisionsOf(await collect(api.readStream(`$$${stream}`))), [0, 1]);
+  });
+
+  test('metadata is an event of the stream’s own metadata stream', async () => {
+    const stream = unique();
+    await api.setStreamMetadata(stream, { maxCount: 3 });
+    const [read] = await collect(api.readStream(`$$${stream}`));
+    assert.equal(read?.event?.type, '$metadata');
+    assert.deepEqual(read?.event?.data, { $maxCount: 3 });
+  });
+
+  test('maximal count: only the newest events are visible, in both directions', async () => {
+    const stream = unique();
+    await append(stream, events(6));
+    await api.setStreamMetadata(stream, { maxCount: 2 });
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [4, 5]);
+    const newest = { direction: 'backwards', fromRevision: 'end' } as const;
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream, newest))), [5, 4]);
+    await append(stream, event());
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [5, 6]);
+  });
+
+  test('truncation: events below it are hidden, and a read from before begins there', async () => {
+    const stream = unique();
+    await append(stream, events(6));
+    await api.setStreamMetadata(stream, { truncateBefore: 4 });
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [4, 5]);
+    const from = { fromRevision: 1n } as const;
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [4, 5]);
+  });
+
+  test('truncation and count: the stricter of the two counts', async () => {
+    const stream = unique();
+    await append(stream, events(8));
+    await api.setStreamMetadata(stream, { truncateBefore: 2, maxCount: 3 });
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [5, 6, 7]);
+    await api.setStreamMetadata(stream, { truncateBefore: 7, maxCount: 3 });
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [7]);
+  });
+
+  test('maximal age: young events stay visible', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    await api.setStreamMetadata(stream, { maxAge: 3_600 });
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [0, 1]);
+  });
+
+  test('hidden events still count: the revision, and a repeat', async () => {
+    const stream = unique();
+    const sent = events(3);
+    await append(stream, sent);
+    await api.setStreamMetadata(stream, { truncateBefore: 3 });
+    assert.equal((await append(stream, sent, 'no_stream')).nextExpectedRevision, 2n);
+    assert.equal((await append(stream, event(), 2n)).nextExpectedRevision, 3n);
+    assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [3]);
+  });
+
+  test('hidden events are still among all events', async () => {
+    const stream = unique();
+    await append(stream, events(4));
+    await api.setStreamMetadata(stream, { maxCount: 1 });
+    const all = await collect(api.readAll());
+    assert.equal(all.filter((read) => read.event?.streamId === stream).length, 4);
+  });
+
+  test('new metadata in place of the old lets events be seen again', async () => {
+    const stream = unique();
+    await append(stream, events(3));
+    await api.setStreamMetadata(stream, { maxCount: 1 });
+    await api.setStreamMetadata(stream, { owner: 'jane' });
+    assert.equal((await collect(api.readStream(stream))).length, 3);
+  });
+
+  test('metadata expected at the wrong revision is refused', async () => {
+    const stream = unique();
+    await api.setStreamMetadata(stream, { maxCount: 1 });
+    await refused('wrong-expected-version', () =>
+      api.setStreamMetadata(stream, { maxCount: 2 }, expecting(7n)),
+    );
+  });
+};
+
+/** By the names that the two clients have for it. */
+function expecting(revision: 'no_stream' | bigint): object {
+  return { streamState: revision, expectedRevision: revision };
+}

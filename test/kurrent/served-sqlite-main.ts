@@ -1,0 +1,39 @@
+// A server process of ours over a SQLite file, which tests kill; it tells of its own memory and handles.
+
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+
+export interface ServedSqliteInput {
+  readonly file: string;
+  readonly port: number;
+}
+
+export type ServedSqliteMessage =
+  | { readonly kind: 'listening'; readonly port: number }
+  | {
+      readonly kind: 'usage';
+      readonly heapBytes: number;
+      readonly rssBytes: number;
+      readonly sockets: number;
+    };
+
+const { file, port } = childInput() as ServedSqliteInput;
+const store = await sqliteEventStore(`sqlite:${file}`, kurrentStoreOptions);
+const server = await startKurrentServer(store, { port });
+tell({ kind: 'listening', port: server.port });
+
+process.on('message', () => {
+  // Twice: what the first collection finalizes, the second frees.
+  globalThis.gc?.();
+  setImmediate(() => {
+    globalThis.gc?.();
+    const { heapUsed, rss } = process.memoryUsage();
+    const open = process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap');
+    tell({ kind: 'usage', heapBytes: heapUsed, rssBytes: rss, sockets: open.length });
+  });
+});
+
+function tell(message: ServedSqliteMessage): void {
+  tellParent(message);
+}

@@ -1,0 +1,59 @@
+// The other side of served-sqlite-main.ts.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { freePort } from '../../src/testing/servers/free-port.ts';
+import type { ServedSqliteInput, ServedSqliteMessage } from './served-sqlite-main.ts';
+
+type Usage = Extract<ServedSqliteMessage, { readonly kind: 'usage' }>;
+
+export interface ServedSqlite extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  kill(): Promise<void>;
+  /** On the same port and the same file. */
+  startAgain(): Promise<void>;
+  /** After a collection of garbage. */
+  usage(): Promise<Usage>;
+}
+
+const script = new URL('./served-sqlite-main.ts', import.meta.url);
+
+export async function serveSqlite(): Promise<ServedSqlite> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-served-'));
+  const port = await freePort();
+  const input: ServedSqliteInput = { file: join(folder, 'events.db'), port };
+  let child: Child;
+  const start = async (): Promise<void> => {
+    child = startChild(script, { input, nodeFlags: ['--expose-gc'] });
+    await child.message(hasKind('listening'));
+  };
+  await start();
+  return {
+    port,
+    url: `kurrentdb://127.0.0.1:${port}?tls=false&discoveryInterval=1`,
+    async kill() {
+      await child.kill('SIGKILL');
+    },
+    startAgain: start,
+    async usage() {
+      const before = child.messages.filter(hasKind('usage')).length;
+      child.send({ kind: 'usage' });
+      return child.message((message): message is Usage => {
+        const all = child.messages.filter(hasKind('usage'));
+        return all.length > before && all.at(-1) === message;
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await child.kill('SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function hasKind<K extends ServedSqliteMessage['kind']>(kind: K) {
+  return (message: unknown): message is Extract<ServedSqliteMessage, { readonly kind: K }> =>
+    (message as ServedSqliteMessage).kind === kind;
+}
