@@ -20,6 +20,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./store.ts'),
   },
   {
+    name: 'subscriptions',
+    summary: 'all events through a handler, checkpoints included, on SQLite and PostgreSQL',
+    load: () => import('./subscriptions.ts'),
+  },
+  {
     name: 'kurrent',
     summary: 'the KurrentDB protocol through the official client, beside a gRPC echo',
     load: () => import('./kurrent.ts'),

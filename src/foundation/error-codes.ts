@@ -175,6 +175,36 @@ export const errorCodes = {
     meaning: 'Too many commands of this process wait for one aggregate.',
     remedy: 'Try again later, or spread the work over more aggregates.',
   },
+  SUBSCRIPTION_INVALID: {
+    retryable: false,
+    meaning: 'The definition of a subscription does not fit together, or not to what is stored.',
+    remedy: 'Mend the definition as the message says, or give it a new version.',
+  },
+  SUBSCRIPTION_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no subscription of this name.',
+    remedy: 'Look at the list of subscriptions; one appears when it is first started.',
+  },
+  LEASE_LOST: {
+    retryable: true,
+    meaning: 'Another process has taken over, so that this one may not write any more.',
+    remedy: 'Nothing: the new owner goes on, and this one stands by.',
+  },
+  HANDLER_TIMEOUT: {
+    retryable: true,
+    meaning: 'A handler took longer than its timeoutMs.',
+    remedy: 'Pass the signal on to whatever it waits for, or raise timeoutMs.',
+  },
+  DEAD_LETTER_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no dead letter with this id.',
+    remedy: 'Look at the list of dead letters.',
+  },
+  DEAD_LETTER_CLOSED: {
+    retryable: false,
+    meaning: 'The dead letter was replayed or discarded already.',
+    remedy: 'Nothing: details.status says what became of it.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

@@ -42,6 +42,11 @@ export {
   snapshotStoreConformance,
   type SnapshotStoreCase,
 } from '../aggregates/snapshot-store.conformance.ts';
+export {
+  subscriptionStorageConformance,
+  type StorageCase,
+  type SubscriptionStorageFixture,
+} from '../subscriptions/subscription-storage.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   childInput,

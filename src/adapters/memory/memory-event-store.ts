@@ -8,6 +8,11 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
+import {
+  memorySubscriptionStorage,
+  type MemoryTransaction,
+} from '../../subscriptions/memory-subscription-storage.ts';
+import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
 import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
@@ -41,7 +46,9 @@ interface MemoryRow extends StoredRow {
  * await using store = memoryEventStore();
  * console.log(await store.streamInfo('banking.currency.v1-core-USD')); // undefined
  */
-export function memoryEventStore(options: EventStoreOptions = {}): EventStore & AggregateStorage {
+export function memoryEventStore(
+  options: EventStoreOptions = {},
+): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
@@ -264,6 +271,7 @@ export function memoryEventStore(options: EventStoreOptions = {}): EventStore & 
   return Object.assign(createEventStore(engine, options), {
     snapshots: memorySnapshots(),
     keyClaims: memoryKeyClaims(),
+    subscriptions: memorySubscriptionStorage({ clock }),
   });
 }
 

@@ -1,12 +1,13 @@
 // The event store in PostgreSQL: the user's database, an ordinary role, gap-free for every reader.
 
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
+import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import { postgresAggregateStorage } from './postgres-aggregates.ts';
 import { createPostgresAppender } from './postgres-appender.ts';
 import { askPostgres, connectPostgres, unavailable } from './postgres-connection.ts';
@@ -16,6 +17,7 @@ import { createPostgresNames } from './postgres-names.ts';
 import { createPostgresReader } from './postgres-reader.ts';
 import { lockClass, migratePostgres } from './postgres-schema.ts';
 import { scavengePostgres } from './postgres-scavenge.ts';
+import { postgresSubscriptionStorage } from './postgres-subscriptions.ts';
 
 export interface PostgresOptions extends EventStoreOptions {
   /** Default: `millrace`. */
@@ -42,7 +44,7 @@ export interface PostgresOptions extends EventStoreOptions {
 export async function postgresEventStore(
   target: string | Pool,
   options: PostgresOptions = {},
-): Promise<EventStore & AggregateStorage> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase>> {
   const {
     schema = 'millrace',
     migrate = 'auto',
@@ -118,6 +120,7 @@ export async function postgresEventStore(
   return Object.assign(
     createEventStore(engine, options),
     postgresAggregateStorage(connection, schema),
+    { subscriptions: postgresSubscriptionStorage(connection, schema) },
   );
 }
 

@@ -1,1 +1,2 @@
 export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';
+export type { SqliteTransaction } from './sqlite-subscriptions.ts';

@@ -36,3 +36,8 @@ export function sqliteError(
     },
   );
 }
+
+/** How the writer thread says that a statement's expectation was not met. */
+export function unmetText(what: string): string {
+  return `expectation not met: ${what}`;
+}

@@ -8,11 +8,13 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { StoreEngine, SubjectKey } from '../../store/store-engine.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
+import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
 import { watchSqlite } from './sqlite-watch.ts';
 import { startSqliteWriter } from './sqlite-writer.ts';
 import { createWaiters } from '../../store/waiters.ts';
@@ -37,7 +39,7 @@ export interface SqliteOptions extends EventStoreOptions {
 export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
-): Promise<EventStore & AggregateStorage> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction>> {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
@@ -136,7 +138,9 @@ export async function sqliteEventStore(
       waiters.wakeAll();
     },
   };
-  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer));
+  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
+    subscriptions: sqliteSubscriptionStorage(writer),
+  });
 }
 
 function toKey(row: Readonly<Record<string, unknown>>): SubjectKey {

@@ -1,6 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
+import { sqliteSubscriptionTables } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
   `create table streams (
@@ -34,7 +35,8 @@ export const sqliteMigrations: readonly string[] = [
      meta text not null
    ) strict;
    create unique index events_by_stream on events (stream_id, revision);
-   create index events_by_id on events (event_id);
+   -- Within the stream: ids are looked for there only, and those of one append lie side by side.
+   create index events_by_id on events (stream_id, event_id);
    -- SQLite appends the sequence to every index: this one reads a type's events in order.
    create index events_by_type on events (type_id);
    create table subject_keys (
@@ -55,6 +57,7 @@ export const sqliteMigrations: readonly string[] = [
      stream text not null,
      command text not null
    ) strict, without rowid;`,
+  sqliteSubscriptionTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

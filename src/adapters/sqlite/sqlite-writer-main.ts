@@ -6,7 +6,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import type { StreamWrite } from '../../store/store-engine.ts';
 import { unpackRows } from './packed-rows.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
-import { describeFailure } from './sqlite-error.ts';
+import { describeFailure, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
   PackedWrite,
@@ -92,13 +92,17 @@ function serve(database: DatabaseSync): void {
       : request.statements.map(runStatement);
   }
 
-  function runStatement({ sql, values }: SqlStatement): unknown {
+  function runStatement({ sql, values, expect }: SqlStatement): unknown {
     let statement = statements.get(sql);
     if (statement === undefined) {
       statement = database.prepare(sql);
       statements.set(sql, statement);
     }
-    return statement.all(...values);
+    const rows = statement.all(...values);
+    if (expect !== undefined && rows.length !== expect.rows) {
+      throw new Error(unmetText(expect.what));
+    }
+    return rows;
   }
 }
 

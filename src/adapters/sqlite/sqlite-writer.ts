@@ -10,11 +10,13 @@ import { packRows, type PackedRows } from './packed-rows.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 
 /** Values as SQLite takes them. */
-type SqlValue = string | number | null | Uint8Array;
+export type SqlValue = string | number | null | Uint8Array;
 
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** Unless so many rows come back, nothing of the request is committed. */
+  readonly expect?: { readonly what: string; readonly rows: number };
 }
 
 export type PackedWrite = Omit<StreamWrite, 'rows'> & { readonly rows: PackedRows };
@@ -47,7 +49,7 @@ export interface SqliteWriter extends AsyncDisposable {
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
 }
 
-type SqlRow = Readonly<Record<string, SqlValue>>;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 interface Pending {
   readonly resolve: (result: unknown) => void;

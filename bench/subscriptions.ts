@@ -1,0 +1,105 @@
+// Benchmark of subscriptions: all events of a store through a handler that does nothing, checkpoints
+// included, beside Emmett's processors. Events are counted: 200,000 in the full run, 12,000 in the
+// quick one. `in batches` is the same work with a handler that takes several events at once.
+
+import { existsSync } from 'node:fs';
+import { startSubscription, subscription } from '../src/subscriptions/index.ts';
+import {
+  ours,
+  type Benchmark,
+  type BenchmarkContext,
+  type Case,
+  type Subject,
+} from './benchmark.ts';
+import { openEmmett } from './store/emmett-store.ts';
+import { fill } from './store/fill.ts';
+import { openMillrace, type MillraceSubject } from './store/millrace-store.ts';
+import { createPlaces, type NewPlace } from './store/places.ts';
+import { engines, type Appending, type Engine } from './store/subject-store.ts';
+
+const emmettSqlite = '@event-driven-io/emmett-sqlite';
+
+export const benchmark: Benchmark = {
+  name: 'subscriptions',
+  get peers() {
+    return [
+      '@event-driven-io/emmett-postgresql',
+      ...(isEmmettThere('sqlite') ? [emmettSqlite] : []),
+    ];
+  },
+  url: import.meta.url,
+  cases: (context) => {
+    const newPlace = createPlaces(context);
+    return engines.map((engine) => noOpCase(engine, newPlace, context));
+  },
+};
+
+function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: BenchmarkContext): Case {
+  const total = quick ? 12_000 : 200_000;
+  /** Opened and filled when the first subject asks for it, closed in the end. */
+  const filled = <Store extends Appending>(
+    open: (engine: Engine, place: string) => Promise<Store>,
+  ): (() => Promise<Store>) => {
+    let opened: Promise<Store> | undefined;
+    const openFilled = async (): Promise<Store> => {
+      const store = await open(engine, await newPlace(engine));
+      await fill(store, total);
+      return store;
+    };
+    defer(async () => (await opened?.catch(() => undefined))?.close());
+    return () => (opened ??= openFilled());
+  };
+  const millrace = filled(openMillrace);
+  const emmett = filled(openEmmett);
+  return {
+    name: `subscription, no-op handler / ${engine}`,
+    measure: 'throughput',
+    // A whole subscription at a time: its start, its checkpoints and its end belong to it.
+    batch: total,
+    goals: [{ vs: 'emmett', ratioMin: 5 }],
+    subjects: [
+      { name: ours, setup: async () => ({ run: handleAll(await millrace(), 'handler') }) },
+      {
+        name: 'millrace, in batches',
+        setup: async () => ({ run: handleAll(await millrace(), 'batchHandler') }),
+      },
+      ...(isEmmettThere(engine) ? [emmettSubject(emmett, total)] : []),
+    ],
+  };
+}
+
+let runs = 0;
+
+/** From the first event, under a name of its own, until the checkpoint is behind the last one. */
+function handleAll({ store }: MillraceSubject, kind: 'handler' | 'batchHandler') {
+  return async (total: number): Promise<number> => {
+    runs += 1;
+    let count = 0;
+    const name = `sub:bench:run-${String.fromCharCode(97 + (runs % 26))}:v${runs}`;
+    const definition =
+      kind === 'handler'
+        ? { name, handler: async () => void (count += 1) }
+        : { name, batchHandler: async ({ length }: { length: number }) => void (count += length) };
+    const runner = await startSubscription(store, subscription(definition));
+    await runner.whenCaughtUp();
+    await runner.stop();
+    if (count !== total) throw new Error(`${count} of ${total} events were handled`);
+    return count;
+  };
+}
+
+function emmettSubject(open: () => ReturnType<typeof openEmmett>, total: number): Subject {
+  return {
+    name: 'emmett',
+    async setup() {
+      const reader = (await open()).catchUp(total);
+      return { run: (n) => reader.take(n), teardown: () => reader.close() };
+    },
+  };
+}
+
+/** Its SQLite driver has to be compiled where there is no binary of it, and may be missing. */
+function isEmmettThere(engine: Engine): boolean {
+  const driver = new URL('node_modules/sqlite3/package.json', import.meta.url);
+  return engine === 'postgres' || existsSync(driver);
+}

@@ -1,0 +1,131 @@
+// A dead letter: an event that its handler could not take, why, and what became of it.
+
+import type { Position } from '../store/position.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { subjectHeader } from '../store/erasure.ts';
+import { subscriptionLimits } from './subscription-limits.ts';
+
+export type DeadLetterStatus = 'pending' | 'replayed' | 'discarded';
+
+/** One failed attempt. */
+export interface Attempt {
+  readonly at: string;
+  readonly error: string;
+}
+
+export interface DeadLetter {
+  readonly id: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly aggregateId: string;
+  /** Null where it belongs to a person who may be forgotten: the store has it, as long as it may. */
+  readonly payload: unknown;
+  /** Of the last attempt. */
+  readonly error: string;
+  /** In all, those of replays included. */
+  readonly attempts: number;
+  readonly createdAt: string;
+  readonly status: DeadLetterStatus;
+  readonly replayedAt: string | null;
+  readonly replayedBy: string | null;
+  /** Free text of whoever looked into it. */
+  readonly notes: string;
+  /** The subscription that failed; with the event's id it is unique. */
+  readonly handler: string;
+  readonly shard: number;
+  readonly tenant: string;
+  readonly correlationId: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: Position;
+  /** Whether later events of the aggregate wait behind it. */
+  readonly parked: boolean;
+  /** The last ones, oldest first. */
+  readonly history: readonly Attempt[];
+  /** A replay was asked for and has not ended yet. */
+  readonly replayRequestedAt: string | null;
+  readonly discardedAt: string | null;
+  readonly discardedBy: string | null;
+  readonly discardReason: string | null;
+}
+
+/** What a failing handler leaves behind; the rest is what becomes of it. */
+export type NewDeadLetter = Omit<
+  DeadLetter,
+  | 'status'
+  | 'replayedAt'
+  | 'replayedBy'
+  | 'notes'
+  | 'replayRequestedAt'
+  | 'discardedAt'
+  | 'discardedBy'
+  | 'discardReason'
+>;
+
+/** All given parts must hold. */
+export interface DeadLetterFilter {
+  readonly ids?: readonly string[];
+  readonly handler?: string;
+  readonly status?: DeadLetterStatus;
+  readonly eventType?: string;
+  readonly aggregateId?: string;
+  readonly tenant?: string;
+  readonly stream?: string;
+}
+
+export interface DeadLetterContext {
+  readonly id: string;
+  readonly handler: string;
+  readonly shard: number;
+  readonly parked: boolean;
+  readonly error: unknown;
+  readonly attempts: number;
+  readonly history: readonly Attempt[];
+  readonly nowMs: number;
+}
+
+export function newDeadLetter(event: RecordedEvent, context: DeadLetterContext): NewDeadLetter {
+  const { id, handler, shard, parked, error, attempts, history, nowMs } = context;
+  const isPersonal = event.headers?.[subjectHeader] !== undefined;
+  return {
+    id,
+    eventId: event.eventId,
+    eventType: event.type,
+    aggregateId: event.aggregate.id,
+    payload: isPersonal ? null : event.payload,
+    error: errorText(error),
+    attempts,
+    createdAt: new Date(nowMs).toISOString(),
+    handler,
+    shard,
+    tenant: event.tenant,
+    correlationId: event.correlationId,
+    stream: event.stream,
+    revision: event.revision,
+    position: event.position,
+    parked,
+    history,
+  };
+}
+
+export function withAttempt(
+  history: readonly Attempt[],
+  error: unknown,
+  nowMs: number,
+): readonly Attempt[] {
+  const attempt = { at: new Date(nowMs).toISOString(), error: errorText(error) };
+  return [...history, attempt].slice(-subscriptionLimits.historyMax);
+}
+
+export function matchesFilter(letter: DeadLetter, filter: DeadLetterFilter): boolean {
+  const { ids, ...parts } = filter;
+  if (ids !== undefined && !ids.includes(letter.id)) return false;
+  return (Object.keys(parts) as (keyof typeof parts)[]).every(
+    (part) => parts[part] === undefined || parts[part] === letter[part],
+  );
+}
+
+function errorText(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.slice(0, subscriptionLimits.errorCharsMax);
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import {
+  assertLost,
+  at,
+  newLetter,
+  owned,
+  takenOver,
+  type StorageCases,
+  type StorageContext,
+} from './storage-fixture.conformance.ts';
+import type { Fence, Settlement } from './subscription-storage.ts';
+
+const delivered = (...positions: number[]): Settlement => ({
+  kind: 'delivered',
+  positions: positions.map(at),
+});
+
+async function withEffect({ storage, fixture }: StorageContext, fence: Fence, key: string) {
+  const effect = await storage.begin(fence);
+  await fixture.effects?.write(effect.transaction, key);
+  return effect;
+}
+
+const countOf = ({ fixture }: StorageContext, key: string): Promise<number> =>
+  fixture.effects?.count(key) ?? Promise.resolve(-1);
+
+export const transactionCases: StorageCases = {
+  'effect and mark commit together': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const fence = await owned(storage);
+      const key = randomUUID();
+      const effect = await withEffect(context, fence, key);
+      assert.equal(await countOf(context, key), 0);
+      assert.equal(await effect.commit(delivered(3)), 'settled');
+      assert.equal(await countOf(context, key), 1);
+      assert.deepEqual((await storage.checkpoints.load(fence)).done, [at(3)]);
+    },
+  },
+
+  'what is rolled back leaves nothing': {
+    needs: 'transactions',
+    async run(context) {
+      const fence = await owned(context.storage);
+      const key = randomUUID();
+      for (const why of [undefined, 'late'] as const) {
+        const effect = await withEffect(context, fence, key);
+        await effect.rollback(why);
+      }
+      assert.equal(await countOf(context, key), 0);
+      assert.deepEqual((await context.storage.checkpoints.load(fence)).done, []);
+    },
+  },
+
+  'an event that is done has no second effect': {
+    needs: 'transactions',
+    async run(context) {
+      const fence = await owned(context.storage);
+      const key = randomUUID();
+      await (await withEffect(context, fence, key)).commit(delivered(3));
+      const again = await withEffect(context, fence, key);
+      assert.equal(await again.commit(delivered(3)), 'repeated');
+      assert.equal(await countOf(context, key), 1);
+    },
+  },
+
+  'an owner that was taken over from meanwhile has no effect': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const late = await owned(storage);
+      const key = randomUUID();
+      const effect = await withEffect(context, late, key);
+      const fence = await takenOver(storage, late);
+      await assertLost(() => effect.commit(delivered(3)));
+      await effect.rollback();
+      assert.equal(await countOf(context, key), 0);
+      assert.deepEqual((await storage.checkpoints.load(fence)).done, []);
+    },
+  },
+
+  'a replay’s effect commits with the letter that it closes': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const fence = await owned(storage);
+      const { id, stream, position, eventId } = await storage.deadLetters.add(
+        fence,
+        newLetter(fence, { parked: true }),
+      );
+      const key = randomUUID();
+      const drained: Settlement = { kind: 'drained', stream, position, eventId, atMs: 1 };
+      await (await withEffect(context, fence, key)).rollback();
+      assert.equal((await storage.deadLetters.get(id))?.status, 'pending');
+      assert.equal(await (await withEffect(context, fence, key)).commit(drained), 'settled');
+      assert.equal((await storage.deadLetters.get(id))?.status, 'replayed');
+      assert.equal(await (await withEffect(context, fence, key)).commit(drained), 'repeated');
+      assert.equal(await countOf(context, key), 1);
+    },
+  },
+
+  'several transactions may be open at once': {
+    needs: 'transactions',
+    async run(context) {
+      const fence = await owned(context.storage);
+      const key = randomUUID();
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, index) => {
+          const effect = await withEffect(context, fence, key);
+          assert.equal(await effect.commit(delivered(index + 1)), 'settled');
+        }),
+      );
+      assert.equal(await countOf(context, key), 20);
+    },
+  },
+};

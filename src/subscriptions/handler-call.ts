@@ -1,0 +1,137 @@
+// One call of a handler: its context, its time limit, and the commit of what it did.
+
+import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import type { Deadline } from './deadline.ts';
+import { Snooze } from './handler-outcome.ts';
+import type { HandlerContext, Subscription } from './subscription.ts';
+import { subscriptionLimits } from './subscription-limits.ts';
+import type {
+  ClaimKey,
+  EffectTransaction,
+  Fence,
+  Settlement,
+  SubscriptionStorage,
+} from './subscription-storage.ts';
+
+export interface HandlerWork {
+  readonly events: readonly RecordedEvent[];
+  readonly attempt: number;
+  /** Absent: delivered for the first time. */
+  readonly drained?: Settlement;
+}
+
+export interface HandlerCalls {
+  /** Undefined: done already. Throws or rejects as the handler does, or when the commit failed. */
+  run(work: HandlerWork, deadline: Deadline): Promise<void> | undefined;
+}
+
+/** How much longer a claim lives than the handler that took it. */
+const claimMarginMs = 5_000;
+
+export function createHandlerCalls<Transaction>(
+  subscription: Subscription<Transaction>,
+  storage: SubscriptionStorage<Transaction>,
+  { fence, signal }: { readonly fence: Fence; readonly signal: AbortSignal },
+): HandlerCalls {
+  const { name, service, handler, batchHandler, timeoutMs } = subscription;
+  const operation = name.split(':')[2] ?? name;
+  const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
+    buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
+
+  return {
+    run({ events, attempt, drained }, deadline) {
+      const [event] = events;
+      if (event === undefined) return undefined;
+      let effect: Promise<EffectTransaction<Transaction>> | undefined;
+      let claimToken: number | undefined;
+      let controller: AbortController | undefined;
+      let ownSignal: AbortSignal | undefined;
+
+      const context: HandlerContext<Transaction> = {
+        subscription: name,
+        attempt,
+        get signal() {
+          controller ??= new AbortController();
+          ownSignal ??= AbortSignal.any([signal, controller.signal]);
+          return ownSignal;
+        },
+        get idempotencyKey() {
+          return idempotencyKeyOf(event);
+        },
+        idempotencyKeyOf,
+        async transaction() {
+          effect ??= storage.begin(fence);
+          return (await effect).transaction;
+        },
+        async claim() {
+          const claim = await storage.processed.claim(
+            { eventId: event.eventId, handler: name },
+            { leaseMs: timeoutMs + claimMarginMs, ttlMs: subscriptionLimits.claimTtlMs },
+          );
+          if (claim.kind === 'done') return false;
+          if (claim.kind === 'busy') {
+            throw new Snooze(claim.retryInMs, 'another process may still be at it');
+          }
+          claimToken = claim.token;
+          return true;
+        },
+      };
+
+      const result =
+        batchHandler === undefined ? handler?.(event, context) : batchHandler(events, context);
+      const isOver =
+        result === undefined &&
+        effect === undefined &&
+        claimToken === undefined &&
+        drained === undefined;
+      return isOver ? undefined : finish(result);
+
+      async function finish(running: void | Promise<void>): Promise<void> {
+        try {
+          if (running !== undefined) await deadline.race(running);
+          // Whatever comes after this line is ours: the handler has done its part.
+          if (effect !== undefined || drained !== undefined) await commit();
+        } catch (error) {
+          controller?.abort(error);
+          if (effect !== undefined || claimToken !== undefined) {
+            await undo(hasCode(error, 'HANDLER_TIMEOUT') ? 'late' : undefined);
+          }
+          throw error;
+        }
+        if (claimToken !== undefined) await storage.processed.confirm(claimKey(), claimToken);
+      }
+
+      function claimKey(): ClaimKey {
+        return { eventId: event?.eventId ?? '', handler: name };
+      }
+
+      async function commit(): Promise<void> {
+        const settlement: Settlement = drained ?? {
+          kind: 'delivered',
+          positions: events.map(({ position }) => position),
+        };
+        if (effect !== undefined) {
+          const open = await effect;
+          const settled = await open.commit(settlement);
+          // Repeated: the answer to an earlier commit was lost, and the effect is there. Of a batch
+          // that may be true of some only: one by one, each of them shows.
+          if (settled === 'repeated' && events.length > 1) throw new Error('partly done before');
+          effect = undefined;
+        } else if (drained !== undefined) {
+          await storage.settle(fence, settlement);
+        }
+      }
+
+      async function undo(why: 'late' | undefined): Promise<void> {
+        const open = await effect?.catch(() => undefined);
+        // A connection that broke is the reason for what the handler met, and not the event's fault.
+        await open?.rollback(why);
+        if (claimToken !== undefined && why === undefined) {
+          await storage.processed.release(claimKey(), claimToken);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,67 @@
+export { createCheckpointTracker, type CheckpointTracker } from './checkpoint-tracker.ts';
+export type {
+  Attempt,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterStatus,
+  NewDeadLetter,
+} from './dead-letter.ts';
+export { decideRetry, type FailedAttempt, type RetryDecision } from './decide-retry.ts';
+export {
+  decideShards,
+  type ShardDecision,
+  type ShardFacts,
+  type ShardLease,
+} from './decide-shards.ts';
+export { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+export { shardOf } from './lane-of.ts';
+export {
+  memorySubscriptionStorage,
+  type MemoryTransaction,
+} from './memory-subscription-storage.ts';
+export type { RunnerTuning, ShardStatus } from './shard-runner.ts';
+export { startSubscription } from './start-subscription.ts';
+export {
+  subscriptionAdmin,
+  type SubscriptionAdmin,
+  type SubscriptionLag,
+} from './subscription-admin.ts';
+export { subscriptionLimits } from './subscription-limits.ts';
+export {
+  createSubscriptionRunner,
+  type SubscriptionOptions,
+  type SubscriptionRunner,
+  type SubscriptionStatus,
+} from './subscription-runner.ts';
+export type {
+  AcquiredLease,
+  CheckpointStore,
+  Claim,
+  ClaimKey,
+  DeadLetterStore,
+  EffectTransaction,
+  Fence,
+  HeldStream,
+  LeaseStore,
+  ProcessedEvents,
+  ResetReason,
+  Settlement,
+  SettleResult,
+  ShardKey,
+  ShardProgress,
+  SubscriptionCapabilities,
+  SubscriptionHost,
+  SubscriptionState,
+  SubscriptionStorage,
+  WaitingEvent,
+  WaitingEvents,
+} from './subscription-storage.ts';
+export {
+  subscription,
+  type BatchContext,
+  type BatchHandler,
+  type Handler,
+  type HandlerContext,
+  type Subscription,
+  type SubscriptionDefinition,
+} from './subscription.ts';

@@ -1,0 +1,51 @@
+import type { SqlDatabase } from './sql-database.ts';
+import type { ProcessedEvents } from './subscription-storage.ts';
+
+export function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
+  const table = dialect.table('processed_events');
+  const now = dialect.nowMs;
+  const sql = {
+    // A claim that ran out, confirmed or not, is one that nobody has.
+    claim: `insert into ${table} as p (event_id, handler_name, token, leased_until_ms, expires_at_ms)
+      values (?1, ?2, 1, ${now} + ?3, ${now} + ?4)
+      on conflict (event_id, handler_name) do update set token = p.token + 1,
+        leased_until_ms = excluded.leased_until_ms, expires_at_ms = excluded.expires_at_ms,
+        processed_at_ms = null
+      where (p.processed_at_ms is null and p.leased_until_ms <= ${now}) or p.expires_at_ms <= ${now}
+      returning token`,
+    look: `select processed_at_ms, leased_until_ms - ${now} from ${table}
+      where event_id = ?1 and handler_name = ?2`,
+    confirm: `update ${table} set processed_at_ms = ${now}
+      where event_id = ?1 and handler_name = ?2 and token = ?3 returning 1`,
+    release: `update ${table} set leased_until_ms = 0
+      where event_id = ?1 and handler_name = ?2 and token = ?3 and processed_at_ms is null returning 1`,
+    sweep: `delete from ${table} where (event_id, handler_name) in (
+      select event_id, handler_name from ${table} where expires_at_ms <= ${now}
+      order by expires_at_ms limit ?1) returning 1`,
+  };
+  return {
+    async claim({ eventId, handler }, { leaseMs, ttlMs }) {
+      const [claimed = [], held = []] = await run([
+        { sql: sql.claim, values: [eventId, handler, leaseMs, ttlMs] },
+        { sql: sql.look, values: [eventId, handler] },
+      ]);
+      const token = claimed[0]?.[0];
+      if (token !== undefined) return { kind: 'claimed', token: Number(token) };
+      const [processedAt, leftMs] = held[0] ?? [null, 0];
+      if (processedAt !== null) return { kind: 'done' };
+      return { kind: 'busy', retryInMs: Math.max(1, Number(leftMs)) };
+    },
+    async confirm({ eventId, handler }, token) {
+      const [rows = []] = await run([{ sql: sql.confirm, values: [eventId, handler, token] }]);
+      return rows.length > 0;
+    },
+    async release({ eventId, handler }, token) {
+      const [rows = []] = await run([{ sql: sql.release, values: [eventId, handler, token] }]);
+      return rows.length > 0;
+    },
+    async sweep(limit) {
+      const [rows = []] = await run([{ sql: sql.sweep, values: [limit] }]);
+      return rows.length;
+    },
+  };
+}

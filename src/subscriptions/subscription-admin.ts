@@ -1,0 +1,120 @@
+// What operators do with subscriptions and dead letters, from any process: owners notice by themselves.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { EventFilter } from '../store/event-filter.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
+import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
+import type { SubscriptionState, SubscriptionStorage } from './subscription-storage.ts';
+
+export interface SubscriptionLag {
+  /** Everything up to here is done. */
+  readonly position: Position;
+  readonly head: Position;
+  /** How far the head is ahead, counted in events of any kind. */
+  readonly behind: number;
+  /** The age of the oldest event that is not done; 0 when there is none. */
+  readonly seconds: number;
+}
+
+export interface SubscriptionAdmin {
+  list(): Promise<readonly SubscriptionState[]>;
+  pause(name: string): Promise<void>;
+  resume(name: string): Promise<void>;
+  /** Default: to the start. */
+  reset(name: string, options?: { readonly to?: Position; readonly by?: string }): Promise<void>;
+  lag(name: string, filter?: EventFilter): Promise<SubscriptionLag>;
+  /** Of the last event that matches, up to a position. */
+  lastPosition(upTo: Position | undefined, filter?: EventFilter): Promise<Position>;
+  /** Asks the owner to try it again; it is `replayed` when that succeeded. */
+  replay(id: string, request: { readonly by: string }): Promise<void>;
+  /** All pending ones that match; an empty filter is all of them. Returns how many. */
+  replayAll(filter: DeadLetterFilter, request: { readonly by: string }): Promise<number>;
+  discard(id: string, request: { readonly by: string; readonly reason: string }): Promise<void>;
+  letter(id: string): Promise<DeadLetter>;
+}
+
+/**
+ * The operator's side of subscriptions.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { subscriptionAdmin } from 'millrace/subscriptions';
+ *
+ * const store = memoryEventStore();
+ * const admin = subscriptionAdmin(store, { storage: store.subscriptions });
+ * for (const { subscription, paused } of await admin.list()) console.log(subscription, paused);
+ */
+export function subscriptionAdmin(
+  store: EventStore,
+  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock },
+): SubscriptionAdmin {
+  const { clock = systemClock } = options;
+  const { checkpoints, deadLetters } = options.storage;
+
+  const known = (isKnown: boolean, name: string): void => {
+    if (isKnown) return;
+    throw new MillraceError('SUBSCRIPTION_UNKNOWN', `there is no subscription '${name}'`, {
+      details: { name },
+    });
+  };
+
+  const letter = async (id: string): Promise<DeadLetter> => {
+    const found = await deadLetters.get(id);
+    if (found !== undefined) return found;
+    throw new MillraceError('DEAD_LETTER_UNKNOWN', `there is no dead letter '${id}'`, {
+      details: { id },
+    });
+  };
+
+  const changed = async (count: number, id: string): Promise<void> => {
+    if (count > 0) return;
+    const { status } = await letter(id);
+    throw new MillraceError('DEAD_LETTER_CLOSED', `dead letter '${id}' was ${status} already`, {
+      details: { id, status },
+    });
+  };
+
+  return {
+    list: () => checkpoints.list(),
+    pause: async (name) => known(await checkpoints.setPaused(name, true), name),
+    resume: async (name) => known(await checkpoints.setPaused(name, false), name),
+    async reset(name, { to = startPosition, by = 'unknown' } = {}) {
+      known(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
+    },
+    async lag(name, filter) {
+      const state = await checkpoints.get(name);
+      known(state !== undefined, name);
+      const positions = (state?.positions ?? []).map((each) => each ?? startPosition);
+      const position = positions.toSorted()[0] ?? startPosition;
+      const head = await store.head();
+      const ahead = { after: position, limit: 1, ...(filter === undefined ? {} : { filter }) };
+      const [next] = await store.readAll(ahead).toArray();
+      return {
+        position,
+        head,
+        behind: Math.max(0, toSequence(head) - toSequence(position)),
+        seconds:
+          next === undefined ? 0 : Math.max(0, clock.now() - Date.parse(next.recordedAt)) / 1_000,
+      };
+    },
+    async lastPosition(upTo, filter) {
+      const [last] = await store
+        .readAll({
+          direction: 'backwards',
+          limit: 1,
+          ...(upTo === undefined ? {} : { after: toPosition(toSequence(upTo) + 1) }),
+          ...(filter === undefined ? {} : { filter }),
+        })
+        .toArray();
+      return last?.position ?? startPosition;
+    },
+    letter,
+    replay: async (id, { by }) =>
+      changed(await deadLetters.replay({ ids: [id] }, { by, atMs: clock.now() }), id),
+    replayAll: (filter, { by }) => deadLetters.replay(filter, { by, atMs: clock.now() }),
+    discard: async (id, { by, reason }) =>
+      changed(await deadLetters.discard({ ids: [id] }, { by, reason, atMs: clock.now() }), id),
+  };
+}

@@ -1,0 +1,328 @@
+// What runs a subscription in this process: takes its share of the shards, keeps their leases, gives
+// them up when it stops or when others come, and stands by otherwise.
+
+import { randomUUID } from 'node:crypto';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { createIds, type IdSource } from '../foundation/ids.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { nextTurn } from '../store/next-turn.ts';
+import type { Position } from '../store/position.ts';
+import { slept } from './deadline.ts';
+import type { DeadLetter } from './dead-letter.ts';
+import { decideShards } from './decide-shards.ts';
+import { createOwnedShards } from './owned-shards.ts';
+import type { RunnerTuning, ShardStatus } from './shard-runner.ts';
+import type { Subscription } from './subscription.ts';
+import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
+import { subscriptionLimits as limits } from './subscription-limits.ts';
+import type { SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
+
+export interface SubscriptionOptions<Transaction = unknown> extends Partial<RunnerTuning> {
+  /** Default: the store's own. */
+  readonly storage?: SubscriptionStorage<Transaction>;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  readonly observer?: Observer;
+  /** Of this process, new at every start. */
+  readonly worker?: string;
+  /** After which others take over from a process that died. Default: 10 s. */
+  readonly leaseMs?: number;
+  /** Told of every new dead letter, after it was kept. */
+  readonly onAlert?: (letter: DeadLetter) => void;
+}
+
+export interface SubscriptionStatus {
+  readonly name: string;
+  readonly worker: string;
+  readonly paused: boolean;
+  /** Those that this process owns. */
+  readonly shards: readonly ShardStatus[];
+}
+
+export interface SubscriptionRunner extends Lifecycle {
+  readonly status: SubscriptionStatus;
+  /** Everything that the store holds now is done, in whatever process. */
+  whenCaughtUp(signal?: AbortSignal): Promise<void>;
+  /** Everything up to this position is done: for those who want to read what they wrote. */
+  waitFor(position: Position, signal?: AbortSignal): Promise<void>;
+  lag(): Promise<SubscriptionLag>;
+  /** In all processes; until it is resumed. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Begins again behind this position, by default from the start. */
+  reset(to?: Position): Promise<void>;
+  /** Looks at once for replays and leases, instead of a moment later. */
+  look(): void;
+}
+
+/** How long a shard rests that ended by a defect. */
+const restMs = 1_000;
+
+/**
+ * Prepares a runner; `start` starts it. `startSubscription` does both.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { createSubscriptionRunner, subscription } from 'millrace/subscriptions';
+ *
+ * const store = memoryEventStore();
+ * const log = subscription({ name: 'sub:demo:log:v1', handler: ({ type }) => console.log(type) });
+ * await using runner = createSubscriptionRunner(store, log);
+ * await runner.start();
+ */
+export function createSubscriptionRunner<Transaction>(
+  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  subscription: Subscription<Transaction>,
+  options: SubscriptionOptions<Transaction> = {},
+): SubscriptionRunner {
+  const { name, shards } = subscription;
+  const storage = storageOf(store, options);
+  const {
+    clock = systemClock,
+    ids = createIds(),
+    observer = silentObserver,
+    worker = randomUUID(),
+    leaseMs = limits.leaseMs,
+  } = options;
+  const admin = subscriptionAdmin(store, { storage, clock });
+  const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
+  const waiters = new Set<() => void>();
+  let paused = false;
+  let isStopping = false;
+  let isLooking = false;
+  let sweepAtMs = 0;
+  let napping = new AbortController();
+  let managing: { readonly done: Promise<void>; readonly end: AbortController } | undefined;
+
+  const owned = createOwnedShards({
+    store,
+    storage,
+    subscription,
+    clock,
+    ids,
+    observer,
+    worker,
+    leaseMs,
+    tuning: {
+      checkpointEvery: options.checkpointEvery ?? limits.checkpointEvery,
+      checkpointMs: options.checkpointMs ?? limits.checkpointMs,
+      pollMs: options.pollMs ?? limits.pollMs,
+      drainMs: options.drainMs ?? limits.drainMs,
+      windowMax: options.windowMax ?? limits.windowMax,
+      pageSize: options.pageSize ?? limits.pageSize,
+    },
+    restMs,
+    onDeadLetter(letter) {
+      observer.log?.error(
+        {
+          handler: letter.handler,
+          eventId: letter.eventId,
+          eventType: letter.eventType,
+          stream: letter.stream,
+          tenant: letter.tenant,
+          correlationId: letter.correlationId,
+          attempt: letter.attempts,
+          deadLetter: letter.id,
+        },
+        'event is a dead letter',
+      );
+      options.onAlert?.(letter);
+      void tellSize();
+    },
+    onProgress() {
+      if (waiters.size > 0 && !isLooking) void lookSoon();
+    },
+    onEnded: () => wake(),
+  });
+
+  /** Once for all that is done in a turn of the event loop. */
+  async function lookSoon(): Promise<void> {
+    isLooking = true;
+    await nextTurn();
+    isLooking = false;
+    for (const look of waiters) look();
+  }
+
+  function wake(): void {
+    napping.abort();
+  }
+
+  async function nap(ms: number, end: AbortSignal): Promise<void> {
+    napping = new AbortController();
+    await slept(clock, ms, AbortSignal.any([end, napping.signal]));
+  }
+
+  async function manage(end: AbortSignal): Promise<void> {
+    let isAway = false;
+    while (!end.aborted) {
+      let waitMs = heartbeatMs;
+      try {
+        waitMs = await tend();
+        isAway = false;
+      } catch (err) {
+        // Once, however long it takes.
+        if (!isAway) observer.log?.warn({ sub: name, err }, 'subscription cannot reach its leases');
+        isAway = true;
+      }
+      await nap(waitMs, end);
+    }
+  }
+
+  /** Returns how long nothing is to be done. */
+  async function tend(): Promise<number> {
+    // First of all: whatever else takes long must not cost a lease.
+    await owned.renew();
+    const state = await storage.checkpoints.get(name);
+    paused = state?.paused ?? false;
+    if (isStopping) return heartbeatMs;
+    if (paused) {
+      await owned.giveUp(owned.shards);
+      await storage.leases.leave(name, worker);
+      return heartbeatMs;
+    }
+    const workers = await storage.leases.announce(name, worker, leaseMs);
+    const leases = await storage.leases.list(name);
+    const decision = decideShards({ shards, self: worker, workers, leases });
+    void owned.giveUp(decision.release).then(wake, wake);
+    for (const shard of decision.acquire) {
+      if (isStopping) break;
+      await owned.acquire(shard);
+    }
+    await tellLag();
+    await sweep();
+    const others = leases.filter(({ owner, remainingMs }) => owner !== worker && remainingMs > 0);
+    return Math.min(heartbeatMs, ...others.map(({ remainingMs }) => remainingMs + 1));
+  }
+
+  /** One process at a time, a bounded part at a time. */
+  async function sweep(): Promise<void> {
+    if (clock.now() < sweepAtMs || !owned.shards.includes(0)) return;
+    const removed = await storage.processed.sweep(limits.sweepMax);
+    sweepAtMs = clock.now() + (removed === limits.sweepMax ? 0 : limits.sweepMs);
+  }
+
+  async function tellLag(): Promise<void> {
+    if (observer.gauge === undefined || !owned.shards.includes(0)) return;
+    const { seconds } = await admin.lag(name, subscription.filter);
+    observer.gauge?.('projection_lag_seconds', seconds, { sub: name });
+    await tellSize();
+  }
+
+  async function tellSize(): Promise<void> {
+    if (observer.gauge === undefined) return;
+    try {
+      const size = await storage.deadLetters.count({ handler: name, status: 'pending' });
+      observer.gauge('dead_letter_queue_size', size, { handler: name });
+    } catch (err) {
+      observer.log?.debug({ sub: name, err }, 'dead letters could not be counted');
+    }
+  }
+
+  async function start(): Promise<void> {
+    isStopping = false;
+    const state = await storage.checkpoints.open(name, shards);
+    if (state.shards !== shards) {
+      throw new MillraceError(
+        'SUBSCRIPTION_INVALID',
+        `${name} was started with ${state.shards} shards and cannot have ${shards} now: give it a new version`,
+        { details: { name, shards, stored: state.shards } },
+      );
+    }
+    const end = new AbortController();
+    managing = { end, done: manage(end.signal) };
+  }
+
+  async function stop(): Promise<void> {
+    isStopping = true;
+    // The leases are kept until the last handler has finished.
+    await owned.giveUp(owned.shards);
+    managing?.end.abort();
+    await managing?.done;
+    managing = undefined;
+    // One that was acquired while the first ones were given up.
+    await owned.giveUp(owned.shards);
+    try {
+      await storage.leases.leave(name, worker);
+    } catch (error) {
+      if (!hasCode(error, 'STORE_UNAVAILABLE') && !hasCode(error, 'STORE_CLOSED')) throw error;
+    }
+  }
+
+  async function waitFor(target: Position, signal?: AbortSignal): Promise<void> {
+    const isThere = async (): Promise<boolean> => {
+      const local = owned.positions();
+      const isFar = (position: Position | undefined): boolean =>
+        position !== undefined && position >= target;
+      const missing = Array.from({ length: shards }, (_, shard) => shard).filter(
+        (shard) => !isFar(local.get(shard)),
+      );
+      if (missing.length === 0) return true;
+      // Of those that others own, only what they wrote down is known.
+      if (missing.some((shard) => local.has(shard))) return false;
+      const state = await storage.checkpoints.get(name);
+      return missing.every((shard) => isFar(state?.positions[shard]));
+    };
+    while (!(await isThere())) {
+      const waiting = new AbortController();
+      const look = (): void => waiting.abort();
+      waiters.add(look);
+      const pollMs = options.pollMs ?? limits.pollMs;
+      await slept(clock, pollMs, AbortSignal.any([waiting.signal, ...(signal ? [signal] : [])]));
+      waiters.delete(look);
+      signal?.throwIfAborted();
+    }
+  }
+
+  const lifecycle = createLifecycle({ start, stop });
+  return {
+    get state() {
+      return lifecycle.state;
+    },
+    start: () => lifecycle.start(),
+    stop: () => lifecycle.stop(),
+    [Symbol.asyncDispose]: () => lifecycle.stop(),
+    get status() {
+      return { name, worker, paused, shards: owned.statuses() };
+    },
+    async whenCaughtUp(signal) {
+      const last = await admin.lastPosition(undefined, subscription.filter);
+      await waitFor(last, signal);
+    },
+    async waitFor(position, signal) {
+      const last = await admin.lastPosition(position, subscription.filter);
+      await waitFor(last, signal);
+    },
+    lag: () => admin.lag(name, subscription.filter),
+    async pause() {
+      await admin.pause(name);
+      wake();
+    },
+    async resume() {
+      await admin.resume(name);
+      wake();
+    },
+    async reset(to) {
+      await admin.reset(name, to === undefined ? {} : { to });
+      wake();
+    },
+    look() {
+      owned.look();
+      wake();
+    },
+  };
+}
+
+function storageOf<Transaction>(
+  store: Partial<SubscriptionHost<Transaction>>,
+  options: SubscriptionOptions<Transaction>,
+): SubscriptionStorage<Transaction> {
+  const storage = options.storage ?? store.subscriptions;
+  if (storage !== undefined) return storage;
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    "this store has no room for checkpoints: pass another engine's storage",
+  );
+}

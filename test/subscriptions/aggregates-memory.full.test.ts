@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import type { EventStore, FeedItem, RecordedEvent } from '../../src/store/index.ts';
+import { toPosition } from '../../src/store/position.ts';
+import {
+  memorySubscriptionStorage,
+  startSubscription,
+  subscription,
+} from '../../src/subscriptions/index.ts';
+import { newEvent, streamName } from '../store/rig.ts';
+
+const aggregates = 1_000_000;
+const pageSize = 1_000;
+const mebibyte = 1_048_576;
+
+/** What is still held once the garbage is gone. */
+function heapMiB(): number {
+  setFlagsFromString('--expose_gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  return process.memoryUsage().heapUsed / mebibyte;
+}
+
+/** Events that exist only while they are read: the store's own memory must not count. */
+function endlessStore(): EventStore {
+  const template = newEvent('template');
+  const eventAt = (number: number): RecordedEvent => ({
+    ...template,
+    eventId: `e${number}`,
+    stream: streamName(number),
+    revision: 0,
+    position: toPosition(number),
+    recordedAt: '2025-09-30T10:00:00.000Z',
+  });
+  return Object.assign(memoryEventStore(), {
+    // What waits for long moves out of memory, and is looked up again.
+    findEvent: async (_stream: string, eventId: string) => eventAt(Number(eventId.slice(1))),
+    async *subscribe({ signal }: { signal?: AbortSignal } = {}): AsyncGenerator<FeedItem> {
+      for (let from = 1; from <= aggregates; from += pageSize) {
+        const events = Array.from({ length: pageSize }, (_, index) => eventAt(from + index));
+        yield { kind: 'events', events, position: toPosition(from + pageSize - 1) };
+        await new Promise(setImmediate);
+      }
+      yield { kind: 'caughtUp', position: toPosition(aggregates) };
+      await new Promise((resolve) => {
+        if (signal?.aborted === true) resolve(undefined);
+        else signal?.addEventListener('abort', resolve);
+      });
+    },
+  });
+}
+
+test('a million distinct aggregates grow the process by less than 64 MiB', async () => {
+  const store = endlessStore();
+  let count = 0;
+  let heapAtTenth = 0;
+  const all = Promise.withResolvers<void>();
+  const each = subscription({
+    name: 'sub:rig:memory:v1',
+    async handler() {
+      count += 1;
+      if (count === aggregates / 10) heapAtTenth = heapMiB();
+      // A few fail, so that retries are among what must not pile up.
+      if (count % 50_000 === 0) throw new Error('by chance');
+      if (count >= aggregates) all.resolve();
+    },
+  });
+  await using runner = await startSubscription(store, each, {
+    storage: memorySubscriptionStorage(),
+  });
+  await all.promise;
+  const growth = heapMiB() - heapAtTenth;
+  assert.ok(growth < 64, `grew by ${growth.toFixed(1)} MiB`);
+  assert.ok(runner.status.shards.every(({ inFlight }) => inFlight <= 2_000 + pageSize));
+});

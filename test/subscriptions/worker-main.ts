@@ -1,0 +1,110 @@
+// A worker process of the rig: runs the subscription until it is killed, with an effect in the
+// store's own database for each event, and with handlers that fail at random.
+
+import type { ClientBase } from 'pg';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import type { RecordedEvent } from '../../src/store/index.ts';
+import {
+  startSubscription,
+  subscription,
+  Terminal,
+  type HandlerContext,
+  type SubscriptionDefinition,
+} from '../../src/subscriptions/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import type { EngineName } from '../store/rig.ts';
+
+export interface WorkerInput {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly name: string;
+  readonly subscription: string;
+  readonly seed: number;
+  readonly shards: number;
+  readonly leaseMs: number;
+  /** Of a thousand attempts, how many fail. */
+  readonly failuresPerMille: number;
+}
+
+export interface WorkerMessage {
+  readonly kind: 'started' | 'owns' | 'stopped';
+  readonly shards?: number;
+}
+
+const input = childInput() as WorkerInput;
+const random = seededRandom(input.seed);
+
+function mayFail(event: RecordedEvent): void {
+  if ((event.payload as { poison?: boolean }).poison === true) throw new Terminal('poison');
+  if (random.below(1_000) < input.failuresPerMille) throw new Error('by chance');
+}
+
+const insert = (values: string): string =>
+  `insert into effects (event_id, stream, revision, worker) values (${values})`;
+
+function define<Transaction>(
+  handler: (event: RecordedEvent, context: HandlerContext<Transaction>) => Promise<void>,
+): SubscriptionDefinition<Transaction> {
+  return {
+    name: input.subscription,
+    shards: input.shards,
+    lanes: 4,
+    onDeadLetter: 'park',
+    retry: { initialMs: 10, factor: 2, capMs: 100, jitterMs: 5, attemptsMax: 10 },
+    timeoutMs: 5_000,
+    handler,
+  };
+}
+
+const tuning = {
+  worker: input.name,
+  leaseMs: input.leaseMs,
+  checkpointEvery: 50,
+  checkpointMs: 100,
+  pollMs: 200,
+  pageSize: 100,
+};
+
+async function run() {
+  if (input.engine === 'sqlite') {
+    const store = await sqliteEventStore(input.url);
+    const each = define<SqliteTransaction>(async (event, context) => {
+      const transaction = await context.transaction();
+      const { eventId, stream, revision } = event;
+      transaction.run(insert('?, ?, ?, ?'), eventId, stream, revision, input.name);
+      mayFail(event);
+    });
+    return { store, runner: await startSubscription(store, subscription(each), tuning) };
+  }
+  const store = await postgresEventStore(input.url, { connectionsMax: 8 });
+  const each = define<ClientBase>(async (event, context) => {
+    const transaction = await context.transaction();
+    const { eventId, stream, revision } = event;
+    const values = [eventId, stream, revision, input.name];
+    await transaction.query(insert('$1, $2, $3, $4'), values);
+    mayFail(event);
+  });
+  return { store, runner: await startSubscription(store, subscription(each), tuning) };
+}
+
+const { store, runner } = await run();
+process.on('message', (message) => {
+  if (message === 'stop') void stop();
+});
+tellParent({ kind: 'started' } satisfies WorkerMessage);
+let owned = 0;
+const telling = setInterval(() => {
+  const { length } = runner.status.shards;
+  if (length !== owned) tellParent({ kind: 'owns', shards: length } satisfies WorkerMessage);
+  owned = length;
+}, 20);
+
+async function stop(): Promise<void> {
+  clearInterval(telling);
+  await runner.stop();
+  await store[Symbol.asyncDispose]();
+  tellParent({ kind: 'stopped' } satisfies WorkerMessage);
+  process.channel?.unref();
+}
