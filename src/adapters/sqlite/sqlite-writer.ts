@@ -65,6 +65,9 @@ type RequestBody = WriterRequest extends infer R
 /** More than this in flight would only grow the queue: appends wait here, in order. */
 const inFlightMax = 10_000;
 
+/** So many are worth a commit of their own: the thread begins while the caller's still prepares. */
+const bundleMax = 8;
+
 /** Starts the writer thread and waits until its database is open and migrated. */
 export async function startSqliteWriter(
   settings: WriterSettings,
@@ -127,9 +130,10 @@ export async function startSqliteWriter(
       nextId += 1;
       if (pending.size === 0) worker.ref();
       pending.set(id, { resolve, reject });
-      // What is asked for in one turn of the event loop goes over as one message.
+      // What is asked for in one turn of the event loop goes over together.
       if (bundle.length === 0) setImmediate(flush);
       bundle.push({ ...body, id });
+      if (bundle.length === bundleMax) flush();
     });
   }
 
