@@ -1,6 +1,7 @@
 // A database at which a process is struck at a chosen moment: the adapter runs on it as it is.
 
-import type { Collection, Db, Document } from 'mongodb';
+import type { Db, Document } from 'mongodb';
+import { interceptedDb, type Call } from './intercepted-db.ts';
 
 /** The moments of an append, in their order. */
 export const strikePoints = [
@@ -13,8 +14,7 @@ export const strikePoints = [
 
 export type StrikePoint = (typeof strikePoints)[number] | 'after the first part';
 
-type Call = (...args: readonly unknown[]) => Promise<unknown>;
-type Interception = (call: Call, args: readonly unknown[]) => Promise<unknown>;
+type Step = (call: Call, args: readonly unknown[]) => Promise<unknown>;
 
 /** `strike` is called once, at the first time that the moment comes. */
 export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>): Db {
@@ -24,23 +24,23 @@ export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>
     struck = true;
     await strike();
   };
-  const before: Interception = async (call, args) => {
+  const before: Step = async (call, args) => {
     await once();
     return call(...args);
   };
-  const after: Interception = async (call, args) => {
+  const after: Step = async (call, args) => {
     const result = await call(...args);
     await once();
     return result;
   };
-  const inTheMiddle: Interception = async (call, [documents, ...rest]) => {
+  const inTheMiddle: Step = async (call, [documents, ...rest]) => {
     if (struck) return call(documents, ...rest);
     const all = documents as readonly Document[];
     await call(all.slice(0, Math.ceil(all.length / 2)), ...rest);
     await once();
     return call(all.slice(Math.ceil(all.length / 2)), ...rest);
   };
-  const interceptions: Readonly<Record<StrikePoint, Readonly<Record<string, Interception>>>> = {
+  const steps: Readonly<Record<StrikePoint, Readonly<Record<string, Step>>>> = {
     'before the commit': { 'events_commits.insertOne': before },
     'after the commit': { 'events_commits.insertOne': after },
     'in the middle of the copy': { 'events.insertMany': inTheMiddle },
@@ -48,30 +48,8 @@ export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>
     'after the strip': { 'events_commits.bulkWrite': after },
     'after the first part': { 'events_commit_parts.insertOne': after },
   };
-  const chosen = interceptions[point];
-
-  const collection = (inner: Collection): Collection =>
-    intercepted(inner, (name, call) => {
-      const interception = chosen[`${inner.collectionName}.${name}`];
-      return interception === undefined
-        ? call
-        : (...args: readonly unknown[]) => interception(call as Call, args);
-    });
-  return intercepted(db, (name, call) =>
-    name === 'collection'
-      ? (...args: readonly unknown[]) => collection(call(...args) as Collection)
-      : call,
-  );
-}
-
-type Method = (...args: readonly unknown[]) => unknown;
-
-function intercepted<T extends object>(target: T, wrap: (name: string, call: Method) => Method): T {
-  return new Proxy(target, {
-    get(_target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      return wrap(String(name), (value as Method).bind(target));
-    },
+  return interceptedDb(db, (operation, call) => {
+    const step = steps[point][operation];
+    return step === undefined ? call : (...args) => step(call, args);
   });
 }

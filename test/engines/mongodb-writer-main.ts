@@ -19,10 +19,12 @@ export interface WriterInput {
 }
 
 export type WriterMessage =
+  | { readonly kind: 'loaded' }
   | { readonly kind: 'done' }
   | { readonly kind: 'ok'; readonly count: number };
 
 const { url, database, name, seed, writers, operations, ...input } = childInput() as WriterInput;
+tell({ kind: 'loaded' });
 using history = openHistory(input.history);
 await using store = await mongodbEventStore(url, { database, connectionsMax: 4 });
 let left = operations ?? Number.POSITIVE_INFINITY;

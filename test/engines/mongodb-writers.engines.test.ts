@@ -1,107 +1,15 @@
 // Many writers in several processes, some of them killed, and readers that must miss nothing.
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { hasCode } from '../../src/foundation/error.ts';
-import { startPosition, type EventStore, type Position } from '../../src/store/index.ts';
-import { startChild, type Child } from '../../src/testing/child-process.ts';
-import {
-  assertNoViolations,
-  checkDelivered,
-  checkStored,
-  type EventPlace,
-} from '../../src/testing/history.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import {
-  createWorkspace,
-  newEvent,
-  newSeed,
-  placeOf,
-  readPlaces,
-  streamName,
-  type Workspace,
-} from '../store/rig.ts';
-import type { WriterInput, WriterMessage } from './mongodb-writer-main.ts';
-import { onEachMongodb, onFerretdb, type MongodbTarget } from './mongodb-targets.ts';
+import { newEvent, streamName } from '../store/rig.ts';
+import { hasWritten, isDone, isLoaded, newRun } from './mongodb-run.ts';
+import { onEachMongodb, onFerretdb } from './mongodb-targets.ts';
 
-const script = new URL('./mongodb-writer-main.ts', import.meta.url);
-const isDone = (message: unknown): message is WriterMessage =>
-  (message as WriterMessage).kind === 'done';
-const hasWritten =
-  (atLeast: number) =>
-  (message: unknown): message is WriterMessage => {
-    const said = message as WriterMessage;
-    return said.kind === 'ok' && said.count >= atLeast;
-  };
-
-interface Run extends AsyncDisposable {
-  readonly seed: number;
-  readonly store: EventStore;
-  start(name: string, more?: Partial<WriterInput>): Child;
-  /** Nobody writes any more: what was told, stored and delivered must fit together. */
-  check(): Promise<void>;
-}
-
-/** A store in a database of its own, and a reader that follows it from the beginning. */
-async function newRun(target: MongodbTarget): Promise<Run> {
-  const seed = newSeed();
-  const database = target.newDatabase();
-  const workspace: Workspace = await createWorkspace();
-  const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
-  const leaving = new AbortController();
-  const delivered: EventPlace[] = [];
-  const follow = async (after: Position): Promise<void> => {
-    let last = after;
-    try {
-      const options = { after, signal: leaving.signal, pageSize: 50 };
-      for await (const item of store.subscribe(options)) {
-        last = item.position;
-        if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
-      }
-    } catch (error) {
-      // The server is away: on from where we were.
-      if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;
-      await systemClock.sleep(20);
-      await follow(last);
-    }
-  };
-  const following = follow(startPosition);
-  following.catch(() => undefined);
-
-  return {
-    seed,
-    store,
-    start(name, more = {}) {
-      const history = join(workspace.folder, `${name}.history`);
-      const input = { url: target.url(), database, history, name, seed, writers: 4, ...more };
-      return startChild(script, { input: input satisfies WriterInput });
-    },
-    async check() {
-      const title = `MILLRACE_SEED=${seed}`;
-      const stored = await readPlaces(store);
-      assert.ok(stored.length > 0);
-      assertNoViolations(checkStored(await workspace.histories(), stored), title);
-      for (const { position } of stored.slice(-1)) {
-        while ((delivered.at(-1)?.position ?? '') < position) {
-          await Promise.race([systemClock.sleep(5), following]);
-        }
-      }
-      assertNoViolations(checkDelivered(stored, delivered), title);
-      // Whoever comes later reads the same.
-      await using later = await mongodbEventStore(target.url(), { database });
-      assert.deepEqual(await readPlaces(later), stored);
-    },
-    async [Symbol.asyncDispose]() {
-      leaving.abort();
-      await following;
-      await store[Symbol.asyncDispose]();
-      await workspace[Symbol.asyncDispose]();
-    },
-  };
-}
+/** In each of two places; one after the other, so that there are always two writers. */
+const killsPerSlot = 12;
 
 onEachMongodb('writers in several processes', (target) => {
   test('eight writers in two processes lose nothing, and a reader misses nothing', async () => {
@@ -128,17 +36,20 @@ onEachMongodb('writers in several processes', (target) => {
     assert.equal((await run.store.readStream(streamName('quiet-0')).toArray()).length, 3);
   });
 
-  test('writers that are killed at any moment leave nothing by halves behind', async () => {
+  test(`writers that are killed ${2 * killsPerSlot} times, at any moment, leave nothing by halves`, async () => {
     await using run = await newRun(target);
     const random = seededRandom(run.seed);
-    const kills = 6;
     await Promise.all(
       [0, 1].map(async (slot) => {
-        for (let generation = 0; generation < kills; generation += 1) {
+        for (let generation = 0; generation < killsPerSlot; generation += 1) {
           const seed = run.seed + slot * 100 + generation;
           await using child = run.start(`w${slot}-${generation}`, { seed });
-          await child.message(hasWritten(1 + random.below(15)));
-          await systemClock.sleep(random.next() * 20);
+          // One in six dies while it opens the store; half of the others the moment that they were
+          // told of an append.
+          const isOpening = random.below(6) === 0;
+          if (isOpening) await child.message(isLoaded);
+          else await child.message(hasWritten(1 + random.below(15)));
+          if (isOpening || random.below(2) === 0) await systemClock.sleep(random.next() * 40);
           assert.equal(await child.kill(), 'SIGKILL', child.errors());
         }
       }),

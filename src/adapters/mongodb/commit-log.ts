@@ -28,16 +28,18 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { coalesce } from './coalesce.ts';
+import {
+  commitId,
+  isFull,
+  missingCommit,
+  numberOf,
+  pointOf,
+  type LogPoint,
+} from './commit-number.ts';
 import { isDuplicate } from './mongodb-connection.ts';
 import type { CommitDocument, EventDocument, MongodbCollections } from './mongodb-schema.ts';
 import { copyEvents } from './copy-events.ts';
 import { streamEventFields, type StreamEvent } from './stream-states.ts';
-
-/** A point of the log: so many commits, the last of which ends at this position. */
-export interface LogPoint {
-  readonly commit: number;
-  readonly position: number;
-}
 
 export interface CommitLog {
   /** The last commit that this process knows of. */
@@ -70,8 +72,15 @@ interface Batch {
   readonly by: string;
   readonly at: Date;
   readonly events: readonly EventDocument[];
+  /** Roughly what the events take. */
+  readonly bytes: number;
   /** Together small enough for one document; several: the commit only refers to them. */
   readonly portions: readonly (readonly EventDocument[])[];
+}
+
+interface UntidyCommit {
+  readonly _id: string;
+  readonly parts: readonly string[];
 }
 
 export interface CommitLogOptions {
@@ -89,7 +98,9 @@ const logLimits = {
    * opens the log has to look at so many commits, and no more.
    */
   windowCommits: 256,
-  /** Commits that are read at once. */
+  /** Of own events that wait in memory to be copied: more, and appends wait for the copying. */
+  pendingBytes: 16 * 1_048_576,
+  /** Commits that are read, or stripped, at once; FerretDB never answers a hundred updates. */
   pageCommits: 32,
   /** When others wrote more than this, knowing what it was is not worth a query. */
   foreignEventsMax: 1_000,
@@ -97,13 +108,6 @@ const logLimits = {
   claimMs: 1_000,
   claimTriesMax: 100,
 } as const;
-
-const digits = 16;
-
-/** Fixed width, so that text order is numeric order. */
-function commitId(number: number): string {
-  return number.toString(16).padStart(digits, '0');
-}
 
 export async function openCommitLog(
   collections: MongodbCollections,
@@ -113,10 +117,13 @@ export async function openCommitLog(
   let end: LogPoint = { commit: 0, position: 0 };
   let head = end;
   /** Own commits between head and end, in order, with the events that they brought. */
-  let pending: { readonly commit: CommitDocument; readonly events: readonly EventDocument[] }[] =
-    [];
+  let pending: {
+    readonly commit: CommitDocument;
+    readonly events: readonly EventDocument[];
+    readonly bytes: number;
+  }[] = [];
   /** Commits that still hold their events although these lie in `events`. */
-  let untidy: CommitDocument[] = [];
+  let untidy: UntidyCommit[] = [];
   /** The commit at the end is a claim, and this is what it asks for. */
   let claimed: { readonly by: string; readonly untilMs: number } | undefined;
   let closed = false;
@@ -128,7 +135,7 @@ export async function openCommitLog(
       if (closed) break;
       const found = await commitsBehind(end.commit);
       // Our own writer may have moved the end meanwhile, by a commit that we now see from outside.
-      const fresh = found.filter(({ _id }) => Number.parseInt(_id, 16) > end.commit);
+      const fresh = found.filter(({ _id }) => numberOf(_id) > end.commit);
       if (fresh.length === 0) break;
       await copyPending();
       await takeForeign(fresh);
@@ -153,7 +160,8 @@ export async function openCommitLog(
   /** What lies further back than the window was copied by whoever went on from there. */
   async function skipAhead(): Promise<void> {
     const last = await lastCommit();
-    const target = Number.parseInt(last?._id ?? '0', 16) - logLimits.windowCommits;
+    // The last may be a claim, and who claims does not look how far the copying got: one more.
+    const target = numberOf(last?._id ?? '0') - logLimits.windowCommits - 1;
     if (target <= end.commit) return;
     const projection = { events: 0, parts: 0 };
     const commit = await commits.findOne({ _id: commitId(target) }, { projection });
@@ -189,7 +197,7 @@ export async function openCommitLog(
       );
       pending = pending.slice(batch.length);
       for (const { commit } of batch) {
-        untidy.push(commit);
+        untidy.push(untidyOf(commit));
         // One that was also seen from outside may lie behind us already.
         const point = pointOf(commit);
         if (point.commit > head.commit) head = point;
@@ -202,15 +210,16 @@ export async function openCommitLog(
     const changes = await changesOf(found, held);
     const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
-    // Nothing waits from here on, so that nobody sees the one without the other. The end may have
-    // moved on already: the last of them can be a commit of our own whose answer came meanwhile.
-    if (last.commit > end.commit) {
-      end = last;
-      const untilMs = performance.now() + logLimits.claimMs;
-      claimed = claim === true ? { by, untilMs } : undefined;
-    }
+    // Nothing waits from here on, so that nobody sees the one without the other.
     if (last.commit > head.commit) head = last;
-    options.onForeign(changes);
+    // Some of them may be our own, whose answers came meanwhile: they moved the end themselves, and
+    // maybe further than this. What is told again would take back what was told after it.
+    if (last.commit <= end.commit) return;
+    const news = changes?.filter(({ position }) => position > end.position);
+    end = last;
+    const untilMs = performance.now() + logLimits.claimMs;
+    claimed = claim === true ? { by, untilMs } : undefined;
+    options.onForeign(news);
   }
 
   async function copyForeign(
@@ -218,7 +227,7 @@ export async function openCommitLog(
   ): Promise<readonly (readonly EventDocument[])[]> {
     const held = await Promise.all(found.map(eventsOf));
     await copyEvents(events, held.flat(), { areNew: false });
-    untidy.push(...found.filter((commit) => isFull(commit)));
+    untidy.push(...found.filter(isFull).map(untidyOf));
     return held;
   }
 
@@ -253,17 +262,17 @@ export async function openCommitLog(
   }
 
   const tidy = coalesce(async () => {
-    const done = [...untidy];
-    if (done.length === 0) return;
-    await commits.bulkWrite(
-      done.map(({ _id }) => ({
-        updateOne: { filter: { _id }, update: { $unset: { events: '', parts: '' } } },
-      })),
-      { ordered: false },
-    );
-    untidy = untidy.slice(done.length);
-    const large = done.flatMap((commit) => commit.parts ?? []);
-    await removeParts(large);
+    for (let left = untidy.length; left > 0; left -= logLimits.pageCommits) {
+      const some = untidy.slice(0, Math.min(left, logLimits.pageCommits));
+      await commits.bulkWrite(
+        some.map(({ _id }) => ({
+          updateOne: { filter: { _id }, update: { $unset: { events: '', parts: '' } } },
+        })),
+        { ordered: false },
+      );
+      untidy = untidy.slice(some.length);
+      await removeParts(some.flatMap((commit) => commit.parts));
+    }
   });
 
   async function removeParts(ids: readonly string[]): Promise<void> {
@@ -304,8 +313,10 @@ export async function openCommitLog(
     },
     async commit(basis, batch, onCommitted) {
       const number = basis.commit + 1;
+      const pendingBytes = pending.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (pendingBytes >= logLimits.pendingBytes) await run();
       const full = [...untidy, ...pending.map(({ commit }) => commit)];
-      const oldest = Math.min(...full.map((commit) => pointOf(commit).commit));
+      const oldest = Math.min(...full.map(({ _id }) => numberOf(_id)));
       if (number - oldest >= logLimits.windowCommits) {
         await run();
         await tidy();
@@ -323,7 +334,7 @@ export async function openCommitLog(
       if (end.commit === basis.commit) {
         end = pointOf(document);
         claimed = undefined;
-        pending.push({ commit: document, events: batch.events });
+        pending.push({ commit: document, events: batch.events, bytes: batch.bytes });
         onCommitted();
         void run().catch(options.onFailure);
       }
@@ -377,18 +388,7 @@ export async function openCommitLog(
   }
 }
 
-function missingCommit(number: number): MillraceError {
-  return new MillraceError(
-    'STORE_CORRUPT',
-    `commit ${number} of the log is missing: someone removed it`,
-    { details: { commit: commitId(number) } },
-  );
-}
-
-function pointOf({ _id, from, count }: CommitDocument): LogPoint {
-  return { commit: Number.parseInt(_id, 16), position: from + count - 1 };
-}
-
-function isFull({ events, parts }: CommitDocument): boolean {
-  return events !== undefined || parts !== undefined;
+/** Without the events: the list may grow while the database is away. */
+function untidyOf({ _id, parts = [] }: CommitDocument): UntidyCommit {
+  return { _id, parts };
 }

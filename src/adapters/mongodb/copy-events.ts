@@ -11,6 +11,9 @@ import type { EventDocument } from './mongodb-schema.ts';
 /** Tries of one copy; together they wait for some ten seconds. */
 const triesMax = 12;
 
+/** What only one server has may still be taken back, and would then be missing behind readers. */
+const kept = { readConcern: { level: 'majority' } } as const;
+
 export async function copyEvents(
   events: Collection<EventDocument>,
   documents: readonly EventDocument[],
@@ -36,7 +39,7 @@ async function underFreeIds(
   attempt: number,
 ): Promise<readonly EventDocument[]> {
   const found = await events
-    .find({ _id: { $in: documents.map(({ _id }) => _id) } })
+    .find({ _id: { $in: documents.map(({ _id }) => _id) } }, kept)
     .project<{ readonly _id: string }>({ _id: 1 })
     .toArray();
   if (found.length === 0) return documents;
@@ -69,7 +72,7 @@ async function missing(
   if (first === undefined || last === undefined) return [];
   // Commits are given in their order, and so their positions ascend.
   const found = await events
-    .find({ position: { $gte: first.position, $lte: last.position } })
+    .find({ position: { $gte: first.position, $lte: last.position } }, kept)
     .project<{ readonly position: number }>({ _id: 0, position: 1 })
     .toArray();
   const there = new Set(found.map(({ position }) => position));

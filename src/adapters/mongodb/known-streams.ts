@@ -3,7 +3,7 @@
 
 import type { Filter } from 'mongodb';
 import type { StreamWrite } from '../../store/store-engine.ts';
-import type { LogPoint } from './commit-log.ts';
+import type { LogPoint } from './commit-number.ts';
 import type { KnownEvent, KnownStreams } from './decide-batch.ts';
 import { eventIdOf } from './event-document.ts';
 import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';

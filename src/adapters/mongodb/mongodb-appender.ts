@@ -4,8 +4,14 @@
 import { randomUUID } from 'node:crypto';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
-import type { CommitLog, LogPoint } from './commit-log.ts';
+import type {
+  RowToWrite,
+  StreamWrite,
+  WriteOptions,
+  WriteOutcome,
+} from '../../store/store-engine.ts';
+import type { CommitLog } from './commit-log.ts';
+import type { LogPoint } from './commit-number.ts';
 import { decideBatch, type DecidedBatch } from './decide-batch.ts';
 import { bytesAtMost, documentLimits } from './event-document.ts';
 import { loadKnownStreams, streamsOfUnits, type Unit } from './known-streams.ts';
@@ -26,8 +32,9 @@ const appendLimits = {
   /** Of what a commit's events take at most; more is laid out in parts of this size. */
   portionBytesMax: 8 * 1_048_576,
   waitingMax: 10_000,
-  /** Tries of a commit whose answer did not come; its event ids make a repeat harmless. */
-  triesMax: 4,
+  /** How long a commit is tried again whose answer did not come; ids make a repeat harmless. */
+  tryMs: 10_000,
+  pauseMsMax: 1_000,
   /** Times that others may be faster before we claim the next number. */
   lostBeforeClaim: 3,
   /** Times that others may be faster in all; it takes a log that somebody tampered with. */
@@ -99,7 +106,8 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
   async function commitUnits(units: readonly Unit[]): Promise<DecidedBatch['outcomes']> {
     const by = randomUUID();
     let mustLook = false;
-    let tries = 0;
+    let failures = 0;
+    const lastTryAt = performance.now() + appendLimits.tryMs;
     let unanswered: Unanswered | undefined;
     let hasClaimed = false;
     let lost = 0;
@@ -127,10 +135,10 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
           hasClaimed = true;
         } else await systemClock.sleep(Math.random() * 2 ** (lost % 5));
       } catch (error) {
-        tries += 1;
-        if (!isTransient(error) || tries === appendLimits.triesMax) throw error;
+        if (!isTransient(error) || performance.now() > lastTryAt) throw error;
+        failures += 1;
         mustLook = true;
-        await systemClock.sleep(50 * 2 ** tries);
+        await systemClock.sleep(Math.min(50 * 2 ** failures, appendLimits.pauseMsMax));
       }
     }
     throw new MillraceError(
@@ -147,27 +155,35 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     const { events } = decided;
     await types.note(events.map(({ eventType }) => eventType));
     const at = events[0]?.recordedAt ?? new Date(parts.now());
-    const batch = { by, at, events, portions: portionsOf(events, units) };
+    const rows = units.flat().flatMap((write) => write.rows);
+    const bytes = rows.reduce((sum, { payload, meta }) => sum + payload.length + meta.length, 0);
+    const batch = { by, at, events, bytes, portions: portionsOf(events, rows) };
     return log.commit(basis, batch, () => states.apply(decided.states));
   }
 
   /** A turn that was asked for and is not needed after all: nobody has to wait for us. */
   async function giveBack(basis: LogPoint, by: string): Promise<void> {
     const at = new Date(parts.now());
-    await log.commit(basis, { by, at, events: [], portions: [] }, () => undefined);
+    await log.commit(basis, { by, at, events: [], bytes: 0, portions: [] }, () => undefined);
   }
 
-  async function runBatch(batch: readonly Waiting[]): Promise<void> {
+  async function runBatch(batch: readonly Waiting[], behind = waiting): Promise<void> {
     try {
       const outcomes = await commitUnits(batch.map(({ unit }) => unit));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] ?? []);
     } catch (error) {
-      if (batch.length === 1 || isTransient(error)) {
-        for (const { reject } of batch) reject(unavailable(error));
+      const isAway = isTransient(error);
+      if (isAway || batch.length === 1) {
+        // Whoever waits behind them would find out the same, only later.
+        const told = isAway ? [...batch, ...behind.splice(0)] : batch;
+        for (const { reject } of told) reject(unavailable(error));
         return;
       }
       // One of them is at fault: each alone, so that nobody fails for another's sake.
-      for (const each of batch) await runBatch([each]);
+      const left = [...batch];
+      for (let each = left.shift(); each !== undefined; each = left.shift()) {
+        await runBatch([each], left);
+      }
     }
   }
 
@@ -245,10 +261,10 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
 /** Cuts a commit's events into what fits into a document each; mostly that is one. */
 function portionsOf(
   events: readonly EventDocument[],
-  units: readonly Unit[],
+  rows: readonly RowToWrite[],
 ): readonly (readonly EventDocument[])[] {
   const bytesOf = new Map<string, number>();
-  for (const row of units.flat().flatMap(({ rows }) => rows)) {
+  for (const row of rows) {
     bytesOf.set(row.eventId, Math.max(bytesAtMost(row), bytesOf.get(row.eventId) ?? 0));
   }
   const portions: EventDocument[][] = [];

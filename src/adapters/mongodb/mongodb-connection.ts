@@ -48,11 +48,13 @@ export async function connectMongodb(
 
 function clientOf(Client: typeof MongoClient, url: string, connectionsMax: number): MongoClient {
   try {
-    return new Client(url, {
-      appName: 'millrace',
-      maxPoolSize: connectionsMax,
-      serverSelectionTimeoutMS: 10_000,
-    });
+    return new Client(
+      clientUrl(url, {
+        appName: 'millrace',
+        maxPoolSize: String(connectionsMax),
+        serverSelectionTimeoutMS: '10000',
+      }),
+    );
   } catch (error) {
     // The driver's words name the option at fault; the URL itself may hold a password.
     const reason = error instanceof Error ? error.message : String(error);
@@ -62,14 +64,27 @@ function clientOf(Client: typeof MongoClient, url: string, connectionsMax: numbe
   }
 }
 
+/** What the URL says itself, holds: given as options of the driver, ours would override it. */
+export function clientUrl(url: string, defaults: Readonly<Record<string, string>>): string {
+  const [, address = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url) ?? [];
+  const given = new Set([...new URLSearchParams(query).keys()].map((name) => name.toLowerCase()));
+  const added = Object.entries(defaults)
+    .filter(([name]) => !given.has(name.toLowerCase()))
+    .map(([name, value]) => `${name}=${value}`);
+  const all = [query, ...added].filter((each) => each !== '').join('&');
+  // The query stands behind a path, be it an empty one.
+  return `${/:\/\/[^/]+\//.test(address) ? address : `${address}/`}?${all}`;
+}
+
 const duplicateKey = 11_000;
 
-/** Server codes of a primary that steps down, shuts down or is not reached. */
-const transientCodes = new Set([
-  6, 7, 89, 91, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436,
+/** Server codes of a primary that steps down, shuts down, is not reached or just took over. */
+const transientCodes: ReadonlySet<unknown> = new Set([
+  6, 7, 43, 64, 89, 91, 134, 189, 237, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436,
 ]);
 const transientNames =
   /^Mongo(Network|ServerSelection|PoolCleared|PoolClosed|WaitQueue|NotConnected|TopologyClosed)/;
+const socketCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET)/;
 
 /** Whether the only thing wrong is that the key is taken. */
 export function isDuplicate(error: unknown): boolean {
@@ -81,8 +96,13 @@ export function isDuplicate(error: unknown): boolean {
 /** Whether trying again can help. What was asked for may have happened all the same. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const code = codeOf(error);
-  return transientNames.test(error.name) || (code !== undefined && transientCodes.has(code));
+  const { code, errorResponse } = error as {
+    readonly code?: unknown;
+    readonly errorResponse?: unknown;
+  };
+  if (transientNames.test(error.name) || transientCodes.has(code)) return true;
+  // A socket's own error; and what befalls several writes at once is wrapped up.
+  return (typeof code === 'string' && socketCodes.test(code)) || isTransient(errorResponse);
 }
 
 export function unavailable(error: unknown): MillraceError {

@@ -24,8 +24,13 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
     }
   }
 
-  async function find(subjects: readonly string[]): Promise<Map<string, SubjectKey>> {
-    const found = await collection.find({ _id: { $in: [...subjects] } }).toArray();
+  async function find(
+    subjects: readonly string[],
+    level: 'local' | 'majority' = 'majority',
+  ): Promise<Map<string, SubjectKey>> {
+    const found = await collection
+      .find({ _id: { $in: [...subjects] } }, { readConcern: { level } })
+      .toArray();
     return new Map(found.map((document) => [document._id, toKey(document)]));
   }
 
@@ -66,7 +71,10 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
   };
 
   return {
-    get: (subjects, { create }) => reached(create ? findOrCreate(subjects) : find(subjects)),
+    // A key that sealed something is on most of the servers: a primary has it, though it may not yet
+    // know of that. A key to seal with must not be taken back.
+    get: (subjects, { create }) =>
+      reached(create ? findOrCreate(subjects) : find(subjects, 'local')),
     forget: (subject, nowMs) => reached(forget(subject, new Date(nowMs))),
   };
 }

@@ -56,6 +56,8 @@ export function createMongodbLive(
     const onlyId = [{ $match: { operationType: 'insert' } }, { $project: { _id: 1 } }];
     const opened = commits.watch(onlyId);
     changes = opened;
+    // What was committed before it began to listen, it does not tell.
+    opened.on('init', () => void look());
     opened.on('change', () => void look());
     opened.on('error', (problem) => {
       deafUntil = performance.now() + deafMs;

@@ -103,11 +103,11 @@ export interface MongodbCollections {
 }
 
 /**
- * Acknowledged is on the disks of most of the servers, and only what is there is read: a change of
- * the primary takes back nothing that anyone has seen. How values are read does not depend on how
- * the user's client was set up.
+ * Acknowledged is on the disks of most of the servers, and a commit counts when it is there: a
+ * change of the primary takes back nothing that anyone has seen. How values are read does not depend
+ * on how the user's client was set up.
  */
-const collectionOptions = {
+const logOptions = {
   readPreference: 'primary',
   readConcern: { level: 'majority' },
   writeConcern: { w: 'majority', journal: true },
@@ -121,36 +121,41 @@ const collectionOptions = {
   serializeFunctions: false,
 } as const;
 
+/**
+ * What follows from commits was on most of the servers before anyone goes by it. A primary has it
+ * then, but one that just took over does not yet know that others have it too, and would leave it out.
+ */
+const derivedOptions = { ...logOptions, readConcern: { level: 'local' } } as const;
+
 export function collectionsOf(db: Db, events: string): MongodbCollections {
   return {
-    events: db.collection(events, collectionOptions),
-    commits: db.collection(`${events}_commits`, collectionOptions),
-    parts: db.collection(`${events}_commit_parts`, collectionOptions),
-    types: db.collection(`${events}_types`, collectionOptions),
-    keys: db.collection(`${events}_subject_keys`, collectionOptions),
+    events: db.collection(events, derivedOptions),
+    commits: db.collection(`${events}_commits`, logOptions),
+    parts: db.collection(`${events}_commit_parts`, logOptions),
+    types: db.collection(`${events}_types`, derivedOptions),
+    keys: db.collection(`${events}_subject_keys`, logOptions),
   };
 }
 
-const positionIndex = 'position_unique';
-const versionIndex = 'aggregateId_version_unique';
-
+/** Each gets MongoDB's own name (`timestamp_1`), as if the document's commands had made it. */
 const eventIndexes: readonly IndexDescription[] = [
   // The document's four.
-  { name: versionIndex, key: { aggregateId: 1, version: 1 }, unique: true },
-  { name: 'timestamp', key: { timestamp: 1 } },
-  { name: 'eventType_timestamp', key: { eventType: 1, timestamp: 1 } },
-  { name: 'aggregateType_timestamp', key: { aggregateType: 1, timestamp: 1 } },
+  { key: { aggregateId: 1, version: 1 }, unique: true },
+  { key: { timestamp: 1 } },
+  { key: { eventType: 1, timestamp: 1 } },
+  { key: { aggregateType: 1, timestamp: 1 } },
   // Ours: the global order, and filtered reading along it.
-  { name: positionIndex, key: { position: 1 }, unique: true },
-  { name: 'eventType_position', key: { eventType: 1, position: 1 } },
-  { name: 'category_position', key: { category: 1, position: 1 } },
-  { name: 'tenant_position', key: { tenant: 1, position: 1 } },
+  { key: { position: 1 }, unique: true },
+  { key: { eventType: 1, position: 1 } },
+  { key: { category: 1, position: 1 } },
+  { key: { tenant: 1, position: 1 } },
 ];
 
 /** Holds the few events whose `_id` is not their own id; an engine without such indexes scans. */
-const otherIdIndex: IndexDescription = { name: 'eventId', key: { eventId: 1 }, sparse: true };
+const otherIdIndex: IndexDescription = { key: { eventId: 1 }, sparse: true };
 
 const migrateTriesMax = 5;
+const namespaceNotFound = 26;
 const namespaceExists = 48;
 const notImplemented = 238;
 
@@ -168,40 +173,45 @@ export async function migrateMongodb(db: Db, collections: MongodbCollections): P
 }
 
 async function createMissing(db: Db, collections: MongodbCollections): Promise<void> {
-  const there = new Set((await db.listCollections().toArray()).map(({ name }) => name));
+  const created = new Set((await db.listCollections().toArray()).map(({ name }) => name));
   for (const { collectionName } of Object.values(collections)) {
-    if (there.has(collectionName)) continue;
-    await ignoring(namespaceExists, db.createCollection(collectionName));
+    if (created.has(collectionName)) continue;
+    await ignoring(namespaceExists, () => db.createCollection(collectionName));
   }
   const { events } = collections;
-  const indexed = new Set((await events.listIndexes().toArray()).map(({ name }) => String(name)));
-  const missing = eventIndexes.filter(({ name }) => !indexed.has(name ?? ''));
+  const there = new Set((await events.listIndexes().toArray()).map(shownIndex));
+  const isMissing = (index: IndexDescription): boolean => !there.has(shownIndex(index));
+  const missing = eventIndexes.filter(isMissing);
   if (missing.length > 0) await events.createIndexes(missing);
-  if (!indexed.has(otherIdIndex.name ?? '')) {
-    await ignoring(notImplemented, events.createIndexes([otherIdIndex]));
-  }
+  if (isMissing(otherIdIndex))
+    await ignoring(notImplemented, () => events.createIndexes([otherIdIndex]));
 }
 
 /** Without its two unique indexes the log could not be worked off twice without harm. */
-export async function checkMongodb(collections: MongodbCollections): Promise<void> {
-  const found = await collections.events
-    .listIndexes()
-    .toArray()
-    .catch(() => []);
-  const names = new Set(found.map(({ name, unique }) => (unique === true ? String(name) : '')));
-  const missing = [versionIndex, positionIndex].filter((name) => !names.has(name));
+export async function checkMongodb({ events }: MongodbCollections): Promise<void> {
+  const there = new Set<string>();
+  await ignoring(namespaceNotFound, async () => {
+    for (const index of await events.listIndexes().toArray()) there.add(shownIndex(index));
+  });
+  const needed = eventIndexes.filter(({ unique }) => unique === true).map(shownIndex);
+  const missing = needed.filter((index) => !there.has(index));
   if (missing.length === 0) return;
-  const { namespace } = collections.events;
+  const { namespace } = events;
   throw new MillraceError(
     'CONFIG_INVALID',
-    `the collection ${namespace} lacks ${missing.join(' and ')}: open it once with migrate 'auto'`,
+    `the collection ${namespace} has no index ${missing.join(' and ')}: open it once with migrate 'auto'`,
     { details: { namespace, missing } },
   );
 }
 
-async function ignoring(code: number, work: Promise<unknown>): Promise<void> {
+/** Indexes are told apart by what they do: somebody may have made them under names of their own. */
+function shownIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
+  return `${JSON.stringify(index.key)}${index.unique === true ? ' unique' : ''}`;
+}
+
+async function ignoring(code: number, work: () => Promise<unknown>): Promise<void> {
   try {
-    await work;
+    await work();
   } catch (error) {
     if (codeOf(error) !== code) throw error;
   }

@@ -1,7 +1,11 @@
 // The types of events that the store has seen: filters decide by type once, not once per event.
 
 import type { Collection } from 'mongodb';
+import { systemClock } from '../../foundation/clock.ts';
 import { isDuplicate } from './mongodb-connection.ts';
+
+/** Looks at what another process has just written; together they wait for some ten seconds. */
+const looksMax = 12;
 
 export interface MongodbTypes {
   /** Resolves when all of them are known to every reader. Called before they are committed. */
@@ -23,15 +27,7 @@ export function createMongodbTypes(collection: Collection<{ readonly _id: string
   return {
     async note(types) {
       const added = [...new Set(types)].filter((type) => !known.has(type));
-      if (added.length === 0) return;
-      try {
-        await collection.insertMany(
-          added.map((_id) => ({ _id })),
-          { ordered: false },
-        );
-      } catch (error) {
-        if (!isDuplicate(error)) throw error;
-      }
+      await untilThere(collection, added);
       for (const type of added) known.add(type);
     },
     async all() {
@@ -48,4 +44,29 @@ export function createMongodbTypes(collection: Collection<{ readonly _id: string
       loaded = undefined;
     },
   };
+}
+
+/** One that is there already may be another process's, and not yet on most of the servers. */
+async function untilThere(
+  collection: Collection<{ readonly _id: string }>,
+  types: readonly string[],
+): Promise<void> {
+  let missing = types;
+  for (let look = 0; missing.length > 0; look += 1) {
+    try {
+      await collection.insertMany(
+        missing.map((_id) => ({ _id })),
+        { ordered: false },
+      );
+      return;
+    } catch (error) {
+      if (!isDuplicate(error) || look === looksMax) throw error;
+    }
+    const found = await collection
+      .find({ _id: { $in: [...missing] } }, { readConcern: { level: 'majority' } })
+      .toArray();
+    const there = new Set(found.map(({ _id }) => _id));
+    missing = missing.filter((type) => !there.has(type));
+    if (missing.length > 0) await systemClock.sleep(5 * 2 ** look);
+  }
 }

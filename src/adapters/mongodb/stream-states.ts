@@ -4,7 +4,7 @@
 import type { Collection } from 'mongodb';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { metadataStream, metadataType, streamOfMetadata } from '../../store/stream-metadata.ts';
-import type { LogPoint } from './commit-log.ts';
+import type { LogPoint } from './commit-number.ts';
 import type { EventDocument } from './mongodb-schema.ts';
 import type { MongodbTypes } from './mongodb-types.ts';
 

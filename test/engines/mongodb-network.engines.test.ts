@@ -1,0 +1,279 @@
+// A network in which every call and every answer may be late or lost, and what writers and readers
+// make of it.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { MongoClient, MongoNetworkError, type Db } from 'mongodb';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { openHistory } from '../../src/testing/history-file.ts';
+import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
+import { runWriter } from '../store/operations.ts';
+import {
+  inTime,
+  newEvent,
+  newEvents,
+  newSeed,
+  readPlaces,
+  streamName,
+  until,
+} from '../store/rig.ts';
+import { interceptedDb } from './intercepted-db.ts';
+import { newRun } from './mongodb-run.ts';
+import { onEachMongodb, type MongodbTarget } from './mongodb-targets.ts';
+
+interface Network {
+  /** Of 100 calls, so many get lost on the way there, and as many on the way back. */
+  readonly lostPercent: number;
+  readonly lateMsMax: number;
+}
+
+function badNetwork(db: Db, random: SeededRandom, { lostPercent, lateMsMax }: Network): Db {
+  const way = async (what: string): Promise<void> => {
+    if (random.below(3) === 0) await systemClock.sleep(random.next() * lateMsMax);
+    if (random.below(100) < lostPercent) throw new MongoNetworkError(`${what} was lost`);
+  };
+  return interceptedDb(db, (operation, call) => async (...args) => {
+    await way(`the call of ${operation}`);
+    const result = await call(...args);
+    await way(`the answer to ${operation}`);
+    return result;
+  });
+}
+
+/** Loses the answer to the first call of this operation. */
+function losingAnswer(db: Db, lost: string): { readonly db: Db; isLost(): boolean } {
+  let isLost = false;
+  const losing = interceptedDb(db, (operation, call) => async (...args) => {
+    const result = await call(...args);
+    if (operation !== lost || isLost) return result;
+    isLost = true;
+    throw new MongoNetworkError('the answer was lost');
+  });
+  return { db: losing, isLost: () => isLost };
+}
+
+async function connect(target: MongodbTarget): Promise<MongoClient> {
+  return new MongoClient(target.url()).connect();
+}
+
+onEachMongodb('a bad network', (target) => {
+  const rounds = 4;
+
+  test(`writers of three stores and their readers agree, whatever gets late or lost, in ${rounds} rounds`, async () => {
+    await using client = await connect(target);
+    const firstSeed = newSeed();
+    for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
+      await using run = await newRun(target, seed);
+      await Promise.all(
+        [0, 1, 2].map(async (index) => {
+          const random = seededRandom(seed * 10 + index);
+          const network = { lostPercent: 2, lateMsMax: 20 };
+          const db = badNetwork(client.db(run.database), random, network);
+          await using store = await openPersistently(db);
+          using history = openHistory(join(run.workspace.folder, `${index}.history`));
+          const leaving = new AbortController();
+          // Readers look at what their own process is about to be told.
+          const reading = (async () => {
+            for await (const { position } of store.subscribe({ signal: leaving.signal })) {
+              void position;
+            }
+          })();
+          await Promise.all(
+            ['a', 'b'].map((name) => {
+              const settings = { writer: `${index}${name}`, streams: 4, transactionsPercent: 0 };
+              let left = 15;
+              const context = { store, history, random, settings, onOk: () => undefined };
+              return runWriter(context, () => left-- > 0);
+            }),
+          );
+          leaving.abort();
+          await reading;
+        }),
+      );
+      await run.check();
+    }
+  });
+
+  test('a lone writer is never told of a conflict, however late its answers come', async () => {
+    await using client = await connect(target);
+    const seed = newSeed();
+    const random = seededRandom(seed);
+    const network = { lostPercent: 0, lateMsMax: 30 };
+    const db = badNetwork(client.db(target.newDatabase()), random, network);
+    await using store = await mongodbEventStore(db, { pollIntervalMs: 5 });
+    const leaving = new AbortController();
+    const reading = store.subscribe({ signal: leaving.signal });
+    const read = (async () => (await Array.fromAsync(reading)).length)();
+    const count = 40;
+    await Promise.all(
+      [0, 1, 2].map(async (writer) => {
+        for (let index = 0; index < count; index += 1) {
+          if (random.below(4) === 0) await systemClock.sleep(random.next() * 100);
+          const expected = index === 0 ? 'none' : index - 1;
+          await store.append(streamName(writer), [newEvent(`${writer}-${index}`)], { expected });
+        }
+      }),
+    );
+    leaving.abort();
+    await read;
+    assert.equal((await readPlaces(store)).length, 3 * count, `MILLRACE_SEED=${seed}`);
+  });
+
+  test('an own commit that is seen before its answer came takes back nothing that came after it', async () => {
+    await using client = await connect(target);
+    const insert = gate();
+    const copy = gate();
+    const gates = new Map([
+      ['events_commits.insertOne', insert],
+      ['events.insertMany', copy],
+    ]);
+    const db = interceptedDb(
+      client.db(target.newDatabase()),
+      (operation, call) =>
+        async (...args) => {
+          const result = await call(...args);
+          await gates.get(operation)?.pass();
+          return result;
+        },
+    );
+    await using store = await mongodbEventStore(db);
+    const append = (id: number) =>
+      store.append(streamName('a'), [newEvent(`e-${id}`)], {
+        expected: id === 0 ? 'none' : id - 1,
+      });
+    await append(0);
+    await store.head();
+    insert.close();
+    const late = append(1);
+    await inTime('the insert', insert.reached());
+    copy.close();
+    const looked = store.head();
+    await inTime('the look at it', copy.reached());
+    insert.open();
+    await late;
+    await append(2);
+    copy.open();
+    await looked;
+    await append(3);
+    const revisions = (await readPlaces(store)).map(({ revision }) => revision);
+    assert.deepEqual(revisions, [0, 1, 2, 3]);
+  });
+
+  test('appends wait when too much of what was acknowledged is still to be copied', async () => {
+    await using client = await connect(target);
+    const own = client.db(target.newDatabase());
+    const copy = gate();
+    const db = interceptedDb(own, (operation, call) => async (...args) => {
+      if (operation === 'events.insertMany') await copy.pass();
+      return call(...args);
+    });
+    await using store = await mongodbEventStore(db);
+    await store.append(streamName('a'), [newEvent('first')]);
+    await store.head();
+    copy.close();
+    const text = 'x'.repeat(900_000);
+    let acknowledged = 0;
+    const appending = (async () => {
+      for (let append = 0; append < 5; append += 1) {
+        const events = newEvents(`${append}`, 7).map((event) => ({ ...event, payload: { text } }));
+        await store.append(streamName('a'), events, { expected: append * 7 });
+        acknowledged += 1;
+      }
+    })();
+    // 6 MiB each, and 16 are held at most.
+    await until('three are acknowledged', () => acknowledged >= 3);
+    // As long as another append would take.
+    await own.collection('others').insertMany(Array.from({ length: 7 }, () => ({ text })));
+    assert.equal(acknowledged, 3);
+    copy.open();
+    await inTime('the others', appending);
+    assert.equal((await readPlaces(store)).length, 36);
+  });
+
+  test('commits whose stripping lags far behind are stripped in the end, all of them', async () => {
+    await using client = await connect(target);
+    const own = client.db(target.newDatabase());
+    const strip = gate();
+    const db = interceptedDb(own, (operation, call) => async (...args) => {
+      if (operation === 'events_commits.bulkWrite') await strip.pass();
+      return call(...args);
+    });
+    await using store = await mongodbEventStore(db);
+    strip.close();
+    const count = 150;
+    for (let index = 0; index < count; index += 1) {
+      const expected = index === 0 ? 'none' : index - 1;
+      await store.append(streamName('a'), [newEvent(`e-${index}`)], { expected });
+    }
+    strip.open();
+    await inTime('closing', store[Symbol.asyncDispose]());
+    const commits = await own.collection('events_commits').find().toArray();
+    assert.equal(commits.length, count);
+    assert.deepEqual(
+      commits.filter((commit) => 'events' in commit),
+      [],
+    );
+  });
+
+  for (const lost of [
+    'events_commits.insertOne',
+    'events.insertMany',
+    'events_commits.bulkWrite',
+    'events_types.insertMany',
+    'events_commit_parts.insertOne',
+  ]) {
+    for (const expected of ['none', 'any'] as const) {
+      test(`an append is there once when the answer to ${lost} is lost, expected ${expected}`, async () => {
+        await using client = await connect(target);
+        const database = target.newDatabase();
+        const network = losingAnswer(client.db(database), lost);
+        await using store = await mongodbEventStore(network.db);
+        const stream = streamName('a');
+        const payload = lost.includes('parts') ? { text: 'x'.repeat(900_000) } : {};
+        const events = newEvents('e', 12).map((event) => ({ ...event, payload }));
+        const { revision } = await store.append(stream, events, { expected });
+        assert.equal(revision, 11);
+        await store.append(stream, [newEvent('later')], { expected: 11 });
+        const ids = (await readPlaces(store)).map(({ eventId }) => eventId);
+        assert.deepEqual(ids, [...events.map(({ eventId }) => eventId), 'later']);
+        await store[Symbol.asyncDispose]();
+        assert.ok(network.isLost());
+        await using again = await mongodbEventStore(client.db(database));
+        assert.equal((await readPlaces(again)).length, 13);
+      });
+    }
+  }
+});
+
+/** Answers that a test holds back, from when it is closed until it is opened. */
+function gate() {
+  let reached = Promise.withResolvers<void>();
+  let opened: PromiseWithResolvers<void> | undefined;
+  return {
+    close() {
+      reached = Promise.withResolvers<void>();
+      opened = Promise.withResolvers<void>();
+    },
+    reached: () => reached.promise,
+    open() {
+      opened?.resolve();
+      opened = undefined;
+    },
+    async pass() {
+      reached.resolve();
+      await opened?.promise;
+    },
+  };
+}
+
+async function openPersistently(db: Db) {
+  for (;;) {
+    try {
+      return await mongodbEventStore(db, { pollIntervalMs: 5 });
+    } catch (error) {
+      assert.match(String(error), /was lost/);
+    }
+  }
+}

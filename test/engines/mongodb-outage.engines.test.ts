@@ -1,0 +1,215 @@
+// The server dies, is stopped, or stands still: typed errors that say that trying again helps, and
+// the same store goes on when it is back.
+
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import { follow } from '../../src/store/store-fixture.conformance.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
+import { inTime, newEvent, newEvents, readPlaces, streamName, until } from '../store/rig.ts';
+import type { FerretdbServer } from './ferretdb-server.ts';
+import type { ReaderInput, ReaderMessage } from './mongodb-reader-main.ts';
+import { onFerretdb } from './mongodb-targets.ts';
+
+onFerretdb('an outage', (target) => {
+  const server = (): FerretdbServer => target.server() as FerretdbServer;
+  const open = (database = target.newDatabase()): Promise<EventStore> =>
+    // The driver waits so long for a server before it says that there is none.
+    mongodbEventStore(`${target.url()}/?serverSelectionTimeoutMS=1000`, {
+      database,
+      pollIntervalMs: 20,
+    });
+
+  afterEach(() => server().start());
+
+  for (const how of ['stop', 'kill'] as const) {
+    test(`the server is gone (${how}) and comes back: the same store and its subscriptions go on`, async ({
+      signal,
+    }) => {
+      await using store = await open();
+      await using follower = follow(store.subscribe({ signal, pageSize: 2 }));
+      const types = ['item.changed.v1'];
+      await using filtered = follow(store.subscribe({ signal, filter: { types } }));
+      await store.append(streamName('a'), newEvents('before', 3));
+      await Promise.all([follower.count(3), filtered.caughtUp()]);
+
+      const inFlight = Array.from({ length: 30 }, (_, index) =>
+        store.append(streamName(index), newEvents(`flight-${index}`, 2)),
+      );
+      await server()[how]();
+      const outcomes = await inTime('every append settles', Promise.allSettled(inFlight));
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') assertOutage(outcome.reason);
+      }
+      const stream = streamName('a');
+      for (const work of [
+        () => store.append(stream, [newEvent('never')]),
+        () => store.readStream(stream).toArray(),
+        () => store.readAll().toArray(),
+        () => store.findEvent(stream, 'before-0'),
+        () => store.streamInfo(stream),
+        () => store.head(),
+        () => store.scavenge(),
+        () => store.forget('somebody'),
+      ]) {
+        assertOutage(await inTime('the refusal', rejection(work())));
+      }
+
+      await server().start();
+      const marker = newEvent('marker', { type: 'item.changed.v1' });
+      await persistently(() => store.append(streamName('a'), [marker]));
+      await Promise.all([follower.before('marker'), filtered.before('marker')]);
+      const stored = await readPlaces(store);
+      assertNoViolations(checkDelivered(stored, follower.events), how);
+      const ids = new Set(stored.map(({ eventId }) => eventId));
+      for (const [index, outcome] of outcomes.entries()) {
+        const found = [0, 1].filter((each) => ids.has(`flight-${index}-${each}`)).length;
+        assert.ok(found === 2 || (found === 0 && outcome.status === 'rejected'), `append ${index}`);
+      }
+      assert.ok(!ids.has('never'));
+    });
+  }
+
+  test('those who wait behind an append that failed are told at once, not one batch after the other', async () => {
+    await using store = await open();
+    await store.append(streamName('a'), [newEvent('before')]);
+    await server().kill();
+    // More than one commit takes.
+    const appends = Array.from({ length: 2_000 }, (_, index) =>
+      store.append(streamName(index), [newEvent(`e${index}`)]),
+    );
+    const outcomes = await inTime('all are told', Promise.allSettled(appends), 20_000);
+    for (const outcome of outcomes) {
+      assert.equal(outcome.status, 'rejected');
+      if (outcome.status === 'rejected') assertOutage(outcome.reason);
+    }
+    await server().start();
+    await persistently(() => store.append(streamName('a'), [newEvent('after')]));
+  });
+
+  test('a process that only waits for events outlives an outage', async () => {
+    const database = target.newDatabase();
+    await using store = await open(database);
+    const script = new URL('./mongodb-reader-main.ts', import.meta.url);
+    const input: ReaderInput = { url: target.url(), database };
+    await using reader = startChild(script, { input });
+    await reader.message(
+      (message): message is ReaderMessage => (message as ReaderMessage).kind === 'caughtUp',
+    );
+    await server().kill();
+    assertOutage(await rejection(store.head()));
+    await server().start();
+    await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+    await inTime(
+      'the marker',
+      reader.message((message): message is ReaderMessage => {
+        const said = message as ReaderMessage;
+        return said.kind === 'event' && said.eventId === 'marker';
+      }),
+    );
+  });
+
+  test('a server that stands still for a while keeps appends waiting, not failing', async ({
+    signal,
+  }) => {
+    await using store = await open();
+    await using follower = follow(store.subscribe({ signal }));
+    await store.append(streamName('a'), newEvents('before', 1));
+    const pausedAt = performance.now();
+    server().pause();
+    let appends: Promise<unknown>;
+    try {
+      appends = Promise.all(
+        [0, 1, 2].map((index) => store.append(streamName(index), newEvents(`during-${index}`, 1))),
+      );
+      await until('two seconds', () => performance.now() - pausedAt > 2_000);
+    } finally {
+      server().resume();
+    }
+    await inTime('the appends of the pause', appends);
+    await follower.count(4);
+    assertNoViolations(checkDelivered(await readPlaces(store), follower.events), 'after a pause');
+  });
+
+  test('closing with appends under way: each of them settles, and what was acknowledged is there', async () => {
+    const database = target.newDatabase();
+    const store = await open(database);
+    const appends = Array.from({ length: 200 }, (_, index) =>
+      store.append(streamName(index % 7), [newEvent(`e${index}`)]),
+    );
+    const settled = Promise.allSettled(appends);
+    await inTime('closing', store[Symbol.asyncDispose]());
+    const outcomes = await inTime('every append settles', settled);
+    await using again = await open(database);
+    const ids = new Set((await readPlaces(again)).map(({ eventId }) => eventId));
+    for (const [index, outcome] of outcomes.entries()) {
+      assert.equal(ids.has(`e${index}`), outcome.status === 'fulfilled', `append ${index}`);
+      if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
+    }
+  });
+
+  test('closing with reads under way: each of them settles', async () => {
+    const store = await open();
+    await store.append(streamName('a'), newEvents('a', 100));
+    const reads = Array.from({ length: 30 }, () => store.readStream(streamName('a')).toArray());
+    const settled = Promise.allSettled(reads);
+    await inTime('closing', store[Symbol.asyncDispose]());
+    for (const outcome of await inTime('every read settles', settled, 5_000)) {
+      if (outcome.status === 'fulfilled') assert.equal(outcome.value.length, 100);
+      else assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'), String(outcome.reason));
+    }
+  });
+
+  test('closing works while the server is gone', async () => {
+    const store = await open();
+    const waiting = store.subscribe()[Symbol.asyncIterator]();
+    assert.equal((await waiting.next()).value?.kind, 'caughtUp');
+    const ending = rejection(waiting.next());
+    await server().kill();
+    const append = rejection(store.append(streamName('a'), [newEvent('never')]));
+    await inTime('closing', store[Symbol.asyncDispose]());
+    const error = await append;
+    // It depends on whether it had got as far as the database when the store was closed.
+    assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'));
+    assert.ok(hasCode(await inTime('the end of the subscription', ending), 'STORE_CLOSED'));
+  });
+
+  test('opening fails with a type while the server is gone', async () => {
+    const database = target.newDatabase();
+    await server().kill();
+    assertOutage(await inTime('opening', rejection(open(database))));
+    await server().start();
+    await using store = await open(database);
+    assert.deepEqual(await readPlaces(store), []);
+  });
+});
+
+/** Tries until the server is back. */
+async function persistently<T>(work: () => Promise<T>): Promise<void> {
+  await until('the store works again', async () => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      assertOutage(error);
+      return false;
+    }
+  });
+}
+
+function assertOutage(error: unknown): void {
+  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
+  assert.equal(error.retryable, true, String(error));
+}
+
+async function rejection(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+}

@@ -1,0 +1,23 @@
+// A process that only waits for events, and tells their ids.
+
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+
+export interface ReaderInput {
+  readonly url: string;
+  readonly database: string;
+}
+
+export type ReaderMessage =
+  | { readonly kind: 'caughtUp' }
+  | { readonly kind: 'event'; readonly eventId: string };
+
+const { url, database } = childInput() as ReaderInput;
+const store = await mongodbEventStore(url, { database });
+for await (const item of store.subscribe()) {
+  if (item.kind === 'caughtUp') tellParent({ kind: 'caughtUp' } satisfies ReaderMessage);
+  if (item.kind !== 'events') continue;
+  for (const { eventId } of item.events) {
+    tellParent({ kind: 'event', eventId } satisfies ReaderMessage);
+  }
+}

@@ -1,0 +1,97 @@
+// A store in a database of its own, writers in processes of theirs, a reader that follows it from the
+// beginning, and what must be true when nobody writes any more.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import {
+  assertNoViolations,
+  checkDelivered,
+  checkStored,
+  type EventPlace,
+} from '../../src/testing/history.ts';
+import {
+  createWorkspace,
+  newSeed,
+  placeOf,
+  readPlaces,
+  until,
+  type Workspace,
+} from '../store/rig.ts';
+import type { WriterInput, WriterMessage } from './mongodb-writer-main.ts';
+import type { MongodbTarget } from './mongodb-targets.ts';
+
+export interface MongodbRun extends AsyncDisposable {
+  readonly seed: number;
+  readonly database: string;
+  readonly workspace: Workspace;
+  readonly store: EventStore;
+  start(name: string, more?: Partial<WriterInput>): Child;
+  /** Nobody writes any more: what was told, stored and delivered must fit together. */
+  check(): Promise<void>;
+}
+
+const script = new URL('./mongodb-writer-main.ts', import.meta.url);
+
+export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<MongodbRun> {
+  const database = target.newDatabase();
+  const workspace = await createWorkspace();
+  const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
+  const leaving = new AbortController();
+  const delivered: EventPlace[] = [];
+  // Through every outage: a subscription is not to end with the connection.
+  const following = (async () => {
+    for await (const item of store.subscribe({ signal: leaving.signal, pageSize: 50 })) {
+      if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+    }
+  })();
+  following.catch(() => undefined);
+
+  return {
+    seed,
+    database,
+    workspace,
+    store,
+    start(name, more = {}) {
+      const history = join(workspace.folder, `${name}.history`);
+      const input = { url: target.url(), database, history, name, seed, writers: 4, ...more };
+      return startChild(script, { input: input satisfies WriterInput });
+    },
+    async check() {
+      const title = `MILLRACE_SEED=${seed}`;
+      const stored = await readPlaces(store);
+      assert.ok(stored.length > 0);
+      assertNoViolations(checkStored(await workspace.histories(), stored), title);
+      const last = stored.at(-1)?.position ?? '';
+      const hasLast = (): boolean => (delivered.at(-1)?.position ?? '') >= last;
+      await Promise.race([until('all is delivered', hasLast), following]);
+      assertNoViolations(checkDelivered(stored, delivered), title);
+      // Whoever comes later reads the same.
+      await using later = await mongodbEventStore(target.url(), { database });
+      assert.deepEqual(await readPlaces(later), stored);
+    },
+    async [Symbol.asyncDispose]() {
+      leaving.abort();
+      await following;
+      await store[Symbol.asyncDispose]();
+      await workspace[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function isLoaded(message: unknown): message is WriterMessage {
+  return (message as WriterMessage).kind === 'loaded';
+}
+
+export function isDone(message: unknown): message is WriterMessage {
+  return (message as WriterMessage).kind === 'done';
+}
+
+export function hasWritten(atLeast: number) {
+  return (message: unknown): message is WriterMessage => {
+    const said = message as WriterMessage;
+    return said.kind === 'ok' && said.count >= atLeast;
+  };
+}

@@ -1,0 +1,114 @@
+// What lies in the database, as any client sees it: the documents and indexes of the architecture
+// document, to the field name.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MongoClient, type Db, type Document } from 'mongodb';
+import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { refused } from '../../src/store/store-fixture.conformance.ts';
+import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
+import { onEachMongodb } from './mongodb-targets.ts';
+
+/** As they stand there. */
+const documented = [
+  { key: { aggregateId: 1, version: 1 }, unique: true },
+  { key: { timestamp: 1 } },
+  { key: { eventType: 1, timestamp: 1 } },
+  { key: { aggregateType: 1, timestamp: 1 } },
+];
+
+onEachMongodb('the collection of events', (target) => {
+  async function indexesOf(db: Db) {
+    const found = await db.collection('events').listIndexes().toArray();
+    return found.map(({ name, key, unique }) => ({
+      name: String(name),
+      key: key as Record<string, number>,
+      ...(unique === true ? { unique } : {}),
+    }));
+  }
+
+  test('events are documents of the shape that the architecture document gives them', async () => {
+    await using client = new MongoClient(target.url());
+    const db = client.db(target.newDatabase());
+    await using store = await mongodbEventStore(db);
+    const event = newEvent('event-uuid', {
+      correlationId: 'req-uuid',
+      causationId: 'parent-event-id',
+      user: { id: 'user-uuid' },
+      payload: { messageId: 'msg-uuid', content: 'Закончил работу\n#status Done' },
+    });
+    await store.append(streamName('chat-uuid'), [newEvent('first'), event]);
+    await store.head();
+    const [document] = await db.collection('events').find({ version: 2 }).toArray();
+    const { position, tenant, category, recordedAt, ...shape } = document as Document;
+    assert.deepEqual(shape, {
+      _id: 'event-uuid',
+      aggregateId: streamName('chat-uuid'),
+      aggregateType: 'item',
+      eventType: 'item.created.v1',
+      eventData: { messageId: 'msg-uuid', content: 'Закончил работу\n#status Done' },
+      version: 2,
+      timestamp: new Date('2025-09-30T10:00:00.000Z'),
+      metadata: {
+        correlationId: 'req-uuid',
+        causationId: 'parent-event-id',
+        userId: 'user-uuid',
+        aggregate: { bc: 'rig', type: 'item', id: 'i-1' },
+      },
+    });
+    assert.deepEqual(
+      { position, tenant, category },
+      { position: 2, tenant: 'core', category: 'rig.item.v1' },
+    );
+    assert.ok(recordedAt instanceof Date);
+  });
+
+  test("the indexes are the document's four, under MongoDB's own names, and ours", async () => {
+    await using client = new MongoClient(target.url());
+    const db = client.db(target.newDatabase());
+    await (await mongodbEventStore(db))[Symbol.asyncDispose]();
+    const found = await indexesOf(db);
+    for (const index of documented) {
+      const name = Object.entries(index.key).flat().join('_');
+      assert.deepEqual(
+        found.find((each) => each.name === name),
+        { name, ...index },
+      );
+    }
+    const names = new Set(found.map(({ name }) => name));
+    const ours = [
+      'position_1',
+      'eventType_1_position_1',
+      'category_1_position_1',
+      'tenant_1_position_1',
+    ];
+    for (const name of ours) assert.ok(names.has(name), name);
+  });
+
+  test("a collection that somebody made by the document's commands is taken as it is", async () => {
+    await using client = new MongoClient(target.url());
+    const db = client.db(target.newDatabase());
+    for (const { key, unique = false } of documented) {
+      await db.collection('events').createIndex(key, { unique });
+    }
+    const before = (await indexesOf(db)).length;
+    await using store = await mongodbEventStore(db);
+    await store.append(streamName('a'), newEvents('e', 3));
+    assert.equal((await readPlaces(store)).length, 3);
+    // One for the order, three for filters, and one that not every server can make.
+    const added = (await indexesOf(db)).length - before;
+    assert.ok(added === 4 || added === 5, `${added} indexes were added`);
+  });
+
+  test('a store that nobody migrated is refused, with what it lacks', async () => {
+    await using client = new MongoClient(target.url());
+    const db = client.db(target.newDatabase());
+    await db.createCollection('events');
+    const open = (): Promise<unknown> => mongodbEventStore(db, { migrate: 'off' });
+    const error = await refused('CONFIG_INVALID', open);
+    assert.match(error.message, /aggregateId.*position.*migrate/);
+    await using store = await mongodbEventStore(db);
+    await using again = await mongodbEventStore(db, { migrate: 'off' });
+    assert.equal(await again.head(), await store.head());
+  });
+});
