@@ -55,18 +55,22 @@ test(
   async () => {
     await using server = await serveSqlite();
     const stream = unique();
-    const visit = async (): Promise<void> => {
-      await using client = kind.connect(server.url);
-      await client.append(stream, event());
+    const look = async ({ api }: (typeof clients)[number]): Promise<void> => {
       const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
-      assert.equal((await collect(client.api.readStream(stream, newest))).length, 1);
-      const follower = followed(client.api.subscribeToAll({ fromPosition: 'start' }));
+      assert.equal((await collect(api.readStream(stream, newest))).length, 1);
+      const follower = followed(api.subscribeToAll({ fromPosition: 'start' }));
       await follower.count(1);
       await follower[Symbol.asyncDispose]();
     };
+    let clients: ReturnType<typeof kind.connect>[] = [];
     const visits = async (count: number): Promise<void> => {
-      for (let done = 0; done < count; done += 10) {
-        await Promise.all(Array.from({ length: 10 }, visit));
+      for (let done = 0; done < count; done += clients.length) {
+        clients = Array.from({ length: 10 }, () => kind.connect(server.url));
+        // One step after the other: all clients of a process share one table of waiting appends, and
+        // one that leaves cancels all of it.
+        await Promise.all(clients.map((client) => client.append(stream, event())));
+        await Promise.all(clients.map(look));
+        await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
       }
     };
     await visits(200);
