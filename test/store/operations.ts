@@ -136,8 +136,6 @@ async function inTransaction(
 ): Promise<readonly AppendResult[] | 'rolled back'> {
   if (connect === undefined) throw new Error('this writer has no transactions of its own');
   const client = await connect();
-  // A client that is checked out tells of its broken connection by an event, too.
-  client.on('error', () => undefined);
   const results: AppendResult[] = [];
   try {
     await client.query('begin');

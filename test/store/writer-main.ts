@@ -2,6 +2,7 @@
 // until it has done as much as it was asked for.
 
 import pg from 'pg';
+import { checkOut } from '../../src/adapters/postgres/postgres-connection.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
@@ -51,7 +52,7 @@ await Promise.all(
       count += 1;
       tell({ kind: 'ok', count });
     };
-    const connect = pool === undefined ? {} : { connect: () => pool.connect() };
+    const connect = pool === undefined ? {} : { connect: () => checkOut(pool) };
     return runWriter({ store, history, random, settings, onOk, ...connect }, () => left-- > 0);
   }),
 );

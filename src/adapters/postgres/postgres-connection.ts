@@ -2,7 +2,7 @@
 // as numbers, and the driver's errors told apart.
 
 import { createHash } from 'node:crypto';
-import type { ClientBase, Pool, QueryArrayConfig, QueryArrayResult } from 'pg';
+import type { ClientBase, Pool, PoolClient, QueryArrayConfig, QueryArrayResult } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
@@ -108,6 +108,23 @@ export async function connectPostgres(
     },
   };
 }
+
+/**
+ * A connection of the pool that may break at any time: an error that arrives in the same packet as
+ * the connection would find nobody who listens, were it waited for by a promise, and end the process.
+ */
+export function checkOut(pool: Pool): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (client === undefined) return reject(error ?? new Error('the pool gave no connection'));
+      if (!client.listeners('error').includes(ignoreError)) client.on('error', ignoreError);
+      resolve(client);
+    });
+  });
+}
+
+/** The query under way tells of a broken connection, and so does the next one. */
+const ignoreError = (): void => undefined;
 
 async function ownPool(connectionString: string, max: number): Promise<Pool> {
   const { default: pg } = await loadDriver('pg', () => import('pg'));

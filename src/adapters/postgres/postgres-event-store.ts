@@ -10,7 +10,7 @@ import type { StoreEngine } from '../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import { postgresAggregateStorage } from './postgres-aggregates.ts';
 import { createPostgresAppender } from './postgres-appender.ts';
-import { askPostgres, connectPostgres, unavailable } from './postgres-connection.ts';
+import { askPostgres, checkOut, connectPostgres, unavailable } from './postgres-connection.ts';
 import { createPostgresKeys } from './postgres-keys.ts';
 import { createPostgresListener } from './postgres-listener.ts';
 import { createPostgresNames } from './postgres-names.ts';
@@ -125,14 +125,10 @@ export async function postgresEventStore(
 }
 
 async function migrateNow(pool: Pool, schema: string): Promise<void> {
-  const client = await pool.connect();
-  // The query under way tells of a broken connection; the event, unheard, would end the process.
-  const ignore = (): void => undefined;
-  client.on('error', ignore);
+  const client = await checkOut(pool);
   try {
     await migratePostgres(client, schema);
   } finally {
     client.release();
-    client.off('error', ignore);
   }
 }

@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg';
 import { createWaiters, type Waiters } from '../../store/waiters.ts';
-import type { PostgresConnection } from './postgres-connection.ts';
+import { checkOut, type PostgresConnection } from './postgres-connection.ts';
 import { lockClass, quoteName } from './postgres-schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
@@ -53,7 +53,7 @@ export function createPostgresListener(
     const mine: Ear = { hears: false, hangUp: () => undefined };
     ear = mine;
     try {
-      const client = await connection.pool.connect();
+      const client = await checkOut(connection.pool);
       mine.hangUp = attend(client, mine);
       if (closed) return mine.hangUp();
       await client.query(`listen ${quoteName(options.channel)}`);

@@ -19,6 +19,7 @@ import type {
 } from '../../subscriptions/subscription-storage.ts';
 import {
   askPostgres,
+  checkOut,
   unavailable,
   type PostgresConnection,
   type PreparedSql,
@@ -38,7 +39,6 @@ export function postgresSubscriptionStorage(
   const settlements = sqlSettlements(dialect);
   const permits = createPermits(Math.max(1, (pool.options.max ?? 10) - connectionsKept));
   const prepared = new Map<string, PreparedSql>();
-  const ignore = (): void => undefined;
 
   function prepare(sql: string): PreparedSql {
     let known = prepared.get(sql);
@@ -61,18 +61,6 @@ export function postgresSubscriptionStorage(
     return rows;
   }
 
-  async function connect(): Promise<PoolClient> {
-    const client = await pool.connect();
-    // The query under way tells of a broken connection; the event, unheard, would end the process.
-    client.on('error', ignore);
-    return client;
-  }
-
-  function letGo(client: PoolClient, broken?: boolean): void {
-    client.off('error', ignore);
-    client.release(broken);
-  }
-
   const database: SqlDatabase = {
     dialect,
     async run(statements) {
@@ -87,7 +75,7 @@ export function postgresSubscriptionStorage(
   };
 
   async function together(statements: readonly SqlStatement[]): Promise<(readonly SqlCells[])[]> {
-    const client = await connect();
+    const client = await checkOut(pool);
     let isBroken = true;
     try {
       await client.query('begin');
@@ -103,7 +91,7 @@ export function postgresSubscriptionStorage(
       isBroken = false;
       return results;
     } finally {
-      letGo(client, isBroken);
+      client.release(isBroken);
     }
   }
 
@@ -111,7 +99,7 @@ export function postgresSubscriptionStorage(
     const free = await permits.take();
     let client: PoolClient;
     try {
-      client = await askPostgres(connect);
+      client = await askPostgres(() => checkOut(pool));
     } catch (error) {
       free();
       throw error;
@@ -120,7 +108,7 @@ export function postgresSubscriptionStorage(
     const end = (broken: boolean): void => {
       if (isOver) return;
       isOver = true;
-      letGo(client, broken);
+      client.release(broken);
       free();
     };
     try {

@@ -9,13 +9,17 @@ export interface SqliteFailure {
   readonly sqliteCode?: number;
 }
 
-const codes = { corrupt: 11, full: 13, notADatabase: 26 };
+const codes = { busy: 5, corrupt: 11, full: 13, notADatabase: 26 };
 
 export function describeFailure(error: unknown): SqliteFailure {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   // The low byte is the primary code.
   return typeof code === 'number' ? { message, sqliteCode: code & 0xff } : { message };
+}
+
+export function isBusy({ sqliteCode }: SqliteFailure): boolean {
+  return sqliteCode === codes.busy;
 }
 
 export function sqliteError(

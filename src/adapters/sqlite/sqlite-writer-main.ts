@@ -6,7 +6,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import type { StreamWrite } from '../../store/store-engine.ts';
 import { unpackRows } from './packed-rows.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
-import { describeFailure, unmetText } from './sqlite-error.ts';
+import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
   PackedWrite,
@@ -26,13 +26,32 @@ type Message = readonly WriterRequest[] | 'close';
 
 try {
   const database = new DatabaseSync(path);
-  configureSqlite(database, busyTimeoutMs);
-  migrateSqlite(database);
+  whileBusy(() => {
+    configureSqlite(database, busyTimeoutMs);
+    migrateSqlite(database);
+  });
   serve(database);
   port.postMessage({ id: 0, ok: true, result: undefined } satisfies WriterReply);
 } catch (error) {
   port.postMessage({ id: 0, ok: false, error: describeFailure(error) } satisfies WriterReply);
   port.close();
+}
+
+/**
+ * SQLite does not wait where two that open a new file turn its log on at once: it says at once that
+ * the file is locked, whatever `busy_timeout` is.
+ */
+function whileBusy(open: () => void): void {
+  const deadline = performance.now() + busyTimeoutMs;
+  for (;;) {
+    try {
+      open();
+      return;
+    } catch (error) {
+      if (!isBusy(describeFailure(error)) || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
 }
 
 function serve(database: DatabaseSync): void {
