@@ -13,7 +13,8 @@ export interface ServerOptions extends WaitOptions, ProgramOptions {
   readonly startTimeoutMs?: number;
 }
 
-export const serverDefaults = { startTimeoutMs: 10_000 };
+/** Generous: after a crash on a slow disk, PostgreSQL alone takes most of a minute. */
+export const serverDefaults = { startTimeoutMs: 120_000 };
 
 interface Place {
   readonly folder: string;
