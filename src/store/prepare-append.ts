@@ -10,8 +10,8 @@ import {
 import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { seal, subjectHeader, subjectOf } from './erasure.ts';
+import { encodeMeta } from './event-meta.ts';
 import type { StreamAppend } from './event-store.ts';
-import { toMeta } from './recorded-event.ts';
 import type { RowToWrite, StreamWrite, SubjectKeys } from './store-engine.ts';
 import {
   fromMetadataPayload,
@@ -53,7 +53,7 @@ export function prepareAppend(
   // All of it before the first wait: from then on the events are the caller's to change.
   const rows = events.map((event): RowToWrite => {
     const payload = encodePayload(event.payload, options);
-    const meta = encodeMeta(event, options);
+    const meta = metaOf(stream, event, options);
     bytes += payload.bytes + meta.length;
     const subject = subjectOf(event);
     if (subject !== undefined) subjects.add(subject);
@@ -169,11 +169,15 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
 }
 
 /** The rest of the envelope; headers and user are the parts that the schema leaves open. */
-function encodeMeta(event: DomainEventEnvelope, options: Partial<PayloadLimits>): string {
+function metaOf(
+  stream: string,
+  event: DomainEventEnvelope,
+  options: Partial<PayloadLimits>,
+): string {
   const { headers, user } = event;
   if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
   if (headers !== undefined || user !== undefined) assertJson({ headers, user }, options);
-  const meta = toMeta(event);
+  const meta = encodeMeta(stream, event);
   // Measured on its own only where it can be too much.
   const { payloadBytesMax = payloadLimits.payloadBytesMax } = options;
   if (meta.length * 3 > payloadBytesMax) encodePayload({ headers, user }, options);

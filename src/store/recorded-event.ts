@@ -1,6 +1,7 @@
 // Events as they come back from the store: the whole envelope, and where it was recorded.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { decodeMeta } from './event-meta.ts';
 import { toPosition, type Position } from './position.ts';
 
 export type RecordedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
@@ -24,41 +25,17 @@ export interface StoredRow {
   readonly meta: string;
 }
 
-type Meta = {
-  readonly [Key in keyof Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>]:
-    | DomainEventEnvelope[Key]
-    | undefined;
-};
-
 export function toRecordedEvent(row: StoredRow): RecordedEvent {
-  const meta = JSON.parse(row.meta) as Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>;
   return {
     type: row.type,
     eventId: row.eventId,
-    ...meta,
+    ...decodeMeta(row.stream, row.meta),
     payload: JSON.parse(row.payload) as unknown,
     stream: row.stream,
     revision: row.revision,
     position: toPosition(row.sequence),
     recordedAt: toIsoTime(row.recordedAtMs),
   };
-}
-
-/** What `toRecordedEvent` puts back; the payload travels beside it, already serialised. */
-export function toMeta(envelope: DomainEventEnvelope): string {
-  const { occurredAt, correlationId, causationId, idempotencyKey } = envelope;
-  const { tenant, aggregate, user, headers } = envelope;
-  // Named one by one: picking out the others would cost as much as writing the text.
-  return JSON.stringify({
-    occurredAt,
-    correlationId,
-    causationId,
-    idempotencyKey,
-    tenant,
-    aggregate,
-    user,
-    headers,
-  } satisfies Meta);
 }
 
 const dayMs = 86_400_000;

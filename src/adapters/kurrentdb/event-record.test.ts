@@ -1,26 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toMeta } from '../../store/recorded-event.ts';
+import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import { newEvent } from '../../store/store-fixture.conformance.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
 import { eventUuid } from './event-uuid.ts';
 import type { ClientRecord } from './kurrentdb-client.ts';
 
+const streamId = 'a.b.v1-core-1';
+
 function rowOf(fields: Parameters<typeof newEvent>[0] = {}): RowToWrite {
   const event = newEvent(fields);
   const { eventId, type, tenant } = event;
-  return { eventId, type, tenant, payload: JSON.stringify(event.payload), meta: toMeta(event) };
+  return {
+    eventId,
+    type,
+    tenant,
+    payload: JSON.stringify(event.payload),
+    meta: encodeMeta(streamId, event),
+  };
 }
 
 /** As a server would give it back. */
 function stored(row: RowToWrite, options?: RecordOptions): ClientRecord {
-  const { id, type, data, metadata } = toClientEvent(row, options);
+  const { id, type, data, metadata } = toClientEvent(streamId, row, options);
   return {
     id,
     type,
     isJson: true,
-    streamId: 'a.b.v1-core-1',
+    streamId,
     revision: 3n,
     created: new Date(1_000),
     position: { commit: 7n, prepare: 7n },
@@ -49,7 +57,7 @@ for (const [what, row] of Object.entries(rows)) {
     test(`${what} comes back as it was, written with ${JSON.stringify(options)}`, () => {
       const { row: read, mark } = fromClientRecord(stored(row, options));
       assert.equal(read.eventId, row.eventId);
-      assert.deepEqual(JSON.parse(read.meta), JSON.parse(row.meta));
+      assert.deepEqual(decodeMeta(streamId, read.meta), decodeMeta(streamId, row.meta));
       assert.equal(read.payload, row.payload);
       assert.equal(mark, options.mark);
       assert.deepEqual([read.sequence, read.revision, read.recordedAtMs], [7, 3, 1_000]);

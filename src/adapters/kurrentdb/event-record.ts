@@ -3,6 +3,7 @@
 // own server knows this very form, order of members included, and stores such an event as one of ours.
 
 import type { StoredRow } from '../../store/recorded-event.ts';
+import { decodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { addMark, takeMark } from './append-mark.ts';
 import { eventUuid } from './event-uuid.ts';
@@ -22,10 +23,14 @@ const wholeKey = '$millrace';
 const texts = new Set(['occurredAt', 'idempotencyKey', 'tenant', 'correlationId', 'causationId']);
 const objects = new Set(['aggregate', 'user', 'headers']);
 
-export function toClientEvent(row: RowToWrite, options: RecordOptions = {}): ClientEvent {
+export function toClientEvent(
+  stream: string,
+  row: RowToWrite,
+  options: RecordOptions = {},
+): ClientEvent {
   const { mark, textsOnly = false } = options;
   const id = eventUuid(row.eventId);
-  const envelope = JSON.parse(row.meta) as Record<string, unknown>;
+  const envelope: Record<string, unknown> = { ...decodeMeta(stream, row.meta) };
   const eventId = id === row.eventId ? undefined : row.eventId;
   const metadata = hasKnownShape(envelope, textsOnly)
     ? {

@@ -38,7 +38,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     const mark = randomUUID();
     const data = retention === undefined ? {} : { data: await metadataOf(reader, rows, retention) };
     const events = rows.map((row, index) =>
-      toClientEvent(row, index === rows.length - 1 ? { mark, ...data } : {}),
+      toClientEvent(stream, row, index === rows.length - 1 ? { mark, ...data } : {}),
     );
     const takenBefore = taken;
     const result = await connection.use(
@@ -75,7 +75,10 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
       events: rows.map((row, at): ClientEvent => {
         const isLast = at === rows.length - 1;
         const mark = isLast ? marks[index] : undefined;
-        return toClientEvent(row, { textsOnly: true, ...(mark === undefined ? {} : { mark }) });
+        return toClientEvent(stream, row, {
+          textsOnly: true,
+          ...(mark === undefined ? {} : { mark }),
+        });
       }),
     }));
     const response = await connection.use((client) => sendAll(client, requests), signal);

@@ -260,7 +260,7 @@ export function createKurrentdbReader(
     const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };
     try {
       await connection.use((client) =>
-        client.appendToStream(stream, toClientEvent(event), {
+        client.appendToStream(stream, toClientEvent(stream, event), {
           streamState: BigInt(Number.MAX_SAFE_INTEGER - 1),
         }),
       );

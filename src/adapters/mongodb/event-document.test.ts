@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BSON } from 'mongodb';
-import { toMeta } from '../../store/recorded-event.ts';
+import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
 import type { EventDocument } from './mongodb-schema.ts';
@@ -14,7 +14,7 @@ const place = {
   recordedAt: new Date('2025-09-30T10:00:01.000Z'),
 };
 
-function rowOf(fields: Partial<Parameters<typeof toMeta>[0]> = {}): RowToWrite {
+function rowOf(fields: Partial<Parameters<typeof encodeMeta>[1]> = {}): RowToWrite {
   const envelope = {
     type: 'chat.message-posted.v1',
     eventId: 'event-uuid',
@@ -26,7 +26,13 @@ function rowOf(fields: Partial<Parameters<typeof toMeta>[0]> = {}): RowToWrite {
     ...fields,
   };
   const { type, eventId, tenant, payload } = envelope;
-  return { type, eventId, tenant, payload: JSON.stringify(payload), meta: toMeta(envelope) };
+  return {
+    type,
+    eventId,
+    tenant,
+    payload: JSON.stringify(payload),
+    meta: encodeMeta(place.stream, envelope),
+  };
 }
 
 /** Through BSON and back, as the server would have it. */
@@ -88,7 +94,7 @@ test('every payload and every envelope comes back as it was', () => {
         const row = rowOf({ payload, headers: headersOf, user, occurredAt: at });
         const back = toRow(stored(toDocument(row, place)));
         assert.equal(back.payload, row.payload);
-        assert.deepEqual(JSON.parse(back.meta), JSON.parse(row.meta));
+        assert.deepEqual(decodeMeta(place.stream, back.meta), decodeMeta(place.stream, row.meta));
         assert.deepEqual(
           { ...back, payload: '', meta: '' },
           {

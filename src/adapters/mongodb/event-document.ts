@@ -2,6 +2,7 @@
 // queried; what it would change is kept as JSON text, so that it is not changed.
 
 import { isDeepStrictEqual } from 'node:util';
+import { decodeMeta } from '../../store/event-meta.ts';
 import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import type { EventDocument, EventMetadata } from './mongodb-schema.ts';
@@ -24,7 +25,7 @@ export interface EventPlace {
 
 export function toDocument(row: RowToWrite, place: EventPlace): EventDocument {
   const category = categoryOf(place.stream);
-  const envelope = JSON.parse(row.meta) as Envelope;
+  const envelope: Envelope = decodeMeta(place.stream, row.meta);
   const timestamp = new Date(envelope.occurredAt ?? Number.NaN);
   const dated = Number.isNaN(timestamp.getTime()) ? place.recordedAt : timestamp;
   const aggregateType = envelope.aggregate?.type;

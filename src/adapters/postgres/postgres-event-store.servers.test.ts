@@ -3,6 +3,7 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { keyClaimsConformance } from '../../aggregates/key-claims.conformance.ts';
 import { snapshotStoreConformance } from '../../aggregates/snapshot-store.conformance.ts';
+import { newEvent } from '../../store/store-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { runConformance } from '../../store/event-store.conformance.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -83,6 +84,24 @@ test('the store works for a role that is no superuser', async () => {
   plain.username = 'plain';
   await using store = await postgresEventStore(plain.href, { schema: 'plain_store' });
   assert.equal(await store.streamInfo('a.b.v1-core-1'), undefined);
+});
+
+test('the view for people names the parts of the envelope, of whatever shape', async () => {
+  await using store = await postgresEventStore(url, { schema: 'for_people', names: 'open' });
+  const event = newEvent({ causationId: 'cause', user: { id: 'ada' }, correlationId: 'c' });
+  await store.append('a.b.v1-core-1', [event]);
+  await store.append('a.b.v1-core-1', [
+    newEvent({ user: null as never, correlationId: 'c', causationId: 'odd' }),
+  ]);
+  const { rows } = await pool.query(
+    `select causation_id, correlation_id, "user" ->> 'id' as "user", stream
+     from for_people.all_events order by sequence`,
+  );
+  const stream = 'a.b.v1-core-1';
+  assert.deepEqual(rows, [
+    { causation_id: 'cause', correlation_id: 'c', user: 'ada', stream },
+    { causation_id: 'odd', correlation_id: 'c', user: null, stream },
+  ]);
 });
 
 test('migrations are taken once, also when several processes start together', async () => {

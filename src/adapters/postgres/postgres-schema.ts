@@ -82,12 +82,23 @@ create table {schema}.command_keys (
 create view {schema}.all_events as
   select e.sequence, s.name as stream, e.revision, e.event_id, t.name as type, c.name as category,
          n.name as tenant, to_timestamp(e.recorded_at_ms / 1000.0) as recorded_at,
-         e.payload::json as payload, e.meta::json as meta
+         e.payload::json as payload,
+         -- meta: a list (src/store/event-meta.ts), or named where an open store took another shape.
+         coalesce(m.list ->> 0, m.named ->> 'occurredAt') as occurred_at,
+         coalesce(m.list ->> 1, m.named ->> 'correlationId') as correlation_id,
+         coalesce(m.list ->> 2, m.named ->> 'causationId') as causation_id,
+         coalesce(m.list ->> 3, m.named ->> 'idempotencyKey') as idempotency_key,
+         coalesce(m.list -> 4, m.named -> 'user') as "user",
+         coalesce(m.list -> 5, m.named -> 'headers') as headers
   from {schema}.events e
   join {schema}.streams s on s.id = e.stream_id
   join {schema}.names t on t.id = e.type_id
   left join {schema}.names c on c.id = e.category_id
-  left join {schema}.names n on n.id = e.tenant_id;
+  left join {schema}.names n on n.id = e.tenant_id
+  cross join lateral (
+    select case when e.meta like '[%' then e.meta::json end as list,
+           case when e.meta like '{%' then e.meta::json end as named
+  ) m;
 `;
 
 const functions = `

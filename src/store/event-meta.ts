@@ -1,0 +1,138 @@
+// The part of an envelope that engines keep as one text: a list, as the names of its members would
+// be the longer half of it, and without what the stream's name says already.
+
+import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { kebabCase } from '../contracts/identifier.ts';
+
+export type EventMeta = Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>;
+
+/** Null or left out: the envelope has none, or the stream's name tells. */
+type MetaList = readonly [
+  occurredAt: string,
+  correlationId: string,
+  causationId?: string | null,
+  idempotencyKey?: string | null,
+  user?: EventMeta['user'] | null,
+  headers?: EventMeta['headers'] | null,
+  tenant?: string | null,
+  aggregate?: EventMeta['aggregate'] | null,
+];
+
+/** The text of all but type, id and payload, for an event of this stream. */
+export function encodeMeta(stream: string, envelope: DomainEventEnvelope): string {
+  const { occurredAt, correlationId, causationId, idempotencyKey } = envelope;
+  const { tenant, aggregate, user, headers } = envelope;
+  if (!fitsList(envelope)) {
+    const named: EventMeta = { occurredAt, correlationId, tenant, aggregate };
+    return JSON.stringify({ ...named, causationId, idempotencyKey, user, headers });
+  }
+  const place = placeOf(stream);
+  const toldTenant = place?.tenant === tenant ? null : tenant;
+  const toldAggregate =
+    toldTenant === null && place !== undefined && isSame(aggregate, place) ? null : aggregate;
+  const list: MetaList = [
+    occurredAt,
+    correlationId,
+    causationId ?? null,
+    idempotencyKey ?? null,
+    user ?? null,
+    headers ?? null,
+    toldTenant,
+    toldAggregate,
+  ];
+  const text = JSON.stringify(list);
+  let end = text.length - 1;
+  while (text.endsWith(',null', end)) end -= ',null'.length;
+  return end === text.length - 1 ? text : `${text.slice(0, end)}]`;
+}
+
+/** The reverse of `encodeMeta`. Stores with open names take envelopes of any shape, as they are. */
+export function decodeMeta(stream: string, text: string): EventMeta {
+  const parsed = JSON.parse(text) as MetaList | EventMeta;
+  if (!isList(parsed)) return parsed;
+  const [occurredAt, correlationId, causationId = null, idempotencyKey = null] = parsed;
+  const { 4: user = null, 5: headers = null, 6: tenant = null, 7: aggregate = null } = parsed;
+  const place = tenant === null || aggregate === null ? placeOf(stream) : undefined;
+  const meta: { -readonly [Key in keyof EventMeta]: EventMeta[Key] } = {
+    occurredAt,
+    correlationId,
+    tenant: tenant ?? place?.tenant ?? '',
+    aggregate: aggregate ?? { bc: place?.bc ?? '', type: place?.type ?? '', id: place?.id ?? '' },
+  };
+  // One by one: spreading what may be absent would cost more than parsing it.
+  if (causationId !== null) meta.causationId = causationId;
+  if (idempotencyKey !== null) meta.idempotencyKey = idempotencyKey;
+  if (user !== null) meta.user = user;
+  if (headers !== null) meta.headers = headers;
+  return meta;
+}
+
+function isList(parsed: MetaList | EventMeta): parsed is MetaList {
+  return Array.isArray(parsed);
+}
+
+function fitsList({
+  occurredAt,
+  correlationId,
+  causationId,
+  idempotencyKey,
+  tenant,
+  aggregate,
+  user,
+  headers,
+}: DomainEventEnvelope): boolean {
+  return (
+    typeof occurredAt === 'string' &&
+    typeof correlationId === 'string' &&
+    (causationId === undefined || typeof causationId === 'string') &&
+    (idempotencyKey === undefined || typeof idempotencyKey === 'string') &&
+    typeof tenant === 'string' &&
+    isObject(aggregate) &&
+    (user === undefined || isObject(user)) &&
+    (headers === undefined || isObject(headers))
+  );
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function isSame(aggregate: EventMeta['aggregate'], place: Place): boolean {
+  const { bc, type, id } = aggregate;
+  if (bc !== place.bc || type !== place.type || id !== place.id) return false;
+  // A version, or whatever else an open store was given.
+  return Object.keys(aggregate).length === 3;
+}
+
+interface Place {
+  readonly bc: string;
+  readonly type: string;
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** Categories are few; more of them than this are not worth remembering. */
+const categoriesMax = 1_000;
+const categories = new Map<string, Pick<Place, 'bc' | 'type'>>();
+const categoryShape = /^([a-z][a-zA-Z0-9]*)\.([a-z][a-zA-Z0-9]*)\.v[0-9]+$/;
+
+/** What a stream's name says; a guess is good enough, as it is compared before it is relied on. */
+function placeOf(stream: string): Place | undefined {
+  const categoryEnd = stream.indexOf('-');
+  const tenantEnd = stream.indexOf('-', categoryEnd + 1);
+  if (categoryEnd === -1 || tenantEnd === -1) return undefined;
+  const category = stream.slice(0, categoryEnd);
+  let names = categories.get(category);
+  if (names === undefined) {
+    const [, bc, type] = categoryShape.exec(category) ?? [];
+    if (bc === undefined || type === undefined) return undefined;
+    names = { bc: kebabCase(bc), type: kebabCase(type) };
+    if (categories.size < categoriesMax) categories.set(category, names);
+  }
+  return {
+    bc: names.bc,
+    type: names.type,
+    tenant: stream.slice(categoryEnd + 1, tenantEnd),
+    id: stream.slice(tenantEnd + 1),
+  };
+}
