@@ -7,25 +7,42 @@ import { decideRetention } from '../../store/retention.ts';
 import type { RetentionChange, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 
 export interface SqliteAppender {
-  append(writes: readonly StreamWrite[], nowMs: number): readonly WriteOutcome[];
-  /** After a rollback, names that it had added are not there any more. */
-  forgetNames(): void;
+  /** At the start of each transaction: what is remembered may have been changed by another process. */
+  begin(): void;
+  one(write: StreamWrite, nowMs: number): WriteOutcome;
+  /** Several streams: a refusal of one takes back what the others wrote. */
+  together(writes: readonly StreamWrite[], nowMs: number): readonly WriteOutcome[];
+  /** After a rollback, what it had added is not there any more. */
+  forget(): void;
 }
 
 interface StreamRow {
   readonly id: number;
   state: StreamState;
+  /** From this revision on, ids are found by looking through the events. */
+  idsTo: number;
 }
+
+/** So many events of a stream at most are looked through for an id. */
+const looseIdsMax = 64;
+
+/** Nobody but the appender changes streams, so that those in use need not be read again. */
+const streamsKept = 4_096;
 
 export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
   const prepare = (sql: string) => database.prepare(sql);
   const selectStream = prepare(
-    `select id, revision, truncate_before, max_count, max_age_s, tombstoned
+    `select id, revision, truncate_before, max_count, max_age_s, tombstoned, ids_to
      from streams where name = ?`,
   );
   const insertStream = prepare('insert into streams (name) values (?)');
   const updateStream = prepare(
-    'update streams set revision = ?, truncate_before = ?, tombstoned = ? where id = ?',
+    'update streams set revision = ?, truncate_before = ?, tombstoned = ?, ids_to = ? where id = ?',
+  );
+  const insertIds = prepare(
+    `insert or ignore into event_ids (stream_id, event_id, revision)
+     select stream_id, event_id, revision from events
+     where stream_id = ? and revision >= ? order by event_id, revision`,
   );
   const updateRetention = prepare(
     'update streams set truncate_before = ?, max_count = ?, max_age_s = ? where id = ?',
@@ -37,15 +54,23 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
   const idsFrom = prepare(
     'select event_id from events where stream_id = ? and revision between ? and ? order by revision',
   );
-  const revisionOf = prepare('select revision from events where event_id = ? and stream_id = ?');
+  const revisionOf = prepare(
+    `select revision from event_ids where stream_id = ?1 and event_id = ?2
+     union all
+     select revision from events where stream_id = ?1 and revision >= ?3 and event_id = ?2
+     limit 1`,
+  );
   const sequenceAt = prepare('select sequence from events where stream_id = ? and revision = ?');
   const insertName = prepare('insert or ignore into names (name) values (?)');
   const selectName = prepare('select id from names where name = ?');
   const insertPair = prepare(
     'insert or ignore into category_types (category_id, type_id) values (?, ?)',
   );
+  const selectVersion = prepare('pragma data_version');
   const nameIds = new Map<string, number>();
   const pairs = new Set<string>();
+  const streams = new Map<string, StreamRow>();
+  let version = Number.NaN;
 
   function nameId(name: string): number {
     const known = nameIds.get(name);
@@ -64,10 +89,13 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
   }
 
   function find(name: string): StreamRow | undefined {
+    const known = streams.get(name);
+    if (known !== undefined) return known;
     const row = selectStream.get(name);
     if (row === undefined) return undefined;
-    return {
+    return keep(name, {
       id: Number(row['id']),
+      idsTo: Number(row['ids_to']),
       state: {
         revision: Number(row['revision']),
         truncateBefore: Number(row['truncate_before']),
@@ -75,14 +103,22 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
         ...(row['max_age_s'] === null ? {} : { maxAgeSeconds: Number(row['max_age_s']) }),
         tombstoned: row['tombstoned'] === 1,
       },
-    };
+    });
+  }
+
+  function keep(name: string, stream: StreamRow): StreamRow {
+    // Simpler than to know which of them is the least used, and as good at this size.
+    if (streams.size >= streamsKept) streams.clear();
+    streams.set(name, stream);
+    return stream;
   }
 
   function findOrCreate(name: string): StreamRow {
     const found = find(name);
     if (found !== undefined) return found;
     const id = Number(insertStream.run(name).lastInsertRowid);
-    return { id, state: { revision: -1, truncateBefore: 0, tombstoned: false } };
+    const state = { revision: -1, truncateBefore: 0, tombstoned: false };
+    return keep(name, { id, idsTo: 0, state });
   }
 
   function decide(each: StreamWrite, stream: StreamRow | undefined) {
@@ -96,7 +132,7 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
               .map((row) => String(row['event_id'])),
       revisionOf: (id) => {
         if (stream === undefined || stream.state.revision < 0) return undefined;
-        const row = revisionOf.get(id, stream.id);
+        const row = revisionOf.get(stream.id, id, stream.idsTo);
         return row === undefined ? undefined : Number(row['revision']);
       },
     });
@@ -129,7 +165,13 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
       sequence = Number(inserted.lastInsertRowid);
     }
     const truncateBefore = revives ? stream.state.revision + 1 : stream.state.truncateBefore;
-    updateStream.run(revision, truncateBefore, each.tombstone === true ? 1 : 0, stream.id);
+    const tombstoned = each.tombstone === true;
+    if (revision - stream.idsTo >= looseIdsMax) {
+      insertIds.run(stream.id, stream.idsTo);
+      stream.idsTo = revision + 1;
+    }
+    updateStream.run(revision, truncateBefore, tombstoned ? 1 : 0, stream.idsTo, stream.id);
+    stream.state = { ...stream.state, revision, truncateBefore, tombstoned };
     if (each.retention !== undefined) retain(each.retention);
     return { kind: 'appended', revision, sequence };
   }
@@ -149,9 +191,16 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
       maxAgeSeconds ?? null,
       stream.id,
     );
+    const { maxCount: _count, maxAgeSeconds: _age, ...state } = stream.state;
+    stream.state = {
+      ...state,
+      truncateBefore: decision.truncateBefore,
+      ...(maxCount === undefined ? {} : { maxCount }),
+      ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+    };
   }
 
-  function appendOne(each: StreamWrite, nowMs: number): WriteOutcome {
+  function one(each: StreamWrite, nowMs: number): WriteOutcome {
     if (each.retention !== undefined) {
       const retained = decideRetention(find(each.retention.of)?.state, each.retention);
       if (retained.kind !== 'retain') return retained;
@@ -166,25 +215,30 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
     return { kind: 'repeated', revision: decision.revision, sequence };
   }
 
+  function forget(): void {
+    nameIds.clear();
+    pairs.clear();
+    streams.clear();
+  }
+
   return {
-    append(writes, nowMs) {
-      const [only] = writes;
-      if (only !== undefined && writes.length === 1) return [appendOne(only, nowMs)];
-      // Several streams: a refusal of one takes back what the others wrote.
+    begin() {
+      const now = Number(selectVersion.get()?.['data_version']);
+      if (now !== version) streams.clear();
+      version = now;
+    },
+    one,
+    together(writes, nowMs) {
       database.exec('savepoint several');
-      const outcomes = writes.map((each) => appendOne(each, nowMs));
+      const outcomes = writes.map((each) => one(each, nowMs));
       const refused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
       if (refused) {
         database.exec('rollback to several');
-        nameIds.clear();
-        pairs.clear();
+        forget();
       }
       database.exec('release several');
       return outcomes;
     },
-    forgetNames() {
-      nameIds.clear();
-      pairs.clear();
-    },
+    forget,
   };
 }

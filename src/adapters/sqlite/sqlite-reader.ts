@@ -88,7 +88,14 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   const bySequences = cells(
     `select ${columns} ${from} where e.sequence in (select value from json_each(?)) order by e.sequence`,
   );
-  const byId = cells(`select ${columns} ${from} where e.event_id = ? and s.name = ?`);
+  const byId = cells(
+    `select ${columns} from streams s join event_ids i on i.stream_id = s.id and i.event_id = ?2
+       join events e on e.stream_id = s.id and e.revision = i.revision where s.name = ?1
+     union all
+     select ${columns} from streams s join events e on e.stream_id = s.id and e.revision >= s.ids_to
+       where s.name = ?1 and e.event_id = ?2
+     limit 1`,
+  );
   const selectHead = prepare('select coalesce(max(sequence), 0) as head from events');
   const selectVersion = prepare('pragma data_version');
   const selectPairs = prepare(
@@ -265,7 +272,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     findEvent: (stream, eventId) =>
       inSnapshot(() => {
         refreshTypes();
-        const row = byId.get(eventId, stream) as unknown as Cells | undefined;
+        const row = byId.get(stream, eventId) as unknown as Cells | undefined;
         return row === undefined ? undefined : toNamedRow(row);
       }),
     head,

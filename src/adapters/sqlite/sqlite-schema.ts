@@ -11,7 +11,9 @@ export const sqliteMigrations: readonly string[] = [
      truncate_before integer not null default 0,
      max_count integer,
      max_age_s integer,
-     tombstoned integer not null default 0
+     tombstoned integer not null default 0,
+     -- The ids of events below it are in event_ids; of those from it on, only in events.
+     ids_to integer not null default 0
    ) strict;
    -- Types, categories and tenants are few and long: events refer to them by number.
    create table names (id integer primary key, name text not null unique) strict;
@@ -35,8 +37,14 @@ export const sqliteMigrations: readonly string[] = [
      meta text not null
    ) strict;
    create unique index events_by_stream on events (stream_id, revision);
-   -- Within the stream: ids are looked for there only, and those of one append lie side by side.
-   create index events_by_id on events (stream_id, event_id);
+   -- Within the stream: ids are looked for there only. Filled some dozens at a time: an index would
+   -- change a page of its own with every event, and the sync of each commit pays by the page.
+   create table event_ids (
+     stream_id integer not null,
+     event_id text not null,
+     revision integer not null,
+     primary key (stream_id, event_id)
+   ) strict, without rowid;
    -- SQLite appends the sequence to every index: this one reads a type's events in order.
    create index events_by_type on events (type_id);
    create table subject_keys (

@@ -60,16 +60,29 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
   };
 
   const log = `${basename(path)}-wal`;
-  const watcher = watchFolder(dirname(path), (file) => {
-    if (file === log) lookUntilSeen(announcedMs);
-  });
-  const timer = setInterval(look, pollIntervalMs);
+  let watcher: FSWatcher | undefined;
+  let waitedAtPoll = false;
+  const timer = setInterval(() => {
+    look();
+    // Every write of our own wakes the watcher, too: nobody pays for that while nobody waits.
+    if (!waiting && !waitedAtPoll) stopWatching();
+    waitedAtPoll = waiting;
+  }, pollIntervalMs);
   timer.unref();
+
+  const stopWatching = (): void => {
+    watcher?.close();
+    watcher = undefined;
+  };
 
   return {
     setWaiting(wanted) {
       waiting = wanted;
       if (wanted) {
+        waitedAtPoll = true;
+        watcher ??= watchFolder(dirname(path), (file) => {
+          if (file === log) lookUntilSeen(announcedMs);
+        });
         timer.ref();
         // Its announcement may have come before anybody waited.
         lookUntilSeen(announcedMs);
@@ -82,7 +95,7 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
       waiting = false;
       clearTimeout(again);
       clearInterval(timer);
-      watcher?.close();
+      stopWatching();
     },
   };
 }

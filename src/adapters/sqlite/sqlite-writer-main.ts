@@ -3,14 +3,14 @@
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { StreamWrite } from '../../store/store-engine.ts';
-import { unpackRows } from './packed-rows.ts';
+import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
-  PackedWrite,
   SqlStatement,
+  WriterMessage,
+  WriterReplies,
   WriterReply,
   WriterRequest,
   WriterSettings,
@@ -21,8 +21,14 @@ if (port === null) throw new Error('this file is a worker');
 const { path, busyTimeoutMs } = workerData as WriterSettings;
 /** Bounds how long the first request of a group waits for the last one. */
 const groupMax = 1_000;
+/**
+ * Whoever has just been answered mostly asks again at once: looking for it for a moment is quicker
+ * than being woken, which takes as long as a fast disk's sync.
+ */
+const lingerMs = 0.1;
 
-type Message = readonly WriterRequest[] | 'close';
+type Message = WriterMessage | { readonly kind: 'close' };
+type Work = PlainAppend | WriterRequest;
 
 try {
   const database = new DatabaseSync(path);
@@ -55,59 +61,75 @@ function whileBusy(open: () => void): void {
 }
 
 function serve(database: DatabaseSync): void {
-  const append = createSqliteAppender(database);
+  const appender = createSqliteAppender(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
 
   port?.on('message', (first: Message) => {
-    const requests: WriterRequest[] = [];
-    let closing = take(first, requests);
-    // Whatever came in during the last commit belongs to this one.
-    while (!closing && requests.length < groupMax) {
-      const more: { readonly message: Message } | undefined = receiveMessageOnPort(port);
-      if (more === undefined) break;
-      closing = take(more.message, requests);
+    let message: Message | undefined = first;
+    while (message !== undefined) {
+      const work: Work[] = [];
+      let closing = take(message, work);
+      // Whatever came in during the last commit belongs to this one.
+      while (!closing && work.length < groupMax) {
+        const more = received();
+        if (more === undefined) break;
+        closing = take(more, work);
+      }
+      if (work.length > 0) port.postMessage(runGroup(work));
+      if (closing) {
+        database.close();
+        port.close();
+        return;
+      }
+      message = lingering();
     }
-    if (requests.length > 0) port.postMessage(runGroup(requests));
-    if (!closing) return;
-    database.close();
-    port.close();
   });
 
-  function runGroup(requests: readonly WriterRequest[]): WriterReply[] {
+  function runGroup(work: readonly Work[]): WriterReplies {
     try {
       begin.run();
     } catch (error) {
       // Another process has kept the lock for as long as we wait: one by one, a thousand requests
       // would wait a thousand times as long.
-      return refuse(requests, error);
+      return refuse(work, error);
     }
     try {
-      const replies = requests.map((request) => ({
-        id: request.id,
-        ok: true as const,
-        result: execute(request),
-      }));
+      appender.begin();
+      const outcomes: number[] = [];
+      const replies: WriterReply[] = [];
+      for (const each of work) {
+        if ('write' in each) {
+          packOutcome(each.id, appender.one(each.write, each.nowMs), outcomes);
+        } else {
+          replies.push({ id: each.id, ok: true, result: execute(each) });
+        }
+      }
       commit.run();
-      return replies;
+      return { outcomes, replies };
     } catch (error) {
       // SQLite rolls back by itself on a full disk; asking again would hide the reason.
       if (database.isTransaction) database.exec('rollback');
-      append.forgetNames();
-      if (requests.length === 1) return refuse(requests, error);
+      appender.forget();
+      if (work.length === 1) return refuse(work, error);
       // One of them, or the disk: each alone, so that nobody fails for another's sake.
-      return requests.flatMap((request) => runGroup([request]));
+      const alone = work.map((each) => runGroup([each]));
+      return {
+        outcomes: alone.flatMap(({ outcomes }) => outcomes),
+        replies: alone.flatMap(({ replies }) => replies),
+      };
     }
   }
 
-  function refuse(requests: readonly WriterRequest[], error: unknown): WriterReply[] {
-    return requests.map(({ id }) => ({ id, ok: false, error: describeFailure(error) }));
+  function refuse(work: readonly Work[], error: unknown): WriterReplies {
+    const failure = describeFailure(error);
+    return { outcomes: [], replies: work.map(({ id }) => ({ id, ok: false, error: failure })) };
   }
 
   function execute(request: WriterRequest): unknown {
     return request.kind === 'append'
-      ? append.append(request.writes.map(unpack), request.nowMs)
+      ? appender.together(request.writes, request.nowMs)
       : request.statements.map(runStatement);
   }
 
@@ -125,12 +147,22 @@ function serve(database: DatabaseSync): void {
   }
 }
 
-function unpack(write: PackedWrite): StreamWrite {
-  return { ...write, rows: unpackRows(write.rows) };
+function received(): Message | undefined {
+  const found: { readonly message: Message } | undefined =
+    port === null ? undefined : receiveMessageOnPort(port);
+  return found?.message;
 }
 
-function take(message: Message, into: WriterRequest[]): boolean {
-  if (message === 'close') return true;
-  into.push(...message);
+function lingering(): Message | undefined {
+  const until = performance.now() + lingerMs;
+  let message = received();
+  while (message === undefined && performance.now() < until) message = received();
+  return message;
+}
+
+function take(message: Message, into: Work[]): boolean {
+  if (typeof message === 'string') into.push(...unpackAppends(message));
+  else if (message.kind === 'close') return true;
+  else into.push(message);
   return false;
 }

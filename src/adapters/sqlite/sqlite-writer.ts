@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
-import { packRows, type PackedRows } from './packed-rows.ts';
+import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 
 /** Values as SQLite takes them. */
@@ -19,17 +19,24 @@ export interface SqlStatement {
   readonly expect?: { readonly what: string; readonly rows: number };
 }
 
-export type PackedWrite = Omit<StreamWrite, 'rows'> & { readonly rows: PackedRows };
-
 export type WriterRequest =
   | {
       readonly id: number;
       readonly kind: 'append';
-      readonly writes: readonly PackedWrite[];
+      readonly writes: readonly StreamWrite[];
       readonly nowMs: number;
     }
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
   | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] };
+
+/** Plain appends as one text (packed-append), everything else as it is. */
+export type WriterMessage = string | WriterRequest;
+
+/** Outcomes of plain appends as numbers, and the other answers of one commit. */
+export interface WriterReplies {
+  readonly outcomes: readonly number[];
+  readonly replies: readonly WriterReply[];
+}
 
 export type WriterReply =
   | { readonly id: number; readonly ok: true; readonly result: unknown }
@@ -77,7 +84,8 @@ export async function startSqliteWriter(
   const worker = new Worker(script, { workerData: settings, name: 'millrace-sqlite-writer' });
   const { path } = settings;
   const pending = new Map<number, Pending>();
-  let bundle: WriterRequest[] = [];
+  let bundle = '';
+  let bundled = 0;
   let nextId = 1;
   let failure: MillraceError | undefined;
 
@@ -105,7 +113,13 @@ export async function startSqliteWriter(
   // An idle store must not keep the process; work under way must.
   worker.unref();
 
-  function takeReplies(replies: readonly WriterReply[]): void {
+  function takeReplies({ outcomes, replies }: WriterReplies): void {
+    for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
+      const id = outcomes[at] ?? 0;
+      const waiter = pending.get(id);
+      pending.delete(id);
+      waiter?.resolve([unpackOutcome(outcomes, at)]);
+    }
     for (const reply of replies) {
       const waiter = pending.get(reply.id);
       pending.delete(reply.id);
@@ -116,7 +130,7 @@ export async function startSqliteWriter(
     onCommit();
   }
 
-  function request(body: RequestBody): Promise<unknown> {
+  function request(send: (id: number) => void): Promise<unknown> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
       return Promise.reject(
@@ -130,35 +144,51 @@ export async function startSqliteWriter(
       nextId += 1;
       if (pending.size === 0) worker.ref();
       pending.set(id, { resolve, reject });
-      // What is asked for in one turn of the event loop goes over together.
-      if (bundle.length === 0) setImmediate(flush);
-      bundle.push({ ...body, id });
-      if (bundle.length === bundleMax) flush();
+      send(id);
     });
   }
 
+  /** After all that goes over as text: requests are taken in the order in which they were made. */
+  function post(body: RequestBody): Promise<unknown> {
+    return request((id) => {
+      flush();
+      worker.postMessage({ ...body, id } satisfies WriterMessage);
+    });
+  }
+
+  function bundleUp(text: string): void {
+    // Behind the microtasks: what all the callers that were just answered ask for goes over together.
+    if (bundled === 0) process.nextTick(flush);
+    bundle += text;
+    bundled += 1;
+    if (bundled === bundleMax) flush();
+  }
+
   function flush(): void {
-    if (bundle.length === 0) return;
-    worker.postMessage(bundle);
-    bundle = [];
+    if (bundled === 0) return;
+    worker.postMessage(bundle satisfies WriterMessage);
+    bundle = '';
+    bundled = 0;
   }
 
   return {
     append(writes, nowMs, signal) {
       // Once handed over it is committed or not; a signal that fires later changes nothing.
       if (signal?.aborted === true) return Promise.reject(aborted(signal));
-      const packed = writes.map((write) => ({ ...write, rows: packRows(write.rows) }));
-      return request({ kind: 'append', writes: packed, nowMs }) as Promise<readonly WriteOutcome[]>;
+      const outcomes = isPlain(writes)
+        ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })))
+        : post({ kind: 'append', writes, nowMs });
+      return outcomes as Promise<readonly WriteOutcome[]>;
     },
     run: (statements) =>
-      request({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
+      post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;
       // The thread takes messages in order: everything asked for before is committed first.
       flush();
       const gone = new Promise((resolve) => worker.once('exit', resolve));
       worker.ref();
-      worker.postMessage('close');
+      worker.postMessage({ kind: 'close' });
       await gone;
     },
   };

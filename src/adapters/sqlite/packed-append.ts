@@ -1,0 +1,99 @@
+// A plain append on its way to the writer thread and its outcome on the way back: one text there,
+// four numbers here, as the copy between threads costs by the piece.
+
+import type { ExpectedRevision } from '../../store/expected-revision.ts';
+import type { RowToWrite, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+
+/** One stream and nothing but events, as nearly all appends are. */
+export interface PlainAppend {
+  readonly id: number;
+  readonly nowMs: number;
+  readonly write: StreamWrite;
+}
+
+export function isPlain(writes: readonly StreamWrite[]): writes is readonly [StreamWrite] {
+  const [write] = writes;
+  return (
+    writes.length === 1 &&
+    write !== undefined &&
+    write.retention === undefined &&
+    write.tombstone === undefined
+  );
+}
+
+const expectedNumbers = { none: -1, any: -2, exists: -3 } as const;
+
+/** Says itself how long it is, so that several can stand one after the other. */
+export function packAppend({ id, nowMs, write }: PlainAppend): string {
+  const { stream, expected, rows } = write;
+  const expectedNumber = typeof expected === 'number' ? expected : expectedNumbers[expected];
+  let lengths = `${id},${nowMs},${expectedNumber},${stream.length},${rows.length},`;
+  let cells = stream;
+  for (const { eventId, type, tenant, payload, meta } of rows) {
+    lengths += `${eventId.length},${type.length},${tenant.length},${payload.length},${meta.length},`;
+    cells += eventId + type + tenant + payload + meta;
+  }
+  return lengths + cells;
+}
+
+export function unpackAppends(text: string): PlainAppend[] {
+  let at = 0;
+  const number = (): number => {
+    const end = text.indexOf(',', at);
+    const value = Number(text.slice(at, end));
+    at = end + 1;
+    return value;
+  };
+  const cell = (length: number): string => {
+    const value = text.slice(at, at + length);
+    at += length;
+    return value;
+  };
+  const appends: PlainAppend[] = [];
+  while (at < text.length) {
+    const [id, nowMs, expected] = [number(), number(), expectedOf(number())];
+    const streamLength = number();
+    const lengths = Array.from({ length: number() * 5 }, number);
+    const stream = cell(streamLength);
+    const rows: RowToWrite[] = [];
+    for (let next = 0; next < lengths.length; next += 5) {
+      rows.push({
+        eventId: cell(lengths[next] ?? 0),
+        type: cell(lengths[next + 1] ?? 0),
+        tenant: cell(lengths[next + 2] ?? 0),
+        payload: cell(lengths[next + 3] ?? 0),
+        meta: cell(lengths[next + 4] ?? 0),
+      });
+    }
+    appends.push({ id, nowMs, write: { stream, expected, rows } });
+  }
+  return appends;
+}
+
+function expectedOf(number: number): ExpectedRevision {
+  if (number >= 0) return number;
+  return number === expectedNumbers.none
+    ? 'none'
+    : number === expectedNumbers.any
+      ? 'any'
+      : 'exists';
+}
+
+const kinds = ['appended', 'repeated', 'conflict', 'deleted'] as const;
+export const outcomeNumbers = 4;
+
+/** The append's number, the outcome's kind, and two numbers that belong to it. */
+export function packOutcome(id: number, outcome: WriteOutcome, into: number[]): void {
+  const kind = kinds.indexOf(outcome.kind);
+  if (outcome.kind === 'deleted') into.push(id, kind, 0, 0);
+  else if (outcome.kind === 'conflict') into.push(id, kind, outcome.actual, 0);
+  else into.push(id, kind, outcome.revision, outcome.sequence);
+}
+
+export function unpackOutcome(packed: readonly number[], at: number): WriteOutcome {
+  const kind = kinds[packed[at + 1] ?? 0] ?? 'deleted';
+  const [first = 0, second = 0] = [packed[at + 2], packed[at + 3]];
+  if (kind === 'deleted') return { kind };
+  if (kind === 'conflict') return { kind, actual: first };
+  return { kind, revision: first, sequence: second };
+}
