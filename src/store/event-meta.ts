@@ -116,8 +116,20 @@ const categoriesMax = 1_000;
 const categories = new Map<string, Pick<Place, 'bc' | 'type'>>();
 const categoryShape = /^([a-z][a-zA-Z0-9]*)\.([a-z][a-zA-Z0-9]*)\.v[0-9]+$/;
 
+let lastStream = '';
+let lastPlace: Place | undefined;
+
 /** What a stream's name says; a guess is good enough, as it is compared before it is relied on. */
 function placeOf(stream: string): Place | undefined {
+  // The events of a page, or of an append, mostly have one stream.
+  if (stream !== lastStream) {
+    lastPlace = readPlace(stream);
+    lastStream = stream;
+  }
+  return lastPlace;
+}
+
+function readPlace(stream: string): Place | undefined {
   const categoryEnd = stream.indexOf('-');
   const tenantEnd = stream.indexOf('-', categoryEnd + 1);
   if (categoryEnd === -1 || tenantEnd === -1) return undefined;

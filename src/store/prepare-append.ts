@@ -158,11 +158,18 @@ function checkEnvelope(stream: string, event: DomainEventEnvelope): void {
 }
 
 function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): void {
-  // Two ids with different halves of surrogate pairs would be one and the same in a database.
-  if (!events.every(({ eventId }) => eventId.isWellFormed())) {
-    throw appendInvalid(stream, 'an event id holds half a surrogate pair');
+  // Ids made by time go up, and then no two are the same.
+  let isAscending = true;
+  let last = '';
+  for (const { eventId } of events) {
+    // Two ids with different halves of surrogate pairs would be one and the same in a database.
+    if (!eventId.isWellFormed()) {
+      throw appendInvalid(stream, 'an event id holds half a surrogate pair');
+    }
+    isAscending &&= eventId > last;
+    last = eventId;
   }
-  if (events.length === 1) return;
+  if (isAscending) return;
   const distinct = new Set(events.map((event) => event.eventId));
   if (distinct.size < events.length)
     throw appendInvalid(stream, 'two of its events have one event id');

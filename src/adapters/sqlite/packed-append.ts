@@ -36,13 +36,20 @@ export function packAppend({ id, nowMs, write }: PlainAppend): string {
   return lengths + cells;
 }
 
+const [comma, minus, zero] = [44, 45, 48] as const;
+
 export function unpackAppends(text: string): PlainAppend[] {
   let at = 0;
   const number = (): number => {
-    const end = text.indexOf(',', at);
-    const value = Number(text.slice(at, end));
-    at = end + 1;
-    return value;
+    const isNegative = text.charCodeAt(at) === minus;
+    if (isNegative) at += 1;
+    let value = 0;
+    for (let code = text.charCodeAt(at); code !== comma; code = text.charCodeAt(at)) {
+      value = value * 10 + code - zero;
+      at += 1;
+    }
+    at += 1;
+    return isNegative ? -value : value;
   };
   const cell = (length: number): string => {
     const value = text.slice(at, at + length);
