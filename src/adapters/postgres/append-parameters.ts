@@ -112,6 +112,26 @@ export function encodeWrite(
   ];
 }
 
+/** As `append_event` takes it: the only row of the write. */
+export function encodeEvent(
+  { stream, expected, rows }: StreamWrite,
+  idOf: NameNumbers,
+  isNew: (stream: string) => boolean,
+): unknown[] {
+  const [row] = rows;
+  return [
+    stream,
+    isNew(stream),
+    expectedCode(expected),
+    idOf(categoryOf(stream)),
+    row?.eventId,
+    idOf(row?.type),
+    idOf(row?.tenant === '' ? undefined : row?.tenant),
+    row?.payload,
+    row?.meta,
+  ];
+}
+
 export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteOutcome[][] {
   let next = 0;
   return units.map((unit) =>

@@ -7,6 +7,7 @@ import { categoryOf } from '../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
 import { createRecentSet } from './recent-set.ts';
 import {
+  encodeEvent,
   encodeUnits,
   encodeWrite,
   outcomesOf,
@@ -68,6 +69,11 @@ export function createPostgresAppender(
     text: `select outcome, revision, sequence from ${at}.append_to_stream(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   };
+  const eventSql = {
+    name: `${options.schema} append event`,
+    text: `select outcome, revision, sequence from ${at}.append_event(
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  };
   const lock = lockClass(options.schema);
   const waiting: Waiting[] = [];
   const batches = new Set<Promise<void>>();
@@ -81,11 +87,15 @@ export function createPostgresAppender(
     await names.notePairs(pairsOf(units, idOf), on);
     const isNew = (stream: string): boolean => !streamsThere.has(stream);
     const plain = plainWrite(units);
-    const parameters =
-      plain === undefined ? encodeUnits(units, idOf, isNew) : encodeWrite(plain, idOf, isNew);
+    const [statement, parameters] =
+      plain === undefined
+        ? [sql, encodeUnits(units, idOf, isNew)]
+        : plain.rows.length === 1 && on === undefined
+          ? [eventSql, encodeEvent(plain, idOf, isNew)]
+          : [oneSql, encodeWrite(plain, idOf, isNew)];
     const values = [lock, options.channel, options.now(), ...parameters];
     try {
-      const rows = await connection.query(plain === undefined ? sql : oneSql, values, on);
+      const rows = await connection.query(statement, values, on);
       if (on === undefined) for (const { stream } of units.flat()) streamsThere.add(stream);
       return outcomesOf(units, rows);
     } catch (error) {
@@ -149,8 +159,8 @@ export function createPostgresAppender(
       }
       return new Promise((resolve, reject) => {
         waiting.push({ unit: writes, resolve, reject });
-        // What arrives within one turn of the event loop belongs together.
-        if (!scheduled) setImmediate(pump);
+        // Behind the microtasks: what all the callers that were just answered ask for goes together.
+        if (!scheduled) process.nextTick(pump);
         scheduled = true;
       });
     },
