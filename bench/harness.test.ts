@@ -79,7 +79,7 @@ test('prepares each run outside of its time', async () => {
     benchmarkOf({
       ...throughputOf('prepared', {
         name: ours,
-        setup: () => ({ prepare: () => void busy(100), run: () => busy(20) }),
+        setup: () => ({ prepare: () => void busy(400), run: () => busy(20) }),
       }),
       batch: 1,
     }),
@@ -87,7 +87,7 @@ test('prepares each run outside of its time', async () => {
   );
   const [result] = measured.flatMap(resultsOf);
   const perRunMs = 1_000 / (result?.perSecond ?? 0);
-  assert.ok(perRunMs >= 20 && perRunMs < 100, `${perRunMs} ms`);
+  assert.ok(perRunMs >= 20 && perRunMs < 400, `${perRunMs} ms`);
 });
 
 test('goes on with the next case when one fails, and closes what the failed one opened', async () => {

@@ -19,7 +19,7 @@ interface Subscription extends Readable {
   unsubscribe(): Promise<void>;
 }
 
-const waitMsMax = 15_000;
+const waitMsMax = 120_000;
 
 export function followed<T extends ResolvedEvent = ResolvedEvent>(
   opened: object,

@@ -318,9 +318,9 @@ test('a transaction that brought in a new type from a pool without a connection 
     for (const other of others) other.release();
     clients.length = 1;
     // What the first one brought in must not be something that the second one waits for.
-    await inTime('the second append', append(1), 10_000);
+    await inTime('the second append', append(1), 60_000);
     const outside = store.append(streamName('b'), [newEvent('b', { type: 'item.never-seen.v1' })]);
-    await inTime('an append beside it', outside, 10_000);
+    await inTime('an append beside it', outside, 60_000);
     await client.query('commit');
     assert.equal((await readPlaces(store)).length, 3);
   } finally {

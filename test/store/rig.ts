@@ -72,7 +72,7 @@ export async function inRounds(round: (seed: number) => Promise<void>): Promise<
 }
 
 /** Generous: other work may have the machine. Nothing waits for it that goes well. */
-const deadlineMs = 60_000;
+const deadlineMs = 180_000;
 
 export async function until(
   what: string,

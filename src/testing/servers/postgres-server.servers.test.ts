@@ -53,7 +53,7 @@ test('what PostgreSQL committed survives a kill, and an open transaction does no
       assert.notEqual(pid, '');
       return Number(pid);
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
 
   await postgres.kill();

@@ -31,7 +31,7 @@ for (const { how, code, ended } of endings) {
     const pids = (await script.printed()) as number[];
     assert.equal(pids.length, 4);
     assert.equal(await script.ended, ended);
-    await t.waitFor(() => assert.deepEqual(pids.filter(isRunning), []), { timeout: 10_000 });
+    await t.waitFor(() => assert.deepEqual(pids.filter(isRunning), []), { timeout: 60_000 });
     await whenEmpty(t, place.folder);
   });
 }
@@ -47,7 +47,7 @@ test('a process that is killed while a server is being set up leaves nothing beh
       const [folder = ''] = readdirSync(place.folder);
       assert.ok(readdirSync(join(place.folder, folder, 'data')).includes('base'));
     },
-    { interval: 5, timeout: 10_000 },
+    { interval: 5, timeout: 60_000 },
   );
   script.kill('SIGKILL');
   assert.equal(await script.ended, 'SIGKILL');
@@ -72,5 +72,5 @@ async function tempPlace(): Promise<TempPlace> {
 }
 
 function whenEmpty(t: TestContext, folder: string): Promise<void> {
-  return t.waitFor(() => assert.deepEqual(readdirSync(folder), []), { timeout: 10_000 });
+  return t.waitFor(() => assert.deepEqual(readdirSync(folder), []), { timeout: 60_000 });
 }

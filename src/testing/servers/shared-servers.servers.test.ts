@@ -60,7 +60,7 @@ test('without a host, the servers are shared within the process and gone with it
   assert.equal(await script.ended, 0);
   const port = Number(new URL(one.url).port);
   await t.waitFor(() => assert.rejects(converse(port, []), { code: 'ECONNREFUSED' }), {
-    timeout: 10_000,
+    timeout: 60_000,
   });
 });
 
