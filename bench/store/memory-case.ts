@@ -38,7 +38,8 @@ export function memoryCase(
     measure: 'memory',
     batch: 1,
     subjects: [subject(ours, total), subject(aQuarter, total / 4)],
-    goals: [{ vs: aQuarter, ratioMin: 0.7 }],
+    // A quarter of a quick run does not fill the caches yet.
+    goals: quick ? [] : [{ vs: aQuarter, ratioMin: 0.7 }],
   };
 }
 
