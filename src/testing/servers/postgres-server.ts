@@ -63,6 +63,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       port: String(port),
       unix_socket_directories: '',
       fsync: options.fsync === true ? 'on' : 'off',
+      // Test files share it, each with several stores, each with a pool.
+      max_connections: '500',
       ...options.settings,
     };
     return {
