@@ -28,6 +28,18 @@ test('a stretch without a match moves the checkpoint, but not past what is under
   assert.equal(tracker.position, toPosition(200));
 });
 
+test('it knows beforehand how far it will reach', () => {
+  const tracker = createCheckpointTracker(toPosition(0));
+  const [first = -1, second = -1, third = -1] = [1, 2, 3].map((at) => tracker.add(toPosition(at)));
+  tracker.pass(toPosition(9));
+  tracker.done(second);
+  assert.equal(tracker.positionWith([]), toPosition(0));
+  assert.equal(tracker.positionWith([third]), toPosition(0));
+  assert.equal(tracker.positionWith([first]), toPosition(2));
+  assert.equal(tracker.positionWith([third, first]), toPosition(9));
+  assert.equal(tracker.position, toPosition(0));
+});
+
 test('in any order of completion it agrees with the plain definition', () => {
   const order = fc
     .integer({ min: 1, max: 200 })

@@ -9,6 +9,8 @@ export interface CheckpointTracker {
   /** Nothing up to here is left to be given out. */
   pass(position: Position): void;
   done(ticket: number): void;
+  /** What `position` will be once these are done as well. */
+  positionWith(tickets: readonly number[]): Position | undefined;
   /** Safe to keep; undefined before the first. */
   readonly position: Position | undefined;
   /** From the oldest that is not done to the newest: what memory and a restart have to bear. */
@@ -82,6 +84,15 @@ export function createCheckpointTracker(after?: Position): CheckpointTracker {
       if (at < head) return;
       isDone[at] = true;
       if (at === head) advance();
+    },
+    positionWith(tickets) {
+      let ahead = position;
+      const these = new Set(tickets);
+      for (let at = head; at < positions.length; at += 1) {
+        if (isDone[at] !== true && !these.has(baseTicket + at)) break;
+        ahead = positions[at];
+      }
+      return ahead;
     },
     get position() {
       return position;

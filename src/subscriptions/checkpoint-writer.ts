@@ -1,4 +1,5 @@
-// Writes the checkpoint in groups: after so many events, or a moment after the first of them.
+// Writes the checkpoint: with the commits of handlers that have one, and for all others in groups,
+// after so many events, or a moment after the first of them.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Position } from '../store/position.ts';
@@ -10,6 +11,8 @@ export interface CheckpointWriterOptions {
   readonly every: number;
   readonly afterMs: number;
   readonly position: () => Position | undefined;
+  /** What it will be once these tickets are done. */
+  readonly positionWith: (tickets: readonly number[]) => Position | undefined;
   /** What must be in the database before the checkpoint may pass it. */
   readonly beforeSave: () => Promise<void>;
   readonly save: (position: Position) => Promise<void>;
@@ -17,7 +20,19 @@ export interface CheckpointWriterOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** A checkpoint that goes with a handler's commit. */
+interface CarriedCheckpoint {
+  readonly position: Position;
+  /** Told once, whatever became of the commit. */
+  end(isSaved: boolean): void;
+}
+
 export interface CheckpointWriter {
+  /**
+   * Undefined: nothing would move, or another commit has one with it; two at once would wait for
+   * each other in the database.
+   */
+  carry(tickets: readonly number[]): CarriedCheckpoint | undefined;
   /** Something is done. */
   note(): void;
   /** Writes the last one; rejects when it could not. */
@@ -31,15 +46,23 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
   let saved: Position | undefined;
   let isWaiting = false;
   let isStopped = false;
+  let isCarrying = false;
+  /** Commits have left marks that the checkpoint has passed since. */
+  let hasMarks = false;
   let saving: Promise<void> | undefined;
 
   async function write(): Promise<void> {
     since = 0;
     await options.beforeSave();
     const position = options.position();
-    if (position === undefined || position === saved) return;
+    if (position === undefined || (position === saved && !hasMarks)) return;
+    hasMarks = false;
     await options.save(position);
-    saved = position;
+    wasSaved(position);
+  }
+
+  function wasSaved(position: Position): void {
+    if (saved === undefined || saved < position) saved = position;
   }
 
   function save(): void {
@@ -47,6 +70,7 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
     saving = write()
       .catch((error: unknown) => {
         options.onFailure(error);
+        hasMarks = true;
         since += 1;
       })
       .finally(() => {
@@ -64,6 +88,20 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
   }
 
   return {
+    carry(tickets) {
+      hasMarks = true;
+      const position = isCarrying ? undefined : options.positionWith(tickets);
+      if (position === undefined || (saved !== undefined && position <= saved)) return undefined;
+      isCarrying = true;
+      return {
+        position,
+        end(isSaved) {
+          isCarrying = false;
+          hasMarks = true;
+          if (isSaved) wasSaved(position);
+        },
+      };
+    },
     note() {
       since += 1;
       if (since >= every) save();

@@ -62,7 +62,7 @@ export function createDrain(
     }
     const item: LaneItem = { event, ticket: noTicket, failures, history: row.history };
     try {
-      await calls.run({ events: [event], attempt: failures + 1, drained }, deadline);
+      await calls.run({ events: [event], attempt: failures + 1, tickets: [], drained }, deadline);
       return true;
     } catch (error) {
       if (hasCode(error, 'LEASE_LOST')) throw error;

@@ -11,10 +11,8 @@ import {
 } from './storage-fixture.conformance.ts';
 import type { Fence, Settlement } from './subscription-storage.ts';
 
-const delivered = (...positions: number[]): Settlement => ({
-  kind: 'delivered',
-  positions: positions.map(at),
-});
+const delivered = (...positions: number[]) =>
+  ({ kind: 'delivered', positions: positions.map(at) }) as const;
 
 async function withEffect({ storage, fixture }: StorageContext, fence: Fence, key: string) {
   const effect = await storage.begin(fence);
@@ -37,6 +35,61 @@ export const transactionCases: StorageCases = {
       assert.equal(await effect.commit(delivered(3)), 'settled');
       assert.equal(await countOf(context, key), 1);
       assert.deepEqual((await storage.checkpoints.load(fence)).done, [at(3)]);
+    },
+  },
+
+  'effect, mark and checkpoint commit together': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const fence = await owned(storage);
+      const key = randomUUID();
+      const settlement: Settlement = { ...delivered(3, 5), checkpoint: at(4) };
+      await (await withEffect(context, fence, key)).rollback();
+      assert.equal((await storage.checkpoints.load(fence)).position, undefined);
+      assert.equal(await (await withEffect(context, fence, key)).commit(settlement), 'settled');
+      const { position, done } = await storage.checkpoints.load(fence);
+      assert.deepEqual([position, done], [at(4), [at(5)]]);
+      // Whoever had no answer tries again: below the checkpoint and above it.
+      for (const again of [delivered(3), delivered(5), { ...settlement, checkpoint: at(9) }]) {
+        assert.equal(await (await withEffect(context, fence, key)).commit(again), 'repeated');
+      }
+      assert.equal((await storage.checkpoints.load(fence)).position, at(4));
+      assert.equal(await countOf(context, key), 1);
+    },
+  },
+
+  'a checkpoint that comes late does not undo one that went further': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const fence = await owned(storage);
+      const key = randomUUID();
+      const commit = async (position: number, checkpoint: number) =>
+        (await withEffect(context, fence, key)).commit({
+          ...delivered(position),
+          checkpoint: at(checkpoint),
+        });
+      assert.equal(await commit(8, 8), 'settled');
+      await storage.checkpoints.save(fence, at(3));
+      assert.equal(await commit(7, 6), 'settled');
+      const { position, done } = await storage.checkpoints.load(fence);
+      assert.deepEqual([position, done], [at(8), []]);
+    },
+  },
+
+  'an owner that was taken over from moves no checkpoint with its effect': {
+    needs: 'transactions',
+    async run(context) {
+      const { storage } = context;
+      const late = await owned(storage);
+      const key = randomUUID();
+      const effect = await withEffect(context, late, key);
+      const fence = await takenOver(storage, late);
+      await assertLost(() => effect.commit({ ...delivered(3), checkpoint: at(3) }));
+      await effect.rollback();
+      assert.equal(await countOf(context, key), 0);
+      assert.equal((await storage.checkpoints.load(fence)).position, undefined);
     },
   },
 

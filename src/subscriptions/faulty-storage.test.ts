@@ -19,9 +19,10 @@ export interface SimulatedProcess {
 }
 
 export function simulateProcess(
-  scheduler: fc.Scheduler,
+  scheduler: Pick<fc.Scheduler, 'schedule'>,
   shared: Storage,
-  onSaved: (position: string) => void,
+  /** A checkpoint is in the database, by itself or with these effects. */
+  onSaved: (position: string, effects?: readonly string[]) => void,
 ): SimulatedProcess {
   let isDead = false;
   let frozen: PromiseWithResolvers<void> | undefined;
@@ -67,7 +68,14 @@ export function simulateProcess(
         transaction,
         ...guarded(
           {
-            commit: (settlement: Settlement) => effect.commit(settlement),
+            async commit(settlement: Settlement) {
+              const result = await effect.commit(settlement);
+              if (settlement.kind === 'delivered' && result === 'settled') {
+                const { position = '' } = await shared.checkpoints.load(fence);
+                onSaved(position, settlement.positions);
+              }
+              return result;
+            },
             rollback: () => effect.rollback(),
           },
           'tx',

@@ -3,6 +3,7 @@
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
+import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Deadline } from './deadline.ts';
 import { Snooze } from './handler-outcome.ts';
 import type { HandlerContext, Subscription } from './subscription.ts';
@@ -12,12 +13,15 @@ import type {
   EffectTransaction,
   Fence,
   Settlement,
+  SettleResult,
   SubscriptionStorage,
 } from './subscription-storage.ts';
 
 export interface HandlerWork {
   readonly events: readonly RecordedEvent[];
   readonly attempt: number;
+  /** Of the events, where the checkpoint waits for them. */
+  readonly tickets: readonly number[];
   /** Absent: delivered for the first time. */
   readonly drained?: Settlement;
 }
@@ -33,15 +37,20 @@ const claimMarginMs = 5_000;
 export function createHandlerCalls<Transaction>(
   subscription: Subscription<Transaction>,
   storage: SubscriptionStorage<Transaction>,
-  { fence, signal }: { readonly fence: Fence; readonly signal: AbortSignal },
+  options: {
+    readonly fence: Fence;
+    readonly signal: AbortSignal;
+    readonly carry: CheckpointWriter['carry'];
+  },
 ): HandlerCalls {
+  const { fence, signal } = options;
   const { name, service, handler, batchHandler, timeoutMs } = subscription;
   const operation = name.split(':')[2] ?? name;
   const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
     buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
 
   return {
-    run({ events, attempt, drained }, deadline) {
+    run({ events, attempt, tickets, drained }, deadline) {
       const [event] = events;
       if (event === undefined) return undefined;
       let effect: Promise<EffectTransaction<Transaction>> | undefined;
@@ -108,19 +117,31 @@ export function createHandlerCalls<Transaction>(
       }
 
       async function commit(): Promise<void> {
-        const settlement: Settlement = drained ?? {
-          kind: 'delivered',
-          positions: events.map(({ position }) => position),
-        };
         if (effect !== undefined) {
-          const open = await effect;
-          const settled = await open.commit(settlement);
+          const settled = await commitEffect(await effect);
           // Repeated: the answer to an earlier commit was lost, and the effect is there. Of a batch
           // that may be true of some only: one by one, each of them shows.
           if (settled === 'repeated' && events.length > 1) throw new Error('partly done before');
           effect = undefined;
         } else if (drained !== undefined) {
-          await storage.settle(fence, settlement);
+          await storage.settle(fence, drained);
+        }
+      }
+
+      async function commitEffect(open: EffectTransaction<Transaction>): Promise<SettleResult> {
+        if (drained !== undefined) return open.commit(drained);
+        const positions = events.map(({ position }) => position);
+        const carried = options.carry(tickets);
+        let settled: SettleResult | undefined;
+        try {
+          settled = await open.commit({
+            kind: 'delivered',
+            positions,
+            ...(carried === undefined ? {} : { checkpoint: carried.position }),
+          });
+          return settled;
+        } finally {
+          carried?.end(settled === 'settled');
         }
       }
 

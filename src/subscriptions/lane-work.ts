@@ -166,7 +166,11 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const attempt = (items[0]?.failures ?? 0) + 1;
     try {
       const pending = calls.run(
-        { events: items.map(({ event }) => event), attempt },
+        {
+          events: items.map(({ event }) => event),
+          attempt,
+          tickets: items.map((each) => each.ticket),
+        },
         lane.deadline,
       );
       if (pending === undefined) return finished(items);

@@ -9,6 +9,7 @@ import {
   checkFence,
   createMemoryTables,
   keyOf,
+  moveCheckpoint,
   settleIn,
   shardIn,
   type MemoryTables,
@@ -86,12 +87,13 @@ function memoryCheckpoints(tables: MemoryTables): CheckpointStore {
     },
     async load(key) {
       const { position, done, blocked } = shardIn(tables, key);
-      return { position, done: [...done], blocked: [...blocked.keys()] };
+      const above = [...done].filter((each) => position === undefined || each > position);
+      return { position, done: above, blocked: [...blocked.keys()] };
     },
     async save(fence, position) {
       checkFence(tables, fence);
       const shard = shardIn(tables, fence);
-      shard.position = position;
+      moveCheckpoint(shard, position);
       for (const each of shard.done) if (each <= position) shard.done.delete(each);
     },
     async setPaused(subscription, paused) {

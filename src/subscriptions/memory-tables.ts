@@ -62,9 +62,10 @@ export function checkFence(tables: MemoryTables, fence: Fence): void {
 export function settleIn(tables: MemoryTables, fence: Fence, settlement: Settlement): SettleResult {
   const shard = shardIn(tables, fence);
   if (settlement.kind === 'delivered') {
-    const { positions } = settlement;
+    const { positions, checkpoint } = settlement;
     if (positions.some((position) => shard.done.has(position))) return 'repeated';
     for (const position of positions) shard.done.add(position);
+    if (checkpoint !== undefined) moveCheckpoint(shard, checkpoint);
     return 'settled';
   }
   const { stream, position, eventId, atMs } = settlement;
@@ -80,6 +81,10 @@ export function settleIn(tables: MemoryTables, fence: Fence, settlement: Settlem
     tables.letters.set(id, { ...letter, status: 'replayed', replayedAt, replayRequestedAt: null });
   }
   return 'settled';
+}
+
+export function moveCheckpoint(shard: MemoryShard, to: Position): void {
+  if (shard.position === undefined || shard.position < to) shard.position = to;
 }
 
 export function insertWaiting(held: MemoryHeld, event: WaitingEvent): void {

@@ -109,7 +109,11 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
 
   const held = createHeldStreams({ fence, waiting: storage.waiting, onHeld: settled });
   const calls = observeHandler(
-    createHandlerCalls(subscription, storage, { fence, signal: ending.signal }),
+    createHandlerCalls(subscription, storage, {
+      fence,
+      signal: ending.signal,
+      carry: (tickets) => writer.carry(tickets),
+    }),
     { handler: subscription.name, clock, observer },
   );
   const bury = async (item: LaneItem, error: unknown): Promise<void> => {
@@ -182,6 +186,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     every: tuning.checkpointEvery,
     afterMs: tuning.checkpointMs,
     position: () => tracker.position,
+    positionWith: (tickets) => tracker.positionWith(tickets),
     beforeSave: () => held.flush(),
     save: (position) => storage.checkpoints.save(fence, position),
     onFailure: (error) => {

@@ -1,9 +1,10 @@
 import { toPosition, toSequence } from '../store/position.ts';
 import type { SqlCells, SqlDatabase } from './sql-database.ts';
-import { fenced } from './sql-settlement.ts';
+import { fenced, sqlSettlements } from './sql-settlement.ts';
 import type { CheckpointStore, SubscriptionState } from './subscription-storage.ts';
 
 export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
+  const { moveCheckpoint } = sqlSettlements(dialect);
   const subscriptions = dialect.table('subscriptions');
   const shardsTable = dialect.table('subscription_shards');
   const marks = dialect.table('subscription_marks');
@@ -16,10 +17,10 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
   const sql = {
     open: `insert into ${subscriptions} (name, shards) values (?1, ?2) on conflict do nothing`,
     position: `select position from ${shardsTable} where subscription = ?1 and shard = ?2`,
-    marks: `select position from ${marks} where subscription = ?1 and shard = ?2`,
+    marks: `select m.position from ${marks} m where m.subscription = ?1 and m.shard = ?2
+      and m.position > coalesce((select p.position from ${shardsTable} p
+        where p.subscription = ?1 and p.shard = ?2), -1)`,
     blocked: `select stream from ${blocked} where subscription = ?1 and shard = ?2`,
-    save: `update ${shardsTable} set position = ?4
-      where subscription = ?1 and shard = ?2 and token = ?3 returning 1`,
     forget: `delete from ${marks} where subscription = ?1 and shard = ?2 and position <= ?3`,
     pause: `update ${subscriptions} set paused = ?2 where name = ?1 returning 1`,
     lock: `select shard from ${shardsTable} where subscription = ?1 order by shard${dialect.takeRow}`,
@@ -64,17 +65,10 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
       };
     },
     async save(fence, position) {
-      const { subscription, shard, token } = fence;
+      const { subscription, shard } = fence;
       const at = toSequence(position);
       await fenced(fence, () =>
-        run([
-          {
-            sql: sql.save,
-            values: [subscription, shard, token, at],
-            expect: { what: 'fence', rows: 1 },
-          },
-          { sql: sql.forget, values: [subscription, shard, at] },
-        ]),
+        run([moveCheckpoint(fence, at), { sql: sql.forget, values: [subscription, shard, at] }]),
       );
     },
     async setPaused(subscription, paused) {

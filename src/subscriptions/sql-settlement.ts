@@ -10,6 +10,8 @@ export interface SqlSettlements {
   readonly fence: (fence: Fence) => SqlStatement;
   statements(fence: Fence, settlement: Settlement): readonly SqlStatement[];
   mark(fence: Fence, position: number): SqlStatement;
+  /** A fence as well. A late one does not undo what went further meanwhile. */
+  readonly moveCheckpoint: (fence: Fence, position: number) => SqlStatement;
 }
 
 export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
@@ -18,6 +20,8 @@ export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
   const waiting = dialect.table('subscription_waiting');
   const letters = dialect.table('dead_letters');
   const fenceSql = `select 1 from ${shards} where subscription = ?1 and shard = ?2 and token = ?3${dialect.shareRow}`;
+  const moveSql = `update ${shards} set position = case when position > ?4 then position else ?4 end
+    where subscription = ?1 and shard = ?2 and token = ?3 returning 1`;
   const markNewSql = `insert into ${marks} (subscription, shard, position)
     select cast(?1 as text), cast(?2 as integer), cast(v.value as bigint)
     from ${dialect.values('?3')} v where true on conflict do nothing returning 1`;
@@ -37,15 +41,23 @@ export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
     sql: markSql,
     values: [subscription, shard, position],
   });
+  const moveCheckpoint = ({ subscription, shard, token }: Fence, position: number) => ({
+    sql: moveSql,
+    values: [subscription, shard, token, position],
+    expect: { what: 'fence', rows: 1 } as const,
+  });
   return {
     fence,
     mark,
+    moveCheckpoint,
     statements(owner, settlement) {
       const { subscription, shard } = owner;
       if (settlement.kind === 'delivered') {
         const positions = settlement.positions.map(toSequence);
+        const { checkpoint } = settlement;
         return [
-          fence(owner),
+          checkpoint === undefined ? fence(owner) : moveCheckpoint(owner, toSequence(checkpoint)),
+          // Also below the checkpoint: whoever had no answer and tries again must meet the mark.
           {
             sql: markNewSql,
             values: [subscription, shard, JSON.stringify(positions)],

@@ -96,16 +96,26 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
       assert.ok(isWaiting, `the checkpoint ${position} passed ${labelOf(event)}`);
     }
   };
+  /** Effect and checkpoint are one commit: no effect is above it but behind one that is not had. */
+  const reached = async (position: string, last: string, had: readonly string[]): Promise<void> => {
+    const events = (await store.readAll().toArray()).filter((event) => event.position <= last);
+    if (events.some((event) => !had.includes(labelOf(event)))) return;
+    assert.ok(position >= last, `the effect at ${last} left the checkpoint at ${position}`);
+  };
   const checks: Promise<void>[] = [];
   const passed: unknown[] = [];
 
   function start(slot: number): void {
     if (processes[slot] !== undefined) return;
-    const simulated = simulateProcess(scheduler, shared, (position) => {
+    const simulated = simulateProcess(scheduler, shared, (position, committed = []) => {
       // Of one shard only what is its own is passed; with several, the end tells.
-      if (each.shards === 1) {
-        checks.push(accounted(position).catch((error: unknown) => void passed.push(error)));
-      }
+      if (each.shards > 1) return;
+      checks.push(accounted(position).catch((error: unknown) => void passed.push(error)));
+      // One commit at a time: nothing but an earlier event can have held the checkpoint back.
+      if (each.lanes > 1) return;
+      const last = committed.toSorted().at(-1) ?? '';
+      const had = [...effects];
+      checks.push(reached(position, last, had).catch((error: unknown) => void passed.push(error)));
     });
     processes[slot] = simulated;
     const common = {

@@ -27,7 +27,7 @@ export interface Fence extends ShardKey {
 export interface ShardProgress {
   /** Undefined: the shard never had a checkpoint. */
   readonly position: Position | undefined;
-  /** Done above it. */
+  /** Done above it, in any order. */
   readonly done: readonly Position[];
   /** Aggregates whose events wait in `waiting`. */
   readonly blocked: readonly string[];
@@ -45,7 +45,7 @@ export interface CheckpointStore {
   /** Makes the subscription known; one that is known stays as it is. */
   open(subscription: string, shards: number): Promise<SubscriptionState>;
   load(key: ShardKey): Promise<ShardProgress>;
-  /** Forgets what was done up to there. */
+  /** Never moves back. Forgets what was done up to there. */
   save(fence: Fence, position: Position): Promise<void>;
   /** False: there is no such subscription. */
   setPaused(subscription: string, paused: boolean): Promise<boolean>;
@@ -65,7 +65,12 @@ export interface ResetReason {
 
 /** What is done with, all at once. */
 export type Settlement =
-  | { readonly kind: 'delivered'; readonly positions: readonly Position[] }
+  | {
+      readonly kind: 'delivered';
+      readonly positions: readonly Position[];
+      /** Everything up to here is done once these are: moves with them, and never back. */
+      readonly checkpoint?: Position;
+    }
   /** One that waited; a dead letter of it is replayed by this. */
   | {
       readonly kind: 'drained';
@@ -83,7 +88,7 @@ export type SettleResult =
 /** A transaction of the store's database that a handler has its effects in. */
 export interface EffectTransaction<Transaction> {
   readonly transaction: Transaction;
-  /** Effects, marks and all commit together, or not at all. */
+  /** Effects, marks and checkpoint commit together, or not at all. */
   commit(settlement: Settlement): Promise<SettleResult>;
   /** `late`: the handler may still be at work, and must not reach the database any more. */
   rollback(why?: 'late'): Promise<void>;

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { simulateProcess } from './faulty-storage.test.ts';
+import type { MemoryTransaction } from './memory-subscription-storage.ts';
+import { createRig, labelOf, until } from './rig.test.ts';
+import { createSubscriptionRunner, type SubscriptionRunner } from './subscription-runner.ts';
+import { subscription } from './subscription.ts';
+
+const name = 'sub:banking:killed:v1';
+const leaseMs = 300;
+const expected = ['a1', 'b1', 'a2', 'b2'];
+
+/** Returns the step at which it was killed; undefined: it had fewer. */
+async function killedAt(step: number, batchSize: number | undefined): Promise<string | undefined> {
+  const { clock, store, append } = createRig();
+  const shared = store.subscriptions;
+  for (const label of expected) await append(label.slice(0, 1), Number(label.slice(1)));
+  const effects: string[] = [];
+
+  const run = (storage: typeof shared, pause: (label: string) => Promise<void>) => {
+    const have = async (
+      labels: readonly string[],
+      transaction: () => Promise<MemoryTransaction>,
+    ): Promise<void> => {
+      const { onCommit } = await transaction();
+      await pause('handler');
+      for (const label of labels) onCommit(() => void effects.push(label));
+    };
+    const common = { name, lanes: 1 };
+    const runner = createSubscriptionRunner(
+      store,
+      subscription<MemoryTransaction>(
+        batchSize === undefined
+          ? { ...common, handler: (event, { transaction }) => have([labelOf(event)], transaction) }
+          : {
+              ...common,
+              batchSize,
+              batchHandler: (events, { transaction }) => have(events.map(labelOf), transaction),
+            },
+      ),
+      { storage, clock, leaseMs, checkpointEvery: 1_000, checkpointMs: 100, pollMs: 50 },
+    );
+    void runner.start();
+    return runner;
+  };
+
+  const steps: string[] = [];
+  let isOver = false;
+  const killed = simulateProcess(
+    {
+      schedule: (promise, label = '') => {
+        if (isOver) return promise;
+        steps.push(label);
+        if (steps.length === step) killed.kill();
+        return promise;
+      },
+    },
+    shared,
+    () => undefined,
+  );
+  const runners: SubscriptionRunner[] = [run(killed.storage, (label) => killed.pause(label))];
+  await until(clock, () => steps.length >= step || effects.length === expected.length);
+  isOver = true;
+  const label = steps[step - 1];
+  if (label === undefined) {
+    await runners[0]?.stop();
+    return undefined;
+  }
+  // One lane, so one commit at a time: every effect is below the checkpoint.
+  const last = effects.at(-1);
+  const { position = '' } = await shared.checkpoints.load({ subscription: name, shard: 0 });
+  for (const event of await store.readAll().toArray()) {
+    if (labelOf(event) === last) assert.ok(position >= event.position, `${label}: ${position}`);
+  }
+  runners.push(run(shared, async () => undefined));
+  await until(clock, () => effects.length >= expected.length);
+  assert.deepEqual(effects, expected, `killed at ${label}`);
+  await runners[1]?.stop();
+  // The dead one is not waited for: it never gets an answer.
+  void runners[0]?.stop();
+  return label;
+}
+
+for (const batchSize of [undefined, 3]) {
+  const what = batchSize === undefined ? 'each event' : `batches of ${batchSize}`;
+  test(`killed between any two steps with ${what}, effects are had once, and none is above the checkpoint`, async () => {
+    const labels = new Set<string>();
+    for (let step = 1; ; step += 1) {
+      const label = await killedAt(step, batchSize);
+      if (label === undefined) break;
+      labels.add(label);
+    }
+    for (const label of ['begin', 'handler', 'tx.commit', 'tx.commit answered']) {
+      assert.ok(labels.has(label), `never killed at ${label}: ${[...labels].join(', ')}`);
+    }
+  });
+}
