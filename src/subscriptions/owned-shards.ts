@@ -11,7 +11,9 @@ import type { DeadLetter } from './dead-letter.ts';
 import { mayRelyOn } from './decide-lease.ts';
 import { leaseLost } from './lease-lost.ts';
 import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
+import { createSharedFeed } from './shared-feed.ts';
 import type { Subscription } from './subscription.ts';
+import { subscriptionLimits } from './subscription-limits.ts';
 import type { Fence, SubscriptionStorage } from './subscription-storage.ts';
 
 interface Owned {
@@ -52,9 +54,16 @@ export interface OwnedShards {
 export function createOwnedShards<Transaction>(
   options: OwnedShardsOptions<Transaction>,
 ): OwnedShards {
-  const { storage, subscription, clock, observer, worker, leaseMs } = options;
+  const { store, storage, subscription, clock, observer, worker, leaseMs } = options;
   const { leases } = storage;
   const { name } = subscription;
+  const feed = createSharedFeed({
+    store,
+    filter: subscription.filter,
+    shards: subscription.shards,
+    pageSize: options.tuning.pageSize,
+    pagesMax: subscriptionLimits.sharedPagesMax,
+  });
   const owned = new Map<number, Owned>();
   const restUntilMs = new Map<number, number>();
 
@@ -65,7 +74,7 @@ export function createOwnedShards<Transaction>(
     const lease = await leases.acquire(key, worker, leaseMs);
     if (lease.kind === 'held') return;
     const fence = { ...key, token: lease.token };
-    const runner = runShard({ ...options, fence });
+    const runner = runShard({ ...options, feed, fence });
     const each: Owned = {
       fence,
       runner,

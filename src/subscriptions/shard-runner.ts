@@ -14,9 +14,9 @@ import { slept } from './deadline.ts';
 import { createDrain } from './drain-stream.ts';
 import { createHandlerCalls } from './handler-call.ts';
 import { createHeldStreams } from './held-streams.ts';
-import { shardOf } from './lane-of.ts';
 import { createLaneWork, type LaneItem } from './lane-work.ts';
 import { observeHandler } from './observe-handler.ts';
+import type { SharedFeed } from './shared-feed.ts';
 import type { Subscription } from './subscription.ts';
 import type { Fence, SubscriptionStorage } from './subscription-storage.ts';
 
@@ -33,6 +33,7 @@ export interface RunnerTuning {
 
 export interface ShardRunnerOptions<Transaction> {
   readonly store: EventStore;
+  readonly feed: SharedFeed;
   readonly storage: SubscriptionStorage<Transaction>;
   readonly subscription: Subscription<Transaction>;
   readonly fence: Fence;
@@ -71,7 +72,7 @@ const dueMax = 100;
 
 export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>): ShardRunner {
   const { store, storage, subscription, fence, clock, observer, tuning } = options;
-  const { inFlightMax, shards, filter } = subscription;
+  const { inFlightMax } = subscription;
   const ended = Promise.withResolvers<void>();
   // Nobody need listen: the owner hears of it when it asks.
   ended.promise.catch(() => undefined);
@@ -203,13 +204,11 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     for (const stream of progress.blocked) held.add(stream);
     options.onProgress();
     void poll();
-    const feed = store.subscribe({
+    for await (const item of options.feed.read({
+      shard: fence.shard,
       after,
       signal: reading.signal,
-      ...(filter === undefined ? {} : { filter }),
-      pageSize: tuning.pageSize,
-    });
-    for await (const item of feed) {
+    })) {
       if (reading.signal.aborted) return;
       if (item.kind === 'events') for (const event of item.events) give(event);
       if (item.kind === 'caughtUp') isLive = true;
@@ -230,7 +229,6 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   }
 
   function give(event: LaneItem['event']): void {
-    if (shardOf(event.stream, shards) !== fence.shard) return;
     // Done before the last owner ended, above its checkpoint.
     if (done.size > 0 && done.delete(event.position)) {
       tracker.pass(event.position);

@@ -13,6 +13,8 @@ export const subscriptionLimits = {
   windowMax: 50_000,
   checkpointEvery: 5_000,
   pageSize: 1_000,
+  /** Kept of what the shards of a process read together: who is further behind reads by itself. */
+  sharedPagesMax: 8,
   checkpointMs: 1_000,
   leaseMs: 10_000,
   /** How long a graceful stop waits for handlers under way. */
