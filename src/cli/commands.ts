@@ -2,6 +2,11 @@
 
 import type { Command } from './command.ts';
 import { completionCommand } from './completion-command.ts';
+import { dlqDiscardCommand } from './dlq-discard-command.ts';
+import { dlqListCommand } from './dlq-list-command.ts';
+import { dlqNoteCommand } from './dlq-note-command.ts';
+import { dlqReplayCommand } from './dlq-replay-command.ts';
+import { dlqShowCommand } from './dlq-show-command.ts';
 import { exportCommand } from './export-command.ts';
 import { forgetCommand } from './forget-command.ts';
 import { importCommand } from './import-command.ts';
@@ -17,6 +22,13 @@ import { streamMetadataCommand } from './stream-metadata-command.ts';
 import { streamReadCommand } from './stream-read-command.ts';
 import { streamTailCommand } from './stream-tail-command.ts';
 import { streamTombstoneCommand } from './stream-tombstone-command.ts';
+import { subscriptionsLagCommand } from './subscriptions-lag-command.ts';
+import { subscriptionsListCommand } from './subscriptions-list-command.ts';
+import {
+  subscriptionsPauseCommand,
+  subscriptionsResumeCommand,
+} from './subscriptions-pause-command.ts';
+import { subscriptionsResetCommand } from './subscriptions-reset-command.ts';
 import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
@@ -32,6 +44,16 @@ export const commands: readonly Command[] = [
   streamMetadataCommand,
   streamDeleteCommand,
   streamTombstoneCommand,
+  subscriptionsListCommand,
+  subscriptionsLagCommand,
+  subscriptionsPauseCommand,
+  subscriptionsResumeCommand,
+  subscriptionsResetCommand,
+  dlqListCommand,
+  dlqShowCommand,
+  dlqReplayCommand,
+  dlqDiscardCommand,
+  dlqNoteCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

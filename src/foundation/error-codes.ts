@@ -185,6 +185,11 @@ export const errorCodes = {
     meaning: 'There is no subscription of this name.',
     remedy: 'Look at the list of subscriptions; one appears when it is first started.',
   },
+  SUBSCRIPTION_RUNNING: {
+    retryable: true,
+    meaning: 'The subscription runs, so that its checkpoint may not be moved under it.',
+    remedy: 'Pause it first, or stop the processes that run it.',
+  },
   LEASE_LOST: {
     retryable: true,
     meaning: 'Another process has taken over, so that this one may not write any more.',

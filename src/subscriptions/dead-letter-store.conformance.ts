@@ -142,7 +142,12 @@ export const deadLetterCases: StorageCases = {
     assert.equal((await deadLetters.list({ handler, aggregateId: 'id-3' })).length, 1);
     assert.equal(await deadLetters.count({ handler, tenant: 'other' }), 0);
     const filter = { handler, eventType: 'a.c.v1' };
+    const since = new Date(atMs + 2).toISOString();
+    assert.equal(await deadLetters.count({ handler, since }), 6);
+    assert.equal(await deadLetters.count({ handler, since, aggregateId: 'id-3' }), 0);
     assert.equal(await deadLetters.replay(filter, { by: 'ada', atMs }), 6);
+    assert.equal(await deadLetters.count({ ...filter, replayRequested: true }), 6);
+    assert.equal(await deadLetters.count({ handler, replayRequested: false }), 6);
     assert.equal(await deadLetters.discard({ handler }, { by: 'ada', reason: 'x', atMs }), 12);
     assert.equal(await deadLetters.count({ handler, status: 'pending' }), 0);
   },

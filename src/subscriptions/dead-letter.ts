@@ -71,6 +71,10 @@ export interface DeadLetterFilter {
   readonly aggregateId?: string;
   readonly tenant?: string;
   readonly stream?: string;
+  /** Created then or later, ISO 8601. */
+  readonly since?: string;
+  /** Whether a replay was asked for that has not ended yet. */
+  readonly replayRequested?: boolean;
 }
 
 export interface DeadLetterContext {
@@ -118,8 +122,11 @@ export function withAttempt(
 }
 
 export function matchesFilter(letter: DeadLetter, filter: DeadLetterFilter): boolean {
-  const { ids, ...parts } = filter;
+  const { ids, since, replayRequested, ...parts } = filter;
   if (ids !== undefined && !ids.includes(letter.id)) return false;
+  if (since !== undefined && Date.parse(letter.createdAt) < Date.parse(since)) return false;
+  const isRequested = letter.replayRequestedAt !== null;
+  if (replayRequested !== undefined && replayRequested !== isRequested) return false;
   return (Object.keys(parts) as (keyof typeof parts)[]).every(
     (part) => parts[part] === undefined || parts[part] === letter[part],
   );

@@ -23,6 +23,7 @@ export type { RunnerTuning, ShardStatus } from './shard-runner.ts';
 export { startSubscription } from './start-subscription.ts';
 export {
   subscriptionAdmin,
+  type ResetOptions,
   type SubscriptionAdmin,
   type SubscriptionLag,
 } from './subscription-admin.ts';

@@ -134,17 +134,20 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     readonly text: string;
     readonly values: SqlCell[];
   } {
+    const { ids, since, replayRequested, ...equal } = filter;
     const values: SqlCell[] = [];
-    const parts = Object.entries(filter).flatMap(([part, value]) => {
-      if (value === undefined) return [];
-      values.push(part === 'ids' ? JSON.stringify(value) : String(value));
-      const parameter = `?${values.length}`;
-      return [
-        part === 'ids'
-          ? `id in (select v.value from ${dialect.values(parameter)} v)`
-          : `${columnOf[part as keyof typeof columnOf]} = ${parameter}`,
-      ];
+    const parameter = (value: SqlCell): string => `?${values.push(value)}`;
+    const parts = (Object.keys(equal) as (keyof typeof equal)[]).flatMap((part) => {
+      const value = equal[part];
+      return value === undefined ? [] : [`${columnOf[part]} = ${parameter(value)}`];
     });
+    if (ids !== undefined) {
+      parts.push(`id in (select v.value from ${dialect.values(parameter(JSON.stringify(ids)))} v)`);
+    }
+    if (since !== undefined) parts.push(`created_at_ms >= ${parameter(Date.parse(since))}`);
+    if (replayRequested !== undefined) {
+      parts.push(`replay_requested_at_ms is ${replayRequested ? 'not null' : 'null'}`);
+    }
     return { text: ['1 = 1', ...parts].join(' and '), values };
   }
 

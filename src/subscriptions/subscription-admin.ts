@@ -5,6 +5,7 @@ import { MillraceError } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
+import { positionBefore } from './position-before.ts';
 import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
 import type { SubscriptionState, SubscriptionStorage } from './subscription-storage.ts';
 
@@ -22,8 +23,10 @@ export interface SubscriptionAdmin {
   list(): Promise<readonly SubscriptionState[]>;
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
-  /** Default: to the start. */
-  reset(name: string, options?: { readonly to?: Position; readonly by?: string }): Promise<void>;
+  /** While a process works on it, and it is not paused: `SUBSCRIPTION_RUNNING`. */
+  reset(name: string, options?: ResetOptions): Promise<void>;
+  /** Behind the last event that was recorded before this time. */
+  positionBefore(atMs: number): Promise<Position>;
   lag(name: string, filter?: EventFilter): Promise<SubscriptionLag>;
   /** Of the last event that matches, up to a position. */
   lastPosition(upTo: Position | undefined, filter?: EventFilter): Promise<Position>;
@@ -31,8 +34,24 @@ export interface SubscriptionAdmin {
   replay(id: string, request: { readonly by: string }): Promise<void>;
   /** All pending ones that match; an empty filter is all of them. Returns how many. */
   replayAll(filter: DeadLetterFilter, request: { readonly by: string }): Promise<number>;
-  discard(id: string, request: { readonly by: string; readonly reason: string }): Promise<void>;
+  discard(id: string, request: DiscardRequest): Promise<void>;
+  /** All pending ones that match; an empty filter is all of them. Returns how many. */
+  discardAll(filter: DeadLetterFilter, request: DiscardRequest): Promise<number>;
   letter(id: string): Promise<DeadLetter>;
+  note(id: string, notes: string): Promise<void>;
+}
+
+export interface ResetOptions {
+  /** Default: the start. */
+  readonly to?: Position;
+  readonly by?: string;
+  /** Those who work on it lose it, and begin again from there. */
+  readonly evenIfRunning?: boolean;
+}
+
+interface DiscardRequest {
+  readonly by: string;
+  readonly reason: string;
 }
 
 /**
@@ -51,7 +70,7 @@ export function subscriptionAdmin(
   options: { readonly storage: SubscriptionStorage; readonly clock?: Clock },
 ): SubscriptionAdmin {
   const { clock = systemClock } = options;
-  const { checkpoints, deadLetters } = options.storage;
+  const { checkpoints, deadLetters, leases } = options.storage;
 
   const known = (isKnown: boolean, name: string): void => {
     if (isKnown) return;
@@ -76,11 +95,23 @@ export function subscriptionAdmin(
     });
   };
 
+  const refuseIfRunning = async (name: string): Promise<void> => {
+    if ((await checkpoints.get(name))?.paused !== false) return;
+    const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+    if (held.length === 0) return;
+    const owners = [...new Set(held.map(({ owner }) => owner))].toSorted();
+    throw new MillraceError('SUBSCRIPTION_RUNNING', `${name} is running: pause it first`, {
+      details: { name, owners },
+    });
+  };
+
   return {
     list: () => checkpoints.list(),
     pause: async (name) => known(await checkpoints.setPaused(name, true), name),
     resume: async (name) => known(await checkpoints.setPaused(name, false), name),
-    async reset(name, { to = startPosition, by = 'unknown' } = {}) {
+    positionBefore: (atMs) => positionBefore(store, atMs),
+    async reset(name, { to = startPosition, by = 'unknown', evenIfRunning = false } = {}) {
+      if (!evenIfRunning) await refuseIfRunning(name);
       known(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
     },
     async lag(name, filter) {
@@ -116,5 +147,10 @@ export function subscriptionAdmin(
     replayAll: (filter, { by }) => deadLetters.replay(filter, { by, atMs: clock.now() }),
     discard: async (id, { by, reason }) =>
       changed(await deadLetters.discard({ ids: [id] }, { by, reason, atMs: clock.now() }), id),
+    discardAll: (filter, { by, reason }) =>
+      deadLetters.discard(filter, { by, reason, atMs: clock.now() }),
+    async note(id, notes) {
+      if (!(await deadLetters.note(id, notes))) await letter(id);
+    },
   };
 }

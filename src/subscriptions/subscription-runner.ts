@@ -88,6 +88,7 @@ export function createSubscriptionRunner<Transaction>(
     leaseMs = limits.leaseMs,
   } = options;
   const admin = subscriptionAdmin(store, { storage, clock });
+  const pollMs = options.pollMs ?? limits.pollMs;
   const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
   const waiters = new Set<() => void>();
   let paused = false;
@@ -109,7 +110,7 @@ export function createSubscriptionRunner<Transaction>(
     tuning: {
       checkpointEvery: options.checkpointEvery ?? limits.checkpointEvery,
       checkpointMs: options.checkpointMs ?? limits.checkpointMs,
-      pollMs: options.pollMs ?? limits.pollMs,
+      pollMs,
       drainMs: options.drainMs ?? limits.drainMs,
       windowMax: options.windowMax ?? limits.windowMax,
       pageSize: options.pageSize ?? limits.pageSize,
@@ -150,9 +151,24 @@ export function createSubscriptionRunner<Transaction>(
     napping.abort();
   }
 
+  /** Ends early when somebody else has paused or resumed it: noticed as soon as replays are. */
   async function nap(ms: number, end: AbortSignal): Promise<void> {
     napping = new AbortController();
-    await slept(clock, ms, AbortSignal.any([end, napping.signal]));
+    const signal = AbortSignal.any([end, napping.signal]);
+    const endMs = clock.now() + ms;
+    while (await slept(clock, Math.min(pollMs, endMs - clock.now()), signal)) {
+      if (clock.now() >= endMs || (await isSwitched())) return;
+    }
+  }
+
+  async function isSwitched(): Promise<boolean> {
+    try {
+      return ((await storage.checkpoints.get(name))?.paused ?? false) !== paused;
+    } catch (err) {
+      // It is told where the leases are kept, once.
+      observer.log?.debug({ sub: name, err }, 'subscription could not be looked up');
+      return false;
+    }
   }
 
   async function manage(end: AbortSignal): Promise<void> {
@@ -179,8 +195,9 @@ export function createSubscriptionRunner<Transaction>(
     paused = state?.paused ?? false;
     if (isStopping) return heartbeatMs;
     if (paused) {
-      await owned.giveUp(owned.shards);
-      await storage.leases.leave(name, worker);
+      // Handlers may take their time to finish: until then the leases are kept.
+      if (owned.shards.length > 0) void owned.giveUp(owned.shards).then(wake, wake);
+      else await storage.leases.leave(name, worker);
       return heartbeatMs;
     }
     const workers = await storage.leases.announce(name, worker, leaseMs);
@@ -269,7 +286,6 @@ export function createSubscriptionRunner<Transaction>(
       const waiting = new AbortController();
       const look = (): void => waiting.abort();
       waiters.add(look);
-      const pollMs = options.pollMs ?? limits.pollMs;
       await slept(clock, pollMs, AbortSignal.any([waiting.signal, ...(signal ? [signal] : [])]));
       waiters.delete(look);
       signal?.throwIfAborted();
@@ -305,7 +321,7 @@ export function createSubscriptionRunner<Transaction>(
       wake();
     },
     async reset(to) {
-      await admin.reset(name, to === undefined ? {} : { to });
+      await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
       wake();
     },
     look() {

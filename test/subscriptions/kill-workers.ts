@@ -24,14 +24,23 @@ export interface WorkerPlan {
   readonly faultEveryMs: number;
 }
 
-const subscriptionName = 'sub:rig:effects:v1';
+export const subscriptionName = 'sub:rig:effects:v1';
 
 export interface Rigged {
   readonly store: EventStore & SubscriptionHost;
   readonly effects: () => Promise<readonly Effect[]>;
 }
 
-export function startWorker(plan: WorkerPlan, name: string, seed: number): Child {
+export interface OpenedRig extends Rigged, AsyncDisposable {
+  readonly url: string;
+}
+
+export function startWorker(
+  plan: WorkerPlan,
+  name: string,
+  seed: number,
+  more: Partial<WorkerInput> = {},
+): Child {
   const { engine, url, shards, leaseMs } = plan;
   return startChild(new URL('./worker-main.ts', import.meta.url), {
     input: {
@@ -43,6 +52,7 @@ export function startWorker(plan: WorkerPlan, name: string, seed: number): Child
       leaseMs,
       subscription: subscriptionName,
       failuresPerMille: 20,
+      ...more,
     } satisfies WorkerInput,
   });
 }

@@ -1,6 +1,7 @@
 // A worker process of the rig: runs the subscription until it is killed, with an effect in the
 // store's own database for each event, and with handlers that fail at random.
 
+import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
@@ -26,6 +27,8 @@ export interface WorkerInput {
   readonly leaseMs: number;
   /** Of a thousand attempts, how many fail. */
   readonly failuresPerMille: number;
+  /** Once this file is there, poison does no harm any more. */
+  readonly cure?: string;
 }
 
 export interface WorkerMessage {
@@ -37,7 +40,10 @@ const input = childInput() as WorkerInput;
 const random = seededRandom(input.seed);
 
 function mayFail(event: RecordedEvent): void {
-  if ((event.payload as { poison?: boolean }).poison === true) throw new Terminal('poison');
+  const isPoison = (event.payload as { poison?: boolean }).poison === true;
+  if (isPoison && !(input.cure !== undefined && existsSync(input.cure))) {
+    throw new Terminal('poison');
+  }
   if (random.below(1_000) < input.failuresPerMille) throw new Error('by chance');
 }
 

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../foundation/error.ts';
+import type { MemoryTransaction } from './memory-subscription-storage.ts';
+import { createRig, labelOf, until } from './rig.test.ts';
+import { startSubscription } from './start-subscription.ts';
+import { subscriptionAdmin } from './subscription-admin.ts';
+import { subscription } from './subscription.ts';
+
+const name = 'sub:banking:operated:v1';
+
+test('pausing from elsewhere lets a handler finish that takes longer than the lease', async () => {
+  const { store, clock, append } = createRig();
+  const effects: string[] = [];
+  const finish = Promise.withResolvers<void>();
+  const each = subscription<MemoryTransaction>({
+    name,
+    async handler(event, { transaction }) {
+      const { onCommit } = await transaction();
+      if (labelOf(event) === 'a1') await finish.promise;
+      onCommit(() => void effects.push(labelOf(event)));
+    },
+  });
+  const leaseMs = 3_000;
+  await using runner = await startSubscription(store, each, { clock, leaseMs, drainMs: 60_000 });
+  await append('a', 1, 2);
+  await until(clock, () => runner.status.shards[0]?.inFlight === 2);
+  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  await admin.pause(name);
+  await until(clock, () => runner.status.paused);
+  for (let second = 0; second < 12; second += 1) await clock.advance(1_000);
+  assert.equal(runner.status.shards.length, 1);
+  finish.resolve();
+  await until(clock, () => runner.status.shards.length === 0);
+  assert.deepEqual(effects, ['a1']);
+  await admin.resume(name);
+  await until(clock, () => effects.length === 2);
+  assert.deepEqual(effects, ['a1', 'a2']);
+});
+
+test('a reset is refused while it runs, and allowed when it is paused or nobody runs it', async () => {
+  const { store, clock, append } = createRig();
+  const seen: string[] = [];
+  const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
+  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const runner = await startSubscription(store, each, { clock, worker: 'ada' });
+  await append('a', 1);
+  await until(clock, () => seen.length === 1);
+  await assert.rejects(admin.reset(name), (error) => {
+    assert.ok(hasCode(error, 'SUBSCRIPTION_RUNNING'));
+    assert.deepEqual(error.details, { name, owners: ['ada'] });
+    return true;
+  });
+  await admin.pause(name);
+  await admin.reset(name);
+  await admin.resume(name);
+  await until(clock, () => seen.length === 2);
+  await runner.stop();
+  await admin.reset(name);
+  await assert.rejects(admin.reset('sub:banking:nobody:v1'), (error) =>
+    hasCode(error, 'SUBSCRIPTION_UNKNOWN'),
+  );
+});

@@ -1,0 +1,4 @@
+import { cliCases } from './cli-cases.ts';
+import { openSqliteRig } from './open-sqlite-rig.ts';
+
+cliCases('sqlite', openSqliteRig);

@@ -1,0 +1,38 @@
+// A database of its own: effects and events of one run only.
+
+import { randomUUID } from 'node:crypto';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { connect } from '../store/connect.ts';
+import type { Effect } from './effects.ts';
+import type { OpenedRig } from './kill-workers.ts';
+
+export async function openPostgresRig(): Promise<OpenedRig> {
+  const { url: server } = await sharedPostgres();
+  const name = `workers_${randomUUID().replaceAll('-', '')}`;
+  {
+    await using admin = await connect(server);
+    await admin.query(`create database ${name}`);
+  }
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  const client = await connect(url.href);
+  await client.query(
+    'create table effects (id bigserial primary key, event_id text, stream text, revision integer, worker text)',
+  );
+  const store = await postgresEventStore(url.href);
+  return {
+    url: url.href,
+    store,
+    async effects() {
+      const { rows } = await client.query<Effect>(
+        'select event_id as "eventId", stream, revision, worker from effects order by id',
+      );
+      return rows;
+    },
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+// A file with events and effects of one run only.
+
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { createWorkspace } from '../store/rig.ts';
+import type { Effect } from './effects.ts';
+import type { OpenedRig } from './kill-workers.ts';
+
+export async function openSqliteRig(): Promise<OpenedRig> {
+  const workspace = await createWorkspace();
+  const path = join(workspace.folder, 'events.db');
+  const store = await sqliteEventStore(path);
+  const database = new DatabaseSync(path, { timeout: 10_000 });
+  database.exec(
+    'create table effects (id integer primary key, event_id text, stream text, revision integer, worker text)',
+  );
+  const select = database.prepare(
+    'select event_id as eventId, stream, revision, worker from effects order by id',
+  );
+  return {
+    url: `sqlite:${path}`,
+    store,
+    effects: async () => select.all() as unknown as Effect[],
+    async [Symbol.asyncDispose]() {
+      database.close();
+      await store[Symbol.asyncDispose]();
+      await workspace[Symbol.asyncDispose]();
+    },
+  };
+}
