@@ -89,9 +89,9 @@ export const checkpointCases: StorageCases = {
     await checkpoints.save(fence, at(20));
     await storage.settle(fence, { kind: 'delivered', positions: [at(22)] });
     const parked = { parked: true, position: at(8), stream: 'a.b.v1-core-1' };
-    const letter = await deadLetters.add(fence, newLetter(fence, parked));
+    const { letter } = await deadLetters.add(fence, newLetter(fence, parked));
     const below = { parked: true, position: at(3), stream: 'a.b.v1-core-2' };
-    const older = await deadLetters.add(fence, newLetter(fence, below));
+    const { letter: older } = await deadLetters.add(fence, newLetter(fence, below));
     assert.equal(await checkpoints.reset(fence.subscription, at(5), { by: 'ada', atMs: 1 }), true);
     await assertLost(() => checkpoints.save(fence, at(30)));
     assert.deepEqual(await checkpoints.load(fence), {

@@ -15,7 +15,7 @@ export const deadLetterCases: StorageCases = {
   async 'a letter comes back as it was kept, and its event is done'({ storage }) {
     const fence = await owned(storage);
     const added = newLetter(fence);
-    const letter = await storage.deadLetters.add(fence, added);
+    const { letter } = await storage.deadLetters.add(fence, added);
     assert.deepEqual(letter, {
       ...added,
       status: 'pending',
@@ -37,20 +37,24 @@ export const deadLetterCases: StorageCases = {
     const [one, two] = [await owned(storage), await owned(storage)];
     const eventId = randomUUID();
     const { deadLetters } = storage;
-    const first = await deadLetters.add(one, newLetter(one, { eventId }));
-    const other = await deadLetters.add(two, newLetter(two, { eventId }));
+    const { letter: first } = await deadLetters.add(one, newLetter(one, { eventId }));
+    const { letter: other } = await deadLetters.add(two, newLetter(two, { eventId }));
     assert.notEqual(first.id, other.id);
     const again = newLetter(one, { eventId, error: 'worse', attempts: 2 });
-    const reopened = await deadLetters.add(one, again);
+    const { letter: reopened } = await deadLetters.add(one, again);
     assert.equal(reopened.id, first.id);
     assert.deepEqual([reopened.attempts, reopened.error, reopened.history.length], [8, 'worse', 2]);
     assert.equal(await deadLetters.count({ handler: one.subscription }), 1);
+    // Nobody had asked for a replay: the answer to the first one was lost, and nobody heard of it.
+    assert.equal((await deadLetters.add(one, again)).isNew, true);
+    await deadLetters.replay({ ids: [first.id] }, { by: 'ada', atMs });
+    assert.equal((await deadLetters.add(one, again)).isNew, false);
   },
 
   async 'a parked letter blocks its aggregate until it was replayed'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters, waiting } = storage;
-    const letter = await deadLetters.add(fence, newLetter(fence, { parked: true }));
+    const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
     assert.deepEqual(await waiting.due(fence, Number.MAX_SAFE_INTEGER, 9), []);
     assert.deepEqual((await storage.checkpoints.load(fence)).blocked, [letter.stream]);
     assert.equal(await deadLetters.replay({ ids: [letter.id] }, { by: 'ada', atMs }), 1);
@@ -78,7 +82,7 @@ export const deadLetterCases: StorageCases = {
     await deadLetters.add(fence, added);
     await deadLetters.replay({ handler: fence.subscription }, { by: 'ada', atMs });
     assert.equal(await waiting.count(fence.subscription), 1);
-    const again = await deadLetters.add(fence, { ...added, id: randomUUID() });
+    const { letter: again } = await deadLetters.add(fence, { ...added, id: randomUUID() });
     assert.deepEqual(
       [again.status, again.replayRequestedAt, again.attempts],
       ['pending', null, 12],
@@ -89,7 +93,7 @@ export const deadLetterCases: StorageCases = {
   async 'a discarded letter has its reason, and those behind it may go on'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters, waiting } = storage;
-    const letter = await deadLetters.add(fence, newLetter(fence, { parked: true }));
+    const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
     const behind = { position: at(9), eventId: 'e9', failures: 0, history: [] };
     await waiting.hold(fence, [{ stream: letter.stream, due: 'behind', events: [behind] }]);
     assert.deepEqual(await waiting.due(fence, Number.MAX_SAFE_INTEGER, 9), []);
@@ -154,7 +158,9 @@ export const deadLetterCases: StorageCases = {
 
   async 'notes are kept with the letter'({ storage }) {
     const fence = await owned(storage);
-    const { id } = await storage.deadLetters.add(fence, newLetter(fence));
+    const {
+      letter: { id },
+    } = await storage.deadLetters.add(fence, newLetter(fence));
     assert.equal(await storage.deadLetters.note(id, 'asked the bank'), true);
     assert.equal((await storage.deadLetters.get(id))?.notes, 'asked the bank');
     assert.equal(await storage.deadLetters.note(randomUUID(), 'x'), false);

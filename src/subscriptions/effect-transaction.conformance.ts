@@ -139,10 +139,8 @@ export const transactionCases: StorageCases = {
     async run(context) {
       const { storage } = context;
       const fence = await owned(storage);
-      const { id, stream, position, eventId } = await storage.deadLetters.add(
-        fence,
-        newLetter(fence, { parked: true }),
-      );
+      const { letter } = await storage.deadLetters.add(fence, newLetter(fence, { parked: true }));
+      const { id, stream, position, eventId } = letter;
       const key = randomUUID();
       const drained: Settlement = { kind: 'drained', stream, position, eventId, atMs: 1 };
       await (await withEffect(context, fence, key)).rollback();

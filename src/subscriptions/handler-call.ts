@@ -2,11 +2,13 @@
 
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import { hasCode } from '../foundation/error.ts';
+import type { TraceContext } from '../foundation/observer.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Deadline } from './deadline.ts';
 import { Snooze } from './handler-outcome.ts';
-import type { HandlerContext, Subscription } from './subscription.ts';
+import { traceOf } from './trace-of.ts';
+import type { Caused, HandlerContext, Subscription } from './subscription.ts';
 import { subscriptionLimits } from './subscription-limits.ts';
 import type {
   ClaimKey,
@@ -22,6 +24,8 @@ export interface HandlerWork {
   readonly attempt: number;
   /** Of the events, where the checkpoint waits for them. */
   readonly tickets: readonly number[];
+  /** Of the attempt's own span. */
+  readonly trace?: TraceContext;
   /** Absent: delivered for the first time. */
   readonly drained?: Settlement;
 }
@@ -50,9 +54,14 @@ export function createHandlerCalls<Transaction>(
     buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
 
   return {
-    run({ events, attempt, tickets, drained }, deadline) {
+    run({ events, attempt, tickets, trace, drained }, deadline) {
       const [event] = events;
       if (event === undefined) return undefined;
+      const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
+        correlationId,
+        causationId: eventId,
+        headers: { ...(trace ?? traceOf(headers)) },
+      });
       let effect: Promise<EffectTransaction<Transaction>> | undefined;
       let claimToken: number | undefined;
       let controller: AbortController | undefined;
@@ -70,6 +79,10 @@ export function createHandlerCalls<Transaction>(
           return idempotencyKeyOf(event);
         },
         idempotencyKeyOf,
+        get caused() {
+          return causedBy(event);
+        },
+        causedBy,
         async transaction() {
           effect ??= storage.begin(fence);
           return (await effect).transaction;

@@ -36,6 +36,7 @@ export {
 } from './subscription-runner.ts';
 export type {
   AcquiredLease,
+  AddedDeadLetter,
   CheckpointStore,
   Claim,
   ClaimKey,
@@ -61,6 +62,7 @@ export {
   subscription,
   type BatchContext,
   type BatchHandler,
+  type Caused,
   type Handler,
   type HandlerContext,
   type Subscription,

@@ -53,7 +53,7 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
       } else if (held !== undefined) {
         held.events = held.events.filter(({ position }) => position !== letter.position);
       }
-      return letter;
+      return { letter, isNew: (before?.replayRequestedAt ?? null) === null };
     },
     get: async (id) => letters.get(id),
     async list(filter, { limit = 100, after } = {}) {

@@ -1,8 +1,12 @@
-// What the outside hears of handlers: how many events, how long each took, with what result.
+// What the outside hears of handlers: how many events, how long each took, with what result, and a
+// span for every attempt, below that of whoever appended the event.
 
 import type { Clock } from '../foundation/clock.ts';
-import type { Observer } from '../foundation/observer.ts';
+import type { Attributes, Observer, Span } from '../foundation/observer.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { HandlerCalls, HandlerWork } from './handler-call.ts';
+import { traceOf } from './trace-of.ts';
+import { outcomeOf } from './handler-outcome.ts';
 
 export interface ObserveOptions {
   readonly handler: string;
@@ -12,39 +16,67 @@ export interface ObserveOptions {
 
 export function observeHandler(calls: HandlerCalls, options: ObserveOptions): HandlerCalls {
   const { handler, clock, observer } = options;
-  if (observer.count === undefined && observer.record === undefined) return calls;
+  const { count, record, span: startSpan } = observer;
+  if (count === undefined && record === undefined && startSpan === undefined) return calls;
 
-  const tell = ({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void => {
+  function begin({ events, attempt }: HandlerWork): Span | undefined {
+    const [event] = events;
+    if (startSpan === undefined || event === undefined) return undefined;
+    // A batch has many parents, of which a span can name one: its events say the rest.
+    const isOne = events.length === 1;
+    const attributes: Attributes = isOne ? attributesOf(event) : { events: events.length };
+    return startSpan(
+      'handle event',
+      { handler, attempt, ...attributes },
+      isOne ? traceOf(event.headers) : undefined,
+    );
+  }
+
+  function tell({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {
     const seconds = (clock.now() - startedMs) / 1_000 / events.length;
     for (const { type } of events) {
-      observer.count?.('events_processed_total', { handler, event_type: type, status });
-      observer.record?.('event_processing_duration_seconds', seconds, {
-        handler,
-        event_type: type,
-      });
+      count?.('events_processed_total', { handler, event_type: type, status });
+      record?.('event_processing_duration_seconds', seconds, { handler, event_type: type });
     }
-  };
+  }
 
   return {
     run(work, deadline) {
       const startedMs = clock.now();
-      try {
-        const pending = calls.run(work, deadline);
-        if (pending === undefined) {
-          tell(work, 'success', startedMs);
-          return undefined;
-        }
-        return pending.then(
-          () => tell(work, 'success', startedMs),
-          (error: unknown) => {
-            tell(work, 'error', startedMs);
-            throw error;
-          },
-        );
-      } catch (error) {
+      const span = begin(work);
+      const succeeded = (): void => {
+        tell(work, 'success', startedMs);
+        span?.end();
+      };
+      const failed = (error: unknown): never => {
         tell(work, 'error', startedMs);
+        const { kind } = outcomeOf(error);
+        span?.set({ outcome: kind });
+        // Not yet is no error.
+        if (kind !== 'snooze') span?.fail(error);
+        span?.end();
         throw error;
+      };
+      try {
+        const trace = span?.context;
+        const pending = calls.run(trace === undefined ? work : { ...work, trace }, deadline);
+        if (pending !== undefined) return pending.then(succeeded, failed);
+      } catch (error) {
+        failed(error);
       }
+      succeeded();
+      return undefined;
     },
+  };
+}
+
+function attributesOf(event: RecordedEvent): Attributes {
+  return {
+    eventId: event.eventId,
+    eventType: event.type,
+    stream: event.stream,
+    tenant: event.tenant,
+    correlationId: event.correlationId,
+    ...(event.causationId === undefined ? {} : { causationId: event.causationId }),
   };
 }

@@ -7,14 +7,13 @@ import type { Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
 import { slept } from './deadline.ts';
-import type { DeadLetter } from './dead-letter.ts';
 import { mayRelyOn } from './decide-lease.ts';
 import { leaseLost } from './lease-lost.ts';
 import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
 import { createSharedFeed } from './shared-feed.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionLimits } from './subscription-limits.ts';
-import type { Fence, SubscriptionStorage } from './subscription-storage.ts';
+import type { AddedDeadLetter, Fence, SubscriptionStorage } from './subscription-storage.ts';
 
 interface Owned {
   readonly fence: Fence;
@@ -35,7 +34,7 @@ export interface OwnedShardsOptions<Transaction> {
   readonly leaseMs: number;
   readonly tuning: RunnerTuning;
   readonly restMs: number;
-  readonly onDeadLetter: (letter: DeadLetter) => void;
+  readonly onDeadLetter: (added: AddedDeadLetter) => void;
   readonly onProgress: () => void;
   readonly onEnded: () => void;
 }

@@ -9,7 +9,7 @@ import type { EventStore } from '../store/event-store.ts';
 import { startPosition, type Position } from '../store/position.ts';
 import { createCheckpointTracker } from './checkpoint-tracker.ts';
 import { createCheckpointWriter } from './checkpoint-writer.ts';
-import { newDeadLetter, type DeadLetter } from './dead-letter.ts';
+import { newDeadLetter } from './dead-letter.ts';
 import { slept } from './deadline.ts';
 import { createDrain } from './drain-stream.ts';
 import { createHandlerCalls } from './handler-call.ts';
@@ -18,7 +18,7 @@ import { createLaneWork, type LaneItem } from './lane-work.ts';
 import { observeHandler } from './observe-handler.ts';
 import type { SharedFeed } from './shared-feed.ts';
 import type { Subscription } from './subscription.ts';
-import type { Fence, SubscriptionStorage } from './subscription-storage.ts';
+import type { AddedDeadLetter, Fence, SubscriptionStorage } from './subscription-storage.ts';
 
 export interface RunnerTuning {
   /** Write a checkpoint after so many events, … */
@@ -41,7 +41,7 @@ export interface ShardRunnerOptions<Transaction> {
   readonly ids: IdSource;
   readonly observer: Observer;
   readonly tuning: RunnerTuning;
-  readonly onDeadLetter: (letter: DeadLetter) => void;
+  readonly onDeadLetter: (added: AddedDeadLetter) => void;
   /** Something moved: whoever waits may look again. */
   readonly onProgress: () => void;
 }
@@ -120,7 +120,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   const bury = async (item: LaneItem, error: unknown): Promise<void> => {
     const { failures, history, event } = item;
     const parked = subscription.onDeadLetter === 'park';
-    const letter = await storage.deadLetters.add(
+    const added = await storage.deadLetters.add(
       fence,
       newDeadLetter(event, {
         id: options.ids.next(),
@@ -134,7 +134,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       }),
     );
     if (parked) held.add(event.stream);
-    options.onDeadLetter(letter);
+    options.onDeadLetter(added);
   };
   const lanes = createLaneWork({
     subscription: subscription as Subscription,

@@ -37,6 +37,8 @@ export interface SqlDialect {
     parameter: string,
     columns: Readonly<Record<string, 'text' | 'bigint'>>,
   ) => string;
+  /** Whether a row is among those of its own table that are selected, by its primary key or faster. */
+  readonly isAmong: (primaryKey: string, tableAndWhere: string) => string;
   /** Lets others see the row but not take it over until this commits. */
   readonly shareRow: string;
   /** Waits for those who share it. */

@@ -22,7 +22,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const waiting = dialect.table('subscription_waiting');
   const isWaiting = `subscription = ?1 and shard = ?2 and stream = ?3`;
   const sql = {
-    before: `select id, attempts, history from ${letters} where event_id = ?1 and handler = ?2`,
+    before: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
     insert: `insert into ${letters} (id, event_id, event_type, aggregate_id, payload, error, attempts,
         created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history)
       values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
@@ -50,7 +50,10 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     stream,
   ];
 
-  async function upsert(fence: Fence, letter: NewDeadLetter): Promise<string> {
+  async function upsert(
+    fence: Fence,
+    letter: NewDeadLetter,
+  ): Promise<{ readonly id: string; readonly isNew: boolean }> {
     const [[before] = []] = await run([
       { sql: sql.before, values: [letter.eventId, letter.handler] },
     ]);
@@ -69,7 +72,8 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
           : [{ sql: sql.waitNo, values: [...place, position] }]),
       ]),
     );
-    return before === undefined ? letter.id : String(before[0]);
+    const [id = letter.id, , , requested = null] = before ?? [];
+    return { id: String(id), isNew: requested === null };
   }
 
   function insert(letter: NewDeadLetter): SqlStatement {
@@ -189,7 +193,8 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
 
   return {
     async add(fence, letter) {
-      return (await get(await upsert(fence, letter))) as DeadLetter;
+      const { id, isNew } = await upsert(fence, letter);
+      return { letter: (await get(id)) as DeadLetter, isNew };
     },
     get,
     list: find,

@@ -1,4 +1,4 @@
-import type { SqlDatabase } from './sql-database.ts';
+import type { SqlDatabase, SqlDialect } from './sql-database.ts';
 import type { ProcessedEvents } from './subscription-storage.ts';
 
 export function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
@@ -19,9 +19,7 @@ export function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
       where event_id = ?1 and handler_name = ?2 and token = ?3 returning 1`,
     release: `update ${table} set leased_until_ms = 0
       where event_id = ?1 and handler_name = ?2 and token = ?3 and processed_at_ms is null returning 1`,
-    sweep: `delete from ${table} where (event_id, handler_name) in (
-      select event_id, handler_name from ${table} where expires_at_ms <= ${now}
-      order by expires_at_ms limit ?1) returning 1`,
+    sweep: sweepSql(dialect),
   };
   return {
     async claim({ eventId, handler }, { leaseMs, ttlMs }) {
@@ -48,4 +46,12 @@ export function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
       return rows.length;
     },
   };
+}
+
+/** Along the index of expiry, and no further than the limit. */
+export function sweepSql({ table, nowMs, isAmong }: SqlDialect): string {
+  const processed = table('processed_events');
+  // In a query of its own the time is one value, by which an index can be searched.
+  const first = `${processed} where expires_at_ms <= (select ${nowMs}) order by expires_at_ms limit ?1`;
+  return `delete from ${processed} where ${isAmong('event_id, handler_name', first)} returning 1`;
 }

@@ -15,6 +15,7 @@ import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './decide-shards.ts';
 import { createOwnedShards } from './owned-shards.ts';
 import type { RunnerTuning, ShardStatus } from './shard-runner.ts';
+import { safeObserver } from './safe-observer.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
@@ -30,8 +31,11 @@ export interface SubscriptionOptions<Transaction = unknown> extends Partial<Runn
   readonly worker?: string;
   /** After which others take over from a process that died. Default: 10 s. */
   readonly leaseMs?: number;
-  /** Told of every new dead letter, after it was kept. */
-  readonly onAlert?: (letter: DeadLetter) => void;
+  /**
+   * Told of every new dead letter, after it was kept; not of a replay that failed. A process that
+   * dies in between tells nobody: `dead_letter_queue_size` does.
+   */
+  readonly onAlert?: (letter: DeadLetter) => void | Promise<void>;
 }
 
 export interface SubscriptionStatus {
@@ -83,10 +87,10 @@ export function createSubscriptionRunner<Transaction>(
   const {
     clock = systemClock,
     ids = createIds(),
-    observer = silentObserver,
     worker = randomUUID(),
     leaseMs = limits.leaseMs,
   } = options;
+  const observer = safeObserver(options.observer ?? silentObserver);
   const admin = subscriptionAdmin(store, { storage, clock });
   const pollMs = options.pollMs ?? limits.pollMs;
   const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
@@ -116,7 +120,7 @@ export function createSubscriptionRunner<Transaction>(
       pageSize: options.pageSize ?? limits.pageSize,
     },
     restMs,
-    onDeadLetter(letter) {
+    onDeadLetter({ letter, isNew }) {
       observer.log?.error(
         {
           handler: letter.handler,
@@ -128,9 +132,9 @@ export function createSubscriptionRunner<Transaction>(
           attempt: letter.attempts,
           deadLetter: letter.id,
         },
-        'event is a dead letter',
+        isNew ? 'event is a dead letter' : 'replay of a dead letter failed',
       );
-      options.onAlert?.(letter);
+      if (isNew) void alert(letter);
       void tellSize();
     },
     onProgress() {
@@ -138,6 +142,14 @@ export function createSubscriptionRunner<Transaction>(
     },
     onEnded: () => wake(),
   });
+
+  async function alert(letter: DeadLetter): Promise<void> {
+    try {
+      await options.onAlert?.(letter);
+    } catch (err) {
+      observer.log?.error({ sub: name, deadLetter: letter.id, err }, 'alert hook failed');
+    }
+  }
 
   /** Once for all that is done in a turn of the event loop. */
   async function lookSoon(): Promise<void> {

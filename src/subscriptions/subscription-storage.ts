@@ -120,12 +120,18 @@ export interface WaitingEvents {
   count(subscription: string): Promise<number>;
 }
 
+export interface AddedDeadLetter {
+  readonly letter: DeadLetter;
+  /** False: a replay of it failed. */
+  readonly isNew: boolean;
+}
+
 export interface DeadLetterStore {
   /**
    * Keeps the letter and marks its event as done. One that is there already is opened again, with
    * its attempts added. `parked`: the event and those behind it wait.
    */
-  add(fence: Fence, letter: NewDeadLetter): Promise<DeadLetter>;
+  add(fence: Fence, letter: NewDeadLetter): Promise<AddedDeadLetter>;
   get(id: string): Promise<DeadLetter | undefined>;
   /** Oldest first; `after` is the id of the last one of the page before. */
   list(

@@ -21,10 +21,21 @@ export interface BatchContext<Transaction> {
   readonly transaction: () => Promise<Transaction>;
   /** The same in every attempt and every replay: for receivers that honour it. */
   readonly idempotencyKeyOf: (event: RecordedEvent) => string;
+  /** What events and commands carry that follow from this one. */
+  readonly causedBy: (event: RecordedEvent) => Caused;
+}
+
+/** Fits the context of an envelope, and a command's request. */
+export interface Caused {
+  readonly correlationId: string;
+  readonly causationId: string;
+  /** The trace goes on: that of this attempt, or of the event where nobody listens. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface HandlerContext<Transaction> extends BatchContext<Transaction> {
   readonly idempotencyKey: string;
+  readonly caused: Caused;
   /**
    * Before an effect outside of the database: false when it has been had already. It is confirmed
    * when the handler succeeds. While somebody else may still be at it, this throws, and the event

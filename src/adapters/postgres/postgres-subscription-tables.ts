@@ -96,3 +96,15 @@ create table {schema}.processed_events (
 );
 create index processed_events_by_expiry on {schema}.processed_events (expires_at_ms);
 `;
+
+/** Dead letters under the names that the event flow's document gives them, for whoever reads by SQL. */
+export const deadLetterView = `
+create view {schema}.dead_letter_queue as
+  select id as "_id", event_id as "eventId", event_type as "eventType", aggregate_id as "aggregateId",
+    -- Not jsonb, which refuses some texts that JSON allows.
+    payload::json as "payload", error as "error", attempts as "attempts",
+    to_timestamp(created_at_ms / 1000.0) as "createdAt", status as "status",
+    to_timestamp(replayed_at_ms / 1000.0) as "replayedAt", replayed_by as "replayedBy", notes as "notes",
+    handler as "handler", history::json as "history"
+  from {schema}.dead_letters;
+`;

@@ -152,11 +152,13 @@ export function postgresSubscriptionStorage(
   return { ...sqlSubscriptionStorage(database), begin };
 }
 
-function dialectIn(schema: string): SqlDialect {
+export function dialectIn(schema: string): SqlDialect {
   return {
     table: (name) => `${quoteName(schema)}.${name}`,
     // Of the server: the clocks of the processes may differ.
     nowMs: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
+    // By its place on disk: a join by the key may be planned as a scan of the whole table.
+    isAmong: (_key, selected) => `ctid = any(array(select ctid from ${selected}))`,
     values: (parameter) => `json_array_elements_text(cast(${parameter} as json))`,
     rows: (parameter, columns) => {
       const cells = Object.entries(columns).map(([name, type]) => `${name} ${type}`);

@@ -89,3 +89,15 @@ export const sqliteSubscriptionTables = `
    ) strict, without rowid;
    create index processed_events_by_expiry on processed_events (expires_at_ms);
 `;
+
+const isoTime = (column: string): string =>
+  `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
+
+/** Dead letters under the names that the event flow's document gives them, for whoever reads by SQL. */
+export const sqliteDeadLetterView = `
+   create view dead_letter_queue as
+     select id as _id, event_id as eventId, event_type as eventType, aggregate_id as aggregateId,
+       payload, error, attempts, ${isoTime('created_at_ms')} as createdAt, status,
+       ${isoTime('replayed_at_ms')} as replayedAt, replayed_by as replayedBy, notes, handler, history
+     from dead_letters;
+`;

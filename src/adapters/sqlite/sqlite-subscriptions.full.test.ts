@@ -7,9 +7,11 @@ import { after, test } from 'node:test';
 import { newEvent } from '../../store/store-fixture.conformance.ts';
 import { startSubscription } from '../../subscriptions/start-subscription.ts';
 import { subscription } from '../../subscriptions/subscription.ts';
+import { sweepSql } from '../../subscriptions/sql-processed.ts';
+import { newLetter, owned } from '../../subscriptions/storage-fixture.conformance.ts';
 import { subscriptionStorageConformance } from '../../subscriptions/subscription-storage.conformance.ts';
 import { sqliteEventStore } from './sqlite-event-store.ts';
-import type { SqliteTransaction } from './sqlite-subscriptions.ts';
+import { dialect, type SqliteTransaction } from './sqlite-subscriptions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
 const path = join(folder, 'events.db');
@@ -40,6 +42,43 @@ test('statements that SQLite refuses are a failed attempt, and end as a dead let
   const [letter] = await store.subscriptions.deadLetters.list({ handler: name });
   assert.equal(letter?.attempts, 3);
   assert.match(letter.error, /NOT NULL constraint failed/);
+});
+
+test('dead letters have the names of the document in the view that SQL readers use', async () => {
+  const fence = await owned(store.subscriptions);
+  const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z' });
+  await store.subscriptions.deadLetters.add(fence, added);
+  const row = database.prepare('select * from dead_letter_queue where _id = ?').get(added.id);
+  assert.deepEqual(
+    { ...row, payload: JSON.parse(String(row?.['payload'])) as unknown },
+    {
+      _id: added.id,
+      eventId: added.eventId,
+      eventType: added.eventType,
+      aggregateId: added.aggregateId,
+      payload: added.payload,
+      error: added.error,
+      attempts: 6,
+      createdAt: '2025-09-30T10:00:00.129Z',
+      status: 'pending',
+      replayedAt: null,
+      replayedBy: null,
+      notes: '',
+      handler: added.handler,
+      history: JSON.stringify(added.history),
+    },
+  );
+});
+
+test('claims that have outlived their time are found by their index', () => {
+  const plan = database
+    .prepare(`explain query plan ${sweepSql(dialect)}`)
+    .all(1_000)
+    .map(({ detail }) => String(detail))
+    .join('\n');
+  assert.match(plan, /SEARCH processed_events USING (COVERING )?INDEX processed_events_by_expiry/);
+  assert.match(plan, /SEARCH processed_events USING PRIMARY KEY/);
+  assert.doesNotMatch(plan, /SCAN processed_events/);
 });
 
 for (const { name, skip, run } of subscriptionStorageConformance<SqliteTransaction>({

@@ -26,7 +26,7 @@ export interface SqliteTransaction {
 /** SQLite's codes for: an SQL error, too big, a constraint, a wrong type, a wrong parameter. */
 const statementFaults: ReadonlySet<number> = new Set([1, 18, 19, 20, 25]);
 
-const dialect: SqlDialect = {
+export const dialect: SqlDialect = {
   table: (name) => name,
   nowMs: `cast(unixepoch('subsec') * 1000 as integer)`,
   values: (parameter) => `json_each(${parameter})`,
@@ -34,6 +34,7 @@ const dialect: SqlDialect = {
     const cells = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') as ${name}`);
     return `(select ${cells.join(', ')} from json_each(${parameter})) as r`;
   },
+  isAmong: (key, selected) => `(${key}) in (select ${key} from ${selected})`,
   // One writer at a time.
   shareRow: '',
   takeRow: '',
