@@ -9,7 +9,6 @@ import type { Deadline } from './deadline.ts';
 import { Snooze } from './handler-outcome.ts';
 import { traceOf } from './trace-of.ts';
 import type { Caused, HandlerContext, Subscription } from './subscription.ts';
-import { subscriptionLimits } from './subscription-limits.ts';
 import type {
   ClaimKey,
   EffectTransaction,
@@ -63,6 +62,7 @@ export function createHandlerCalls<Transaction>(
         headers: { ...(trace ?? traceOf(headers)) },
       });
       let effect: Promise<EffectTransaction<Transaction>> | undefined;
+      let claiming: Promise<boolean> | undefined;
       let claimToken: number | undefined;
       let controller: AbortController | undefined;
       let ownSignal: AbortSignal | undefined;
@@ -87,18 +87,7 @@ export function createHandlerCalls<Transaction>(
           effect ??= storage.begin(fence);
           return (await effect).transaction;
         },
-        async claim() {
-          const claim = await storage.processed.claim(
-            { eventId: event.eventId, handler: name },
-            { leaseMs: timeoutMs + claimMarginMs, ttlMs: subscriptionLimits.claimTtlMs },
-          );
-          if (claim.kind === 'done') return false;
-          if (claim.kind === 'busy') {
-            throw new Snooze(claim.retryInMs, 'another process may still be at it');
-          }
-          claimToken = claim.token;
-          return true;
-        },
+        claim: () => (claiming ??= claim()),
       };
 
       const result =
@@ -109,6 +98,18 @@ export function createHandlerCalls<Transaction>(
         claimToken === undefined &&
         drained === undefined;
       return isOver ? undefined : finish(result);
+
+      async function claim(): Promise<boolean> {
+        const ttlMs = subscription.claimTtlMs;
+        const leaseMs = timeoutMs + claimMarginMs;
+        const claimed = await storage.processed.claim(claimKey(), { leaseMs, ttlMs });
+        if (claimed.kind === 'done') return false;
+        if (claimed.kind === 'busy') {
+          throw new Snooze(claimed.retryInMs, 'another process may still be at it');
+        }
+        claimToken = claimed.token;
+        return true;
+      }
 
       async function finish(running: void | Promise<void>): Promise<void> {
         try {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { eventually, newName, type StorageCases } from './storage-fixture.conformance.ts';
 
-const long = { leaseMs: 60_000, ttlMs: 60_000 };
+const long = { leaseMs: 600_000, ttlMs: 600_000 };
 const newKey = () => ({ eventId: randomUUID(), handler: newName() });
 
 export const processedCases: StorageCases = {

@@ -75,6 +75,8 @@ export interface SubscriptionDefinition<Transaction = unknown> {
    * order until it was replayed or discarded (`park`).
    */
   readonly onDeadLetter?: 'continue' | 'park';
+  /** How long a claimed effect is remembered. Default: 7 days. */
+  readonly claimTtlMs?: number;
   /** How many processes can share the work. It stays what it was at the first start. Default: 1. */
   readonly shards?: number;
   /** Events given out and not done yet, per shard. Default: 2,000. */
@@ -95,6 +97,7 @@ export interface Subscription<Transaction = unknown> {
   readonly retry: BackoffPolicy;
   readonly timeoutMs: number;
   readonly onDeadLetter: 'continue' | 'park';
+  readonly claimTtlMs: number;
   readonly shards: number;
   readonly inFlightMax: number;
 }
@@ -150,6 +153,11 @@ export function subscription<Transaction = unknown>(
     retry: definition.retry ?? eventFlowBackoff,
     timeoutMs: whole('timeoutMs', definition.timeoutMs ?? limits.timeoutMsDefault, 86_400_000),
     onDeadLetter: definition.onDeadLetter ?? 'continue',
+    claimTtlMs: whole(
+      'claimTtlMs',
+      definition.claimTtlMs ?? limits.claimTtlMs,
+      Number.MAX_SAFE_INTEGER,
+    ),
     shards: whole('shards', definition.shards ?? 1, limits.shardsMax),
     inFlightMax: whole('inFlightMax', definition.inFlightMax ?? limits.inFlightDefault, 100_000),
   };

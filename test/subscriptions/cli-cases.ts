@@ -34,7 +34,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
     await using rig = await open();
     await using workspace = await createWorkspace();
     const cure = join(workspace.folder, 'cure');
-    const plan = { ...planOf({ engine, url: rig.url, seed: 1 }), shards: 2, leaseMs: 5_000 };
+    const plan = { ...planOf({ engine, url: rig.url, seed: 1 }), shards: 2, leaseMs: 30_000 };
     await using worker = startWorker(plan, 'worker', 1, { failuresPerMille: 0, cure });
     await inTime('it owns both shards', worker.message(owns(2)));
     const millrace = (...args: string[]): Promise<Outcome> =>

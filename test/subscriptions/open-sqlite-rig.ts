@@ -11,7 +11,7 @@ export async function openSqliteRig(): Promise<OpenedRig> {
   const workspace = await createWorkspace();
   const path = join(workspace.folder, 'events.db');
   const store = await sqliteEventStore(path);
-  const database = new DatabaseSync(path, { timeout: 10_000 });
+  const database = new DatabaseSync(path, { timeout: 60_000 });
   database.exec(
     'create table effects (id integer primary key, event_id text, stream text, revision integer, worker text)',
   );

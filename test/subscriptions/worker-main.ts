@@ -59,7 +59,7 @@ function define<Transaction>(
     lanes: 4,
     onDeadLetter: 'park',
     retry: { initialMs: 10, factor: 2, capMs: 100, jitterMs: 5, attemptsMax: 10 },
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     handler,
   };
 }

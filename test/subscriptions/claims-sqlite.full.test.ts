@@ -1,0 +1,4 @@
+import { claimCases } from './claim-cases.ts';
+import { openSqliteRig } from './open-sqlite-rig.ts';
+
+claimCases('sqlite', openSqliteRig);
