@@ -12,7 +12,7 @@ import {
 export const checkpointCases: StorageCases = {
   async 'a new subscription has no position, and is not paused'({ storage: { checkpoints } }) {
     const name = newName();
-    const fresh = { subscription: name, shards: 3, paused: false };
+    const fresh = { subscription: name, shards: 3, paused: false, filter: undefined };
     const positions = [undefined, undefined, undefined];
     assert.deepEqual(await checkpoints.open(name, 3), { ...fresh, positions });
     assert.deepEqual(await checkpoints.load({ subscription: name, shard: 1 }), {
@@ -26,6 +26,11 @@ export const checkpointCases: StorageCases = {
     const name = newName();
     await checkpoints.open(name, 3);
     assert.equal((await checkpoints.open(name, 8)).shards, 3);
+    await checkpoints.setPaused(name, true);
+    const filter = { types: ["it's.opened.v1"], tenant: 'core' };
+    const again = await checkpoints.open(name, 3, filter);
+    assert.deepEqual([again.paused, again.filter], [true, filter]);
+    assert.equal((await checkpoints.open(name, 3)).filter, undefined);
     assert.equal(await checkpoints.get(newName()), undefined);
   },
 

@@ -79,9 +79,12 @@ function memoryCheckpoints(tables: MemoryTables): CheckpointStore {
     return { subscription, ...known, positions };
   };
   return {
-    async open(subscription, shards) {
-      if (!tables.subscriptions.has(subscription)) {
-        tables.subscriptions.set(subscription, { shards, paused: false });
+    async open(subscription, shards, filter) {
+      const known = tables.subscriptions.get(subscription);
+      if (known === undefined) {
+        tables.subscriptions.set(subscription, { shards, paused: false, filter });
+      } else {
+        known.filter = filter;
       }
       return stateOf(subscription) as SubscriptionState;
     },

@@ -1,5 +1,6 @@
 // What the storage in memory consists of, and the rules that its parts share.
 
+import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
 import type { LeaseRow } from './decide-lease.ts';
 import type { DeadLetter } from './dead-letter.ts';
@@ -25,7 +26,10 @@ interface MemoryShard {
 }
 
 export interface MemoryTables {
-  readonly subscriptions: Map<string, { readonly shards: number; paused: boolean }>;
+  readonly subscriptions: Map<
+    string,
+    { readonly shards: number; paused: boolean; filter: EventFilter | undefined }
+  >;
   readonly shards: Map<string, MemoryShard>;
   readonly leases: Map<string, LeaseRow>;
   readonly workers: Map<string, Map<string, number>>;

@@ -123,7 +123,7 @@ test('where nobody listens the event’s own trace goes on, and a batch has one 
   );
 });
 
-test('an observer, a logger and an alert hook that throw stop nothing', async () => {
+test('an observer, a logger and an alert hook that throw stop nothing', async (context) => {
   const { store, clock, append } = createRig();
   const broken = (): never => {
     throw new Error('the observer is broken');
@@ -142,9 +142,7 @@ test('an observer, a logger and an alert hook that throw stop nothing', async ()
       }),
     },
   ];
-  const warnings: string[] = [];
-  const onWarning = ({ message }: Error): void => void warnings.push(message);
-  process.on('warning', onWarning);
+  const { mock } = context.mock.method(process, 'emitWarning', () => undefined);
   for (const [at, observer] of observers.entries()) {
     const seen: string[] = [];
     let alerts = 0;
@@ -169,9 +167,8 @@ test('an observer, a logger and an alert hook that throw stop nothing', async ()
     assert.equal(alerts, (at + 1) * 2);
     assert.equal(seen.length, (at + 1) * 2);
   }
-  await new Promise(setImmediate);
-  process.off('warning', onWarning);
-  assert.equal(warnings.filter((message) => message === 'the observer is broken').length, 1);
+  const warnings = mock.calls.map(({ arguments: [warning] }) => String(warning));
+  assert.deepEqual(warnings, ['Error: the observer is broken']);
 });
 
 test('a broken part of an observer is told once, by those parts that work', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
+import { newEvent } from '../store/store-fixture.conformance.ts';
 import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, until } from './rig.test.ts';
+import { createRig, labelOf, streamOf, until } from './rig.test.ts';
 import { startSubscription } from './start-subscription.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { subscription } from './subscription.ts';
@@ -60,4 +61,23 @@ test('a reset is refused while it runs, and allowed when it is paused or nobody 
   await assert.rejects(admin.reset('sub:banking:nobody:v1'), (error) =>
     hasCode(error, 'SUBSCRIPTION_UNKNOWN'),
   );
+});
+
+test('the lag counts what is for the subscription, from any process', async () => {
+  const { store, clock, append } = createRig();
+  const filter = { types: ['account.closed.v1'] };
+  const each = subscription({ name, filter, handler: () => undefined });
+  {
+    await using runner = await startSubscription(store, each, { clock });
+    await append('a', 1, 2, 3);
+    await clock.advance(5_000);
+    assert.deepEqual(await runner.lag().then(({ behind, seconds }) => [behind, seconds]), [0, 0]);
+  }
+  await store.append(streamOf('a'), [newEvent({ type: 'account.closed.v1' })]);
+  await append('a', 4);
+  await clock.advance(7_000);
+  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const { behind, seconds } = await admin.lag(name);
+  assert.ok(behind >= 2);
+  assert.equal(seconds, 7);
 });

@@ -1,3 +1,4 @@
+import type { EventFilter } from '../store/event-filter.ts';
 import { toPosition, toSequence } from '../store/position.ts';
 import type { SqlCells, SqlDatabase } from './sql-database.ts';
 import { fenced, sqlSettlements } from './sql-settlement.ts';
@@ -11,11 +12,12 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
   const blocked = dialect.table('subscription_blocked');
   const waiting = dialect.table('subscription_waiting');
   const letters = dialect.table('dead_letters');
-  const stateSql = `select s.name, s.shards, s.paused, p.shard, p.position
+  const stateSql = `select s.name, s.shards, s.paused, s.filter, p.shard, p.position
     from ${subscriptions} s left join ${shardsTable} p on p.subscription = s.name`;
   const ofName = `${stateSql} where s.name = ?1 order by p.shard`;
   const sql = {
-    open: `insert into ${subscriptions} (name, shards) values (?1, ?2) on conflict do nothing`,
+    open: `insert into ${subscriptions} (name, shards, filter) values (?1, ?2, ?3)
+      on conflict (name) do update set filter = excluded.filter`,
     position: `select position from ${shardsTable} where subscription = ?1 and shard = ?2`,
     marks: `select m.position from ${marks} m where m.subscription = ?1 and m.shard = ?2
       and m.position > coalesce((select p.position from ${shardsTable} p
@@ -43,9 +45,12 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
   };
 
   return {
-    async open(subscription, shards) {
+    async open(subscription, shards, filter) {
       const results = await run([
-        { sql: sql.open, values: [subscription, shards] },
+        {
+          sql: sql.open,
+          values: [subscription, shards, filter === undefined ? null : JSON.stringify(filter)],
+        },
         { sql: ofName, values: [subscription] },
       ]);
       return statesOf(results[1] ?? [])[0] as SubscriptionState;
@@ -102,12 +107,13 @@ function statesOf(rows: readonly SqlCells[]): SubscriptionState[] {
     string,
     SubscriptionState & { positions: SubscriptionState['positions'] }
   >();
-  for (const [name, shards, paused, shard, position] of rows) {
+  for (const [name, shards, paused, filter, shard, position] of rows) {
     const subscription = String(name);
     const state = states.get(subscription) ?? {
       subscription,
       shards: Number(shards),
       paused: Number(paused) === 1,
+      filter: typeof filter === 'string' ? (JSON.parse(filter) as EventFilter) : undefined,
       positions: Array.from({ length: Number(shards) }, () => undefined),
     };
     states.set(subscription, state);

@@ -13,7 +13,7 @@ export interface SubscriptionLag {
   /** Everything up to here is done. */
   readonly position: Position;
   readonly head: Position;
-  /** How far the head is ahead, counted in events of any kind. */
+  /** How far the head is ahead, counted in events of any kind; 0 when none of them is for it. */
   readonly behind: number;
   /** The age of the oldest event that is not done; 0 when there is none. */
   readonly seconds: number;
@@ -27,7 +27,7 @@ export interface SubscriptionAdmin {
   reset(name: string, options?: ResetOptions): Promise<void>;
   /** Behind the last event that was recorded before this time. */
   positionBefore(atMs: number): Promise<Position>;
-  lag(name: string, filter?: EventFilter): Promise<SubscriptionLag>;
+  lag(name: string): Promise<SubscriptionLag>;
   /** Of the last event that matches, up to a position. */
   lastPosition(upTo: Position | undefined, filter?: EventFilter): Promise<Position>;
   /** Asks the owner to try it again; it is `replayed` when that succeeded. */
@@ -114,18 +114,19 @@ export function subscriptionAdmin(
       if (!evenIfRunning) await refuseIfRunning(name);
       known(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
     },
-    async lag(name, filter) {
+    async lag(name) {
       const state = await checkpoints.get(name);
       known(state !== undefined, name);
       const positions = (state?.positions ?? []).map((each) => each ?? startPosition);
       const position = positions.toSorted()[0] ?? startPosition;
       const head = await store.head();
+      const filter = state?.filter;
       const ahead = { after: position, limit: 1, ...(filter === undefined ? {} : { filter }) };
       const [next] = await store.readAll(ahead).toArray();
       return {
         position,
         head,
-        behind: Math.max(0, toSequence(head) - toSequence(position)),
+        behind: next === undefined ? 0 : Math.max(0, toSequence(head) - toSequence(position)),
         seconds:
           next === undefined ? 0 : Math.max(0, clock.now() - Date.parse(next.recordedAt)) / 1_000,
       };

@@ -235,7 +235,7 @@ export function createSubscriptionRunner<Transaction>(
 
   async function tellLag(): Promise<void> {
     if (observer.gauge === undefined || !owned.shards.includes(0)) return;
-    const { seconds } = await admin.lag(name, subscription.filter);
+    const { seconds } = await admin.lag(name);
     observer.gauge?.('projection_lag_seconds', seconds, { sub: name });
     await tellSize();
   }
@@ -252,7 +252,7 @@ export function createSubscriptionRunner<Transaction>(
 
   async function start(): Promise<void> {
     isStopping = false;
-    const state = await storage.checkpoints.open(name, shards);
+    const state = await storage.checkpoints.open(name, shards, subscription.filter);
     if (state.shards !== shards) {
       throw new MillraceError(
         'SUBSCRIPTION_INVALID',
@@ -323,7 +323,7 @@ export function createSubscriptionRunner<Transaction>(
       const last = await admin.lastPosition(position, subscription.filter);
       await waitFor(last, signal);
     },
-    lag: () => admin.lag(name, subscription.filter),
+    lag: () => admin.lag(name),
     async pause() {
       await admin.pause(name);
       wake();

@@ -1,6 +1,7 @@
 // What subscriptions keep beside the events, as one port: how far they are, what was done, what
 // failed, what waits, and who is the owner. The store's own database brings it where it has room.
 
+import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
 import type { ShardLease } from './decide-shards.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
@@ -37,13 +38,15 @@ export interface SubscriptionState {
   readonly subscription: string;
   readonly shards: number;
   readonly paused: boolean;
+  /** What it was last started with; undefined: all events. */
+  readonly filter: EventFilter | undefined;
   /** By shard; undefined where there is none yet. */
   readonly positions: readonly (Position | undefined)[];
 }
 
 export interface CheckpointStore {
-  /** Makes the subscription known; one that is known stays as it is. */
-  open(subscription: string, shards: number): Promise<SubscriptionState>;
+  /** Makes the subscription known; one that is known stays as it is, but for its filter. */
+  open(subscription: string, shards: number, filter?: EventFilter): Promise<SubscriptionState>;
   load(key: ShardKey): Promise<ShardProgress>;
   /** Never moves back. Forgets what was done up to there. */
   save(fence: Fence, position: Position): Promise<void>;

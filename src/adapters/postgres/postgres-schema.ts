@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
-import { deadLetterView, subscriptionTables } from './postgres-subscription-tables.ts';
+import { subscriptionTables, subscriptionViews } from './postgres-subscription-tables.ts';
 
 export interface PostgresMigration {
   readonly number: number;
@@ -527,7 +527,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'tables of the event store', sql: tables },
   { title: 'functions of the event store', sql: functions },
   { title: 'tables of subscriptions', sql: subscriptionTables },
-  { title: 'view of the dead letters', sql: deadLetterView },
+  { title: 'filters of subscriptions, view of the dead letters', sql: subscriptionViews },
 ];
 
 /**

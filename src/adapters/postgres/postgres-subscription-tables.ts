@@ -97,8 +97,13 @@ create table {schema}.processed_events (
 create index processed_events_by_expiry on {schema}.processed_events (expires_at_ms);
 `;
 
-/** Dead letters under the names that the event flow's document gives them, for whoever reads by SQL. */
-export const deadLetterView = `
+/**
+ * Filters, by which anybody can tell the lag; and dead letters under the names that the event flow's
+ * document gives them, for whoever reads by SQL.
+ */
+export const subscriptionViews = `
+alter table {schema}.subscriptions add column filter text;
+
 create view {schema}.dead_letter_queue as
   select id as "_id", event_id as "eventId", event_type as "eventType", aggregate_id as "aggregateId",
     -- Not jsonb, which refuses some texts that JSON allows.

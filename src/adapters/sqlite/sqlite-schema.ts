@@ -1,7 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteDeadLetterView, sqliteSubscriptionTables } from './sqlite-subscription-tables.ts';
+import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
   `create table streams (
@@ -66,7 +66,7 @@ export const sqliteMigrations: readonly string[] = [
      command text not null
    ) strict, without rowid;`,
   sqliteSubscriptionTables,
-  sqliteDeadLetterView,
+  sqliteSubscriptionViews,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -93,8 +93,12 @@ export const sqliteSubscriptionTables = `
 const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-/** Dead letters under the names that the event flow's document gives them, for whoever reads by SQL. */
-export const sqliteDeadLetterView = `
+/**
+ * The third step: filters, by which anybody can tell the lag; and dead letters under the names that
+ * the event flow's document gives them, for whoever reads by SQL.
+ */
+export const sqliteSubscriptionViews = `
+   alter table subscriptions add column filter text;
    create view dead_letter_queue as
      select id as _id, event_id as eventId, event_type as eventType, aggregate_id as aggregateId,
        payload, error, attempts, ${isoTime('created_at_ms')} as createdAt, status,
