@@ -205,6 +205,21 @@ export const errorCodes = {
     meaning: 'The dead letter was replayed or discarded already.',
     remedy: 'Nothing: details.status says what became of it.',
   },
+  READ_MODEL_INVALID: {
+    retryable: false,
+    meaning: 'A read model, or a document or a query of it, does not fit to its definition.',
+    remedy: 'Mend what the message names.',
+  },
+  DOCUMENT_FOREIGN: {
+    retryable: false,
+    meaning: 'A document that came from one stream was to be changed by an event of another.',
+    remedy: 'Give the documents of each stream ids of their own.',
+  },
+  CURSOR_INVALID: {
+    retryable: false,
+    meaning: 'A text was given as the cursor of a page and is none.',
+    remedy: 'Pass cursors on as they came with the page before, to the same query.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',
