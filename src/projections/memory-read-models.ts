@@ -2,6 +2,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { decideDocument } from './decide-document.ts';
 import { compareIds, fromCursor, toCursor, type PagePlace } from './page-cursor.ts';
 import type {
   DocumentOutcome,
@@ -67,8 +68,8 @@ export function memoryReadModels(
   function writeOne(model: ModelKey, write: DocumentWrite): DocumentOutcome {
     const space = spaceOf(model, write.tenant);
     const kept = space.documents.get(write.id);
-    if (kept !== undefined && kept.stream !== write.stream) return 'foreign';
-    if (kept !== undefined && kept.revision >= write.revision) return 'stale';
+    const outcome = decideDocument(kept, write);
+    if (outcome !== 'written') return outcome;
     for (const [index, value] of Object.entries(kept?.entries.indexes ?? {})) {
       const values = space.indexes.get(index);
       if (values?.get(value) === write.id) values.delete(value);
@@ -81,7 +82,7 @@ export function memoryReadModels(
     space.lists.clear();
     generations += 1;
     space.generation = generations;
-    return 'written';
+    return outcome;
   }
 
   return {

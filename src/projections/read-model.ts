@@ -6,6 +6,7 @@ import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { noEntries } from './decide-document.ts';
 import { readModelLimits as limits } from './read-model-limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
 
@@ -43,8 +44,6 @@ export interface ReadModel<Document extends object> extends ModelKey {
   /** What the engine keeps, as the document that it was. */
   parse(text: string): Document;
 }
-
-const noEntries: DocumentEntries = { indexes: {}, sets: [], ranges: {} };
 
 /**
  * Defines a read model; `documentsOf` reads and writes it, `projection` fills it from events.

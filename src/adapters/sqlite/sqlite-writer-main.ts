@@ -6,6 +6,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import type { StreamWrite } from '../../store/store-engine.ts';
 import { unpackRows } from './packed-rows.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
+import { createSqliteDocuments } from './sqlite-documents.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
@@ -56,6 +57,7 @@ function whileBusy(open: () => void): void {
 
 function serve(database: DatabaseSync): void {
   const append = createSqliteAppender(database);
+  const documents = createSqliteDocuments(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
@@ -95,6 +97,7 @@ function serve(database: DatabaseSync): void {
       // SQLite rolls back by itself on a full disk; asking again would hide the reason.
       if (database.isTransaction) database.exec('rollback');
       append.forgetNames();
+      documents.forgetNames();
       if (requests.length === 1) return refuse(requests, error);
       // One of them, or the disk: each alone, so that nobody fails for another's sake.
       return requests.flatMap((request) => runGroup([request]));
@@ -106,9 +109,16 @@ function serve(database: DatabaseSync): void {
   }
 
   function execute(request: WriterRequest): unknown {
-    return request.kind === 'append'
-      ? append.append(request.writes.map(unpack), request.nowMs)
-      : request.statements.map(runStatement);
+    switch (request.kind) {
+      case 'append':
+        return append.append(request.writes.map(unpack), request.nowMs);
+      case 'documents':
+        return documents.write(request);
+      case 'clear':
+        return documents.clear(request.model, request.limit);
+      default:
+        return request.statements.map(runStatement);
+    }
   }
 
   function runStatement({ sql, values, expect }: SqlStatement): unknown {
