@@ -1,3 +1,4 @@
+export { activeDocuments, type ActiveDocumentsOptions } from './active-documents.ts';
 export {
   documentsOf,
   type DocumentChange,
@@ -9,6 +10,15 @@ export {
   type RangeOptions,
 } from './documents.ts';
 export { memoryReadModels } from './memory-read-models.ts';
+export type { HostOptions, ProjectionStore } from './projection-host.ts';
+export { projectionLimits } from './projection-limits.ts';
+export {
+  projection,
+  type Apply,
+  type ProjectedEvent,
+  type Projection,
+  type ProjectionDefinition,
+} from './projection.ts';
 export { readModelLimits } from './read-model-limits.ts';
 export type {
   CachedList,
@@ -32,3 +42,16 @@ export {
   type ReadModel,
   type ReadModelDefinition,
 } from './read-model.ts';
+export type {
+  ReadModelVersion,
+  ReadModelVersions,
+  VersionKey,
+  VersionStatus,
+} from './read-model-versions.ts';
+export {
+  startProjection,
+  type ProjectionOptions,
+  type ProjectionRunner,
+} from './start-projection.ts';
+export { waitForProjection } from './wait-for-projection.ts';
+export type { WaitOptions } from './wait-with-timeout.ts';

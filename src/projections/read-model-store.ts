@@ -2,6 +2,8 @@
 // which event it came from, and carries everything that the document is to be found by, so that an
 // engine needs no more than one atomic step for each document: a transaction, or a script of Redis.
 
+import type { ReadModelVersions } from './read-model-versions.ts';
+
 /** A namespace of its own: `app:{<tenant>}:<bc>:<aggregate>:v<version>:…`. */
 export interface ModelKey {
   readonly bc: string;
@@ -153,4 +155,5 @@ export interface ReadModelStore {
 /** An event store whose database has room for read models. */
 export interface ReadModelHost {
   readonly readModels: ReadModelStore;
+  readonly readModelVersions: ReadModelVersions;
 }

@@ -9,6 +9,7 @@ import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
 import { memoryReadModels } from '../../projections/memory-read-models.ts';
+import { memoryVersions } from '../../projections/memory-versions.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import {
   memorySubscriptionStorage,
@@ -277,6 +278,7 @@ export function memoryEventStore(
     keyClaims: memoryKeyClaims(),
     subscriptions: memorySubscriptionStorage({ clock }),
     readModels,
+    readModelVersions: memoryVersions(),
   });
 }
 

@@ -9,6 +9,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
+import { sqlVersions } from '../../projections/sql-versions.ts';
 import { postgresAggregateStorage } from './postgres-aggregates.ts';
 import { createPostgresAppender } from './postgres-appender.ts';
 import { askPostgres, checkOut, connectPostgres, unavailable } from './postgres-connection.ts';
@@ -127,6 +128,7 @@ export async function postgresEventStore(
     {
       subscriptions: postgresSubscriptionStorage(connection, database),
       readModels: postgresReadModels(database),
+      readModelVersions: sqlVersions(database),
     },
   );
 }

@@ -11,6 +11,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { StoreEngine, SubjectKey } from '../../store/store-engine.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
+import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
 import { sqliteDatabase } from './sqlite-database.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
@@ -146,6 +147,7 @@ export async function sqliteEventStore(
   };
   return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
     subscriptions: sqliteSubscriptionStorage(writer, database),
+    readModelVersions: sqlVersions(database),
     readModels: sqliteReadModels({
       writer,
       database,

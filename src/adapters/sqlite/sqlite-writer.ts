@@ -34,7 +34,7 @@ export type WriterRequest =
   | ({ readonly id: number } & DocumentRequest);
 
 /** Answers with the outcome of each write, or with how many were removed. */
-export type DocumentRequest =
+type DocumentRequest =
   | ({ readonly kind: 'documents' } & ModelWrites)
   | { readonly kind: 'clear'; readonly model: string; readonly limit: number };
 
