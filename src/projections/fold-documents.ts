@@ -39,7 +39,7 @@ export function groupByDocument<Document extends object>(
   return groups;
 }
 
-function documentKey({ tenant, id }: DocumentKey): string {
+export function documentKey({ tenant, id }: DocumentKey): string {
   // No tenant holds a space.
   return `${tenant} ${id}`;
 }

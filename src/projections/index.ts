@@ -55,3 +55,16 @@ export {
 } from './start-projection.ts';
 export { waitForProjection } from './wait-for-projection.ts';
 export type { WaitOptions } from './wait-with-timeout.ts';
+export type { RebuildProgress } from './rebuild-progress.ts';
+export {
+  rebuildProjection,
+  type RebuildOptions,
+  type RebuildResult,
+} from './rebuild-projection.ts';
+export {
+  projectionStatus,
+  retireProjection,
+  switchProjection,
+  type ProjectionStatus,
+  type RetireOptions,
+} from './switch-projection.ts';

@@ -31,7 +31,7 @@ export async function projectEvents<Document extends object>(
   await writeDocuments(store, projection, writes);
 }
 
-async function writeDocuments<Document extends object>(
+export async function writeDocuments<Document extends object>(
   store: ReadModelStore,
   { name, readModel }: Projection<Document>,
   writes: readonly DocumentWrite[],

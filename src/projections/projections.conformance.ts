@@ -1,6 +1,7 @@
 // The one suite of running projections, on every engine that has room for checkpoints and documents.
 
 import type { HostStore, ProjectionFixture } from './projection-fixture.conformance.ts';
+import { rebuildCases } from './rebuild.conformance.ts';
 import { runningCases } from './running.conformance.ts';
 
 interface ProjectionContext {
@@ -19,7 +20,10 @@ export interface ProjectionCase {
   readonly run: () => Promise<void>;
 }
 
-const topics: Readonly<Record<string, ProjectionCases>> = { running: runningCases };
+const topics: Readonly<Record<string, ProjectionCases>> = {
+  running: runningCases,
+  rebuilding: rebuildCases,
+};
 
 export function projectionsConformance(fixture: ProjectionFixture): readonly ProjectionCase[] {
   return Object.entries(topics).flatMap(([topic, cases]) =>

@@ -1,5 +1,5 @@
-// Read models on an SQL database: queries and cached lists. How documents are written differs too much
-// between the databases to be shared; adapters bring it.
+// Read models on an SQL database: queries and cached lists. How documents are written and loaded differs too
+// much between the databases to be shared; adapters bring it.
 
 import type { SqlCell, SqlCells, SqlDatabase, SqlDialect } from '../subscriptions/sql-database.ts';
 import { fromCursor, toCursor } from './page-cursor.ts';
@@ -18,6 +18,7 @@ export interface SqlReadModelsOptions {
   readonly run: SqlDatabase['run'];
   readonly write: ReadModelStore['write'];
   readonly clear: ReadModelStore['clear'];
+  readonly load: ReadModelStore['load'];
 }
 
 /** `banking.currency.v1`: models are numbers in the tables, under this name. */
@@ -36,17 +37,13 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
   const model = `(select m.id from ${dialect.table('read_models')} m where m.name = ?1)`;
   const columns = 'd.id, d.stream, d.revision, d.document';
   const join = 'd.model = e.model and d.tenant = e.tenant and d.id = e.id';
-  const score = 'cast(?6 as double precision)';
   const inRange = `from ${ranges} e join ${documents} d on ${join}
-    where e.model = ${model} and e.tenant = ?2 and e.name = ?3
-    and e.score >= cast(?4 as double precision) and e.score <= cast(?5 as double precision)`;
+    where e.model = ${model} and e.tenant = ?2 and e.name = ?3`;
+  const [place, bound] = ['(cast(?4 as double precision), ?5)', 'cast(?6 as double precision)'];
   const generation = `coalesce((select g.generation from ${dialect.table('read_generations')} g
     where g.model = ${model} and g.tenant = ?2), 0)`;
   const lists = dialect.table('read_lists');
   const sql = {
-    load: `select r.place, ${columns}
-      from ${dialect.rows('?2', { place: 'bigint', tenant: 'text', id: 'text' })}
-      join ${documents} d on d.model = ${model} and d.tenant = r.tenant and d.id = r.id`,
     find: `select ${columns} from ${indexes} e join ${documents} d on ${join}
       where e.model = ${model} and e.tenant = ?2 and e.name = ?3 and e.value = ?4`,
     all: `select ${columns} from ${documents} d
@@ -55,10 +52,13 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     members: `select ${columns} from ${sets} e join ${documents} d on ${join}
       where e.model = ${model} and e.tenant = ?2 and e.name = ?3 and e.id > ?4
       order by e.id limit ?5`,
-    ascending: `select ${columns}, e.score ${inRange} and (e.score, e.id) > (${score}, ?7)
-      order by e.score, e.id limit ?8`,
-    descending: `select ${columns}, e.score ${inRange} and (e.score, e.id) < (${score}, ?7)
-      order by e.score desc, e.id desc limit ?8`,
+    // The place is one bound: the index begins there, however many pages came before.
+    ascending: `select ${columns}, e.score ${inRange}
+      and (e.score, e.id) > ${place} and e.score <= ${bound}
+      order by e.score, e.id limit ?7`,
+    descending: `select ${columns}, e.score ${inRange}
+      and (e.score, e.id) < ${place} and e.score >= ${bound}
+      order by e.score desc, e.id desc limit ?7`,
     // Of the same moment: a list is good only while the generation is the one that it was kept for.
     list: `select g.now, (select l.ids from ${lists} l where l.model = ${model} and l.tenant = ?2
         and l.hash = ?3 and l.generation = g.now and l.expires_at_ms > ${dialect.nowMs})
@@ -95,15 +95,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     capabilities: { durable: true, crossProcess: true, orderedSets: true },
     write: options.write,
     clear: options.clear,
-    async load(key, keys) {
-      const found: (StoredDocument | undefined)[] = keys.map(() => undefined);
-      const asked = keys.map(({ tenant, id }, place) => ({ place, tenant, id }));
-      const values = [modelName(key), JSON.stringify(asked)];
-      for (const [place, ...row] of await query(sql.load, values)) {
-        found[Number(place)] = toStored(row);
-      }
-      return found;
-    },
+    load: options.load,
     async find(key, tenant, { index, value }) {
       const [row] = await query(sql.find, [modelName(key), tenant, index, value]);
       return row === undefined ? undefined : toStored(row);
@@ -119,13 +111,11 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     },
     async range(key, tenant, asked) {
       const { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE, direction } = asked;
-      const isUp = direction === 'ascending';
       // Before the first one, in either direction: '' is below every id, and '~' above.
-      const edge = isUp
-        ? { score: -Number.MAX_VALUE, id: '' }
-        : { score: Number.MAX_VALUE, id: '~' };
+      const edge = direction === 'ascending' ? { score: from, id: '' } : { score: to, id: '~' };
+      const end = direction === 'ascending' ? to : from;
       const after = asked.cursor === undefined ? edge : fromCursor(asked.cursor);
-      const values = [modelName(key), tenant, range, from, to, after.score, after.id];
+      const values = [modelName(key), tenant, range, after.score, after.id, end];
       const rows = await query(sql[direction], [...values, asked.limit + 1]);
       return page(rows, asked, (row) => Number(row[4]));
     },
@@ -149,7 +139,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
   };
 }
 
-function toStored([id, stream, revision, document]: SqlCells): StoredDocument {
+export function toStored([id, stream, revision, document]: SqlCells): StoredDocument {
   return {
     id: String(id),
     stream: String(stream),

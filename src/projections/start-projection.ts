@@ -60,7 +60,7 @@ export async function startProjection<Document extends object>(
   });
   await runner.start();
   const ending = new AbortController();
-  if (version.status === 'building') void becomeReady();
+  const readying = version.status === 'building' ? becomeReady() : undefined;
 
   /** The first time that it is at the head it can be switched to. */
   async function becomeReady(): Promise<void> {
@@ -86,7 +86,10 @@ export async function startProjection<Document extends object>(
     },
     stop,
     [Symbol.asyncDispose]: stop,
-    whenCaughtUp: (signal) => runner.whenCaughtUp(signal),
+    async whenCaughtUp(signal) {
+      await runner.whenCaughtUp(signal);
+      await readying;
+    },
     lag: () => runner.lag(),
     pause: () => runner.pause(),
     resume: () => runner.resume(),
@@ -127,7 +130,7 @@ function isDefect(error: unknown): error is MillraceError {
   return hasCode(error, 'DOCUMENT_FOREIGN') || hasCode(error, 'PROJECTION_INVALID');
 }
 
-function checkVersion(name: string, declared: ReadModelVersion): void {
+export function checkVersion(name: string, declared: ReadModelVersion): void {
   const { family, version, projection, status } = declared;
   const invalid = (reason: string): MillraceError =>
     new MillraceError('PROJECTION_INVALID', `${name}: ${reason}`, {

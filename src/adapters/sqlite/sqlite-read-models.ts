@@ -1,6 +1,6 @@
 // Read models in the events' own file: written by the writer thread, read on the caller's.
 
-import { modelName, sqlReadModels } from '../../projections/sql-read-models.ts';
+import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
 import type { DocumentOutcome, ReadModelStore } from '../../projections/read-model-store.ts';
 import type { SqlCells, SqlDatabase } from '../../subscriptions/sql-database.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
@@ -13,6 +13,10 @@ export interface SqliteReadModelsOptions {
   readonly reading: <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
 }
 
+const load = `select d.id, d.stream, d.revision, d.document
+  from read_documents d join read_models m on m.id = d.model
+  where m.name = ? and d.tenant = ? and d.id = ?`;
+
 export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelStore {
   const { writer, database, reading } = options;
   return sqlReadModels({
@@ -20,6 +24,14 @@ export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelSto
     run: database.run,
     query: (sql, values) =>
       reading((reader) => reader.query(sql, values) as unknown as readonly SqlCells[]),
+    load: (model, keys) =>
+      reading((reader) => {
+        const name = modelName(model);
+        return keys.map(({ tenant, id }) => {
+          const [row] = reader.query(load, [name, tenant, id]) as unknown as readonly SqlCells[];
+          return row === undefined ? undefined : toStored(row);
+        });
+      }),
     write: async (model, writes) =>
       (await writer.documents({
         kind: 'documents',
