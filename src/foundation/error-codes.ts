@@ -210,6 +210,41 @@ export const errorCodes = {
     meaning: 'The dead letter was replayed or discarded already.',
     remedy: 'Nothing: details.status says what became of it.',
   },
+  READ_MODEL_INVALID: {
+    retryable: false,
+    meaning: 'A read model, or a document or a query of it, does not fit to its definition.',
+    remedy: 'Mend what the message names.',
+  },
+  DOCUMENT_FOREIGN: {
+    retryable: false,
+    meaning: 'A document that came from one stream was to be changed by an event of another.',
+    remedy: 'Give the documents of each stream ids of their own.',
+  },
+  CURSOR_INVALID: {
+    retryable: false,
+    meaning: 'A text was given as the cursor of a page and is none.',
+    remedy: 'Pass cursors on as they came with the page before, to the same query.',
+  },
+  PROJECTION_INVALID: {
+    retryable: false,
+    meaning: 'A projection, or what is to be done with a version of it, does not fit together.',
+    remedy: 'Mend the definition or take the step that the message names.',
+  },
+  PROJECTION_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no such version of the read model.',
+    remedy: 'Look at the status of the projections; a version appears when it is first started.',
+  },
+  PROJECTION_BUSY: {
+    retryable: true,
+    meaning: 'Another process is at work on this projection.',
+    remedy: 'Wait for it to end, or for its lease to run out.',
+  },
+  WAIT_TIMEOUT: {
+    retryable: true,
+    meaning: 'A read model did not get to the position in the time that was given.',
+    remedy: 'Look at the lag of the projection, or give it more time.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

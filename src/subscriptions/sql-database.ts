@@ -1,4 +1,4 @@
-// As much of an SQL database as the storage of subscriptions needs: statements that commit together,
+// As much of an SQL database as subscriptions and read models need: statements that commit together,
 // and the few places in which dialects differ. Adapters bring it.
 
 export type SqlCell = string | number | null;
@@ -35,7 +35,7 @@ export interface SqlDialect {
   /** A JSON array of objects as rows named `r`, with these columns. */
   readonly rows: (
     parameter: string,
-    columns: Readonly<Record<string, 'text' | 'bigint'>>,
+    columns: Readonly<Record<string, 'text' | 'bigint' | 'double precision'>>,
   ) => string;
   /** Whether a row is among those of its own table that are selected, by its primary key or faster. */
   readonly isAmong: (primaryKey: string, tableAndWhere: string) => string;
@@ -53,7 +53,15 @@ type SqlTable =
   | 'subscription_waiting'
   | 'subscription_workers'
   | 'dead_letters'
-  | 'processed_events';
+  | 'processed_events'
+  | 'read_models'
+  | 'read_documents'
+  | 'read_indexes'
+  | 'read_sets'
+  | 'read_ranges'
+  | 'read_generations'
+  | 'read_lists'
+  | 'read_versions';
 
 export interface SqlDatabase {
   readonly dialect: SqlDialect;

@@ -47,6 +47,11 @@ export {
   type StorageCase,
   type SubscriptionStorageFixture,
 } from '../subscriptions/subscription-storage.conformance.ts';
+export {
+  readModelsConformance,
+  type ReadModelCase,
+  type ReadModelFixture,
+} from '../projections/read-models.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   childInput,

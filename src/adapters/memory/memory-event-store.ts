@@ -8,6 +8,9 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
+import { memoryReadModels } from '../../projections/memory-read-models.ts';
+import { memoryVersions } from '../../projections/memory-versions.ts';
+import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import {
   memorySubscriptionStorage,
   type MemoryTransaction,
@@ -48,13 +51,14 @@ interface MemoryRow extends StoredRow {
  */
 export function memoryEventStore(
   options: EventStoreOptions = {},
-): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> {
+): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> & ReadModelHost {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
   const streams = new Map<string, MemoryStream>();
   const keys = new Map<string, SubjectKey>();
   const waiting = new Set<() => void>();
+  const readModels = memoryReadModels({ clock });
 
   const engine: StoreEngine = {
     capabilities: {
@@ -143,6 +147,7 @@ export function memoryEventStore(
     },
 
     async [Symbol.asyncDispose]() {
+      await readModels[Symbol.asyncDispose]();
       for (const wake of waiting) wake();
     },
   };
@@ -272,6 +277,8 @@ export function memoryEventStore(
     snapshots: memorySnapshots(),
     keyClaims: memoryKeyClaims(),
     subscriptions: memorySubscriptionStorage({ clock }),
+    readModels,
+    readModelVersions: memoryVersions(),
   });
 }
 

@@ -8,13 +8,17 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
+import type { ReadModelHost } from '../../projections/read-model-store.ts';
+import { sqlVersions } from '../../projections/sql-versions.ts';
 import { postgresAggregateStorage } from './postgres-aggregates.ts';
 import { createPostgresAppender } from './postgres-appender.ts';
 import { askPostgres, checkOut, connectPostgres, unavailable } from './postgres-connection.ts';
+import { postgresDatabase } from './postgres-database.ts';
 import { createPostgresKeys } from './postgres-keys.ts';
 import { createPostgresListener } from './postgres-listener.ts';
 import { createPostgresNames } from './postgres-names.ts';
 import { createPostgresReader } from './postgres-reader.ts';
+import { postgresReadModels } from './postgres-read-models.ts';
 import { lockClass, migratePostgres } from './postgres-schema.ts';
 import { scavengePostgres } from './postgres-scavenge.ts';
 import { postgresSubscriptionStorage } from './postgres-subscriptions.ts';
@@ -44,7 +48,7 @@ export interface PostgresOptions extends EventStoreOptions {
 export async function postgresEventStore(
   target: string | Pool,
   options: PostgresOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase>> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase> & ReadModelHost> {
   const {
     schema = 'millrace',
     migrate = 'auto',
@@ -117,10 +121,15 @@ export async function postgresEventStore(
       await connection[Symbol.asyncDispose]();
     },
   };
+  const database = postgresDatabase(connection, schema);
   return Object.assign(
     createEventStore(engine, options),
     postgresAggregateStorage(connection, schema),
-    { subscriptions: postgresSubscriptionStorage(connection, schema) },
+    {
+      subscriptions: postgresSubscriptionStorage(connection, database),
+      readModels: postgresReadModels(database),
+      readModelVersions: sqlVersions(database),
+    },
   );
 }
 

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
+import { readModelTables } from './postgres-read-model-tables.ts';
 import { subscriptionTables, subscriptionViews } from './postgres-subscription-tables.ts';
 
 export interface PostgresMigration {
@@ -528,6 +529,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'functions of the event store', sql: functions },
   { title: 'tables of subscriptions', sql: subscriptionTables },
   { title: 'filters of subscriptions, view of the dead letters', sql: subscriptionViews },
+  { title: 'tables of read models', sql: readModelTables },
 ];
 
 /**

@@ -6,7 +6,7 @@ import { newLetter, owned } from '../../subscriptions/storage-fixture.conformanc
 import { subscriptionStorageConformance } from '../../subscriptions/subscription-storage.conformance.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { postgresEventStore } from './postgres-event-store.ts';
-import { dialectIn } from './postgres-subscriptions.ts';
+import { dialectIn } from './postgres-database.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 3 });

@@ -10,9 +10,13 @@ import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { StoreEngine, SubjectKey } from '../../store/store-engine.ts';
+import type { ReadModelHost } from '../../projections/read-model-store.ts';
+import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
+import { sqliteDatabase } from './sqlite-database.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
+import { sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
 import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
 import { watchSqlite } from './sqlite-watch.ts';
@@ -39,13 +43,15 @@ export interface SqliteOptions extends EventStoreOptions {
 export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction>> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction> & ReadModelHost> {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
   const waiters = createWaiters();
   const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => waiters.wakeAll());
+  const database = sqliteDatabase(writer);
   const reader = await openReader();
+  let isClosed = false;
   const others = watchSqlite({
     path,
     pollIntervalMs,
@@ -130,6 +136,7 @@ export async function sqliteEventStore(
       },
     },
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       others.close();
       // The reader first: the last connection to close empties the log into the file, and only the
       // writer's may.
@@ -139,7 +146,17 @@ export async function sqliteEventStore(
     },
   };
   return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
-    subscriptions: sqliteSubscriptionStorage(writer),
+    subscriptions: sqliteSubscriptionStorage(writer, database),
+    readModelVersions: sqlVersions(database),
+    readModels: sqliteReadModels({
+      writer,
+      database,
+      reading: (read) =>
+        reading(undefined, () => {
+          if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+          return read(reader);
+        }),
+    }),
   });
 }
 

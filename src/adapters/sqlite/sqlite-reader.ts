@@ -2,6 +2,7 @@
 // page sees one consistent state.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { SqlValue } from './sqlite-writer.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { firstVisible } from '../../store/retention.ts';
@@ -18,6 +19,8 @@ export interface SqliteReader {
   readAll(query: AllQuery): AllPage;
   findEvent(stream: string, eventId: string): StoredRow | undefined;
   head(): number;
+  /** Any other question; rows as arrays. */
+  query(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
   /** Changes whenever another connection has committed. */
   dataVersion(): number;
   close(): void;
@@ -104,6 +107,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   );
   const selectName = prepare('select id from names where name = ?');
 
+  const questions = new Map<string, StatementSync>();
   const types = new Map<number, KnownType>();
   let lastPair = 0;
 
@@ -276,6 +280,14 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
         return row === undefined ? undefined : toNamedRow(row);
       }),
     head,
+    query(sql, values) {
+      let statement = questions.get(sql);
+      if (statement === undefined) {
+        statement = cells(sql);
+        questions.set(sql, statement);
+      }
+      return statement.all(...values) as unknown as (readonly SqlValue[])[];
+    },
     dataVersion: () => Number(selectVersion.get()?.['data_version']),
     close: () => database.close(),
   };

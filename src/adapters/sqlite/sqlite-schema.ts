@@ -1,6 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
+import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
@@ -67,6 +68,7 @@ export const sqliteMigrations: readonly string[] = [
    ) strict, without rowid;`,
   sqliteSubscriptionTables,
   sqliteSubscriptionViews,
+  sqliteReadModelTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

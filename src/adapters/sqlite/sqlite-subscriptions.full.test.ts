@@ -11,7 +11,8 @@ import { sweepSql } from '../../subscriptions/sql-processed.ts';
 import { newLetter, owned } from '../../subscriptions/storage-fixture.conformance.ts';
 import { subscriptionStorageConformance } from '../../subscriptions/subscription-storage.conformance.ts';
 import { sqliteEventStore } from './sqlite-event-store.ts';
-import { dialect, type SqliteTransaction } from './sqlite-subscriptions.ts';
+import { dialect } from './sqlite-database.ts';
+import type { SqliteTransaction } from './sqlite-subscriptions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
 const path = join(folder, 'events.db');

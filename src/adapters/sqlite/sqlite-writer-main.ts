@@ -5,6 +5,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
+import { createSqliteDocuments } from './sqlite-documents.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
@@ -62,6 +63,7 @@ function whileBusy(open: () => void): void {
 
 function serve(database: DatabaseSync): void {
   const appender = createSqliteAppender(database);
+  const documents = createSqliteDocuments(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
@@ -112,6 +114,7 @@ function serve(database: DatabaseSync): void {
       // SQLite rolls back by itself on a full disk; asking again would hide the reason.
       if (database.isTransaction) database.exec('rollback');
       appender.forget();
+      documents.forgetNames();
       if (work.length === 1) return refuse(work, error);
       // One of them, or the disk: each alone, so that nobody fails for another's sake.
       const alone = work.map((each) => runGroup([each]));
@@ -128,9 +131,16 @@ function serve(database: DatabaseSync): void {
   }
 
   function execute(request: WriterRequest): unknown {
-    return request.kind === 'append'
-      ? appender.together(request.writes, request.nowMs)
-      : request.statements.map(runStatement);
+    switch (request.kind) {
+      case 'append':
+        return appender.together(request.writes, request.nowMs);
+      case 'documents':
+        return documents.write(request);
+      case 'clear':
+        return documents.clear(request.model, request.limit);
+      default:
+        return request.statements.map(runStatement);
+    }
   }
 
   function runStatement({ sql, values, expect }: SqlStatement): unknown {

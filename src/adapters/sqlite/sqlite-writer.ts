@@ -7,6 +7,7 @@ import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
+import type { ModelWrites } from './sqlite-documents.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 
 /** Values as SQLite takes them. */
@@ -27,7 +28,13 @@ export type WriterRequest =
       readonly nowMs: number;
     }
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
-  | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] };
+  | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] }
+  | ({ readonly id: number } & DocumentRequest);
+
+/** Answers with the outcome of each write, or with how many were removed. */
+type DocumentRequest =
+  | ({ readonly kind: 'documents' } & ModelWrites)
+  | { readonly kind: 'clear'; readonly model: string; readonly limit: number };
 
 /** Plain appends as one text (packed-append), everything else as it is. */
 export type WriterMessage = string | WriterRequest;
@@ -54,6 +61,7 @@ export interface SqliteWriter extends AsyncDisposable {
     signal?: AbortSignal,
   ): Promise<readonly WriteOutcome[]>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
+  documents(request: DocumentRequest): Promise<unknown>;
 }
 
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -182,6 +190,7 @@ export async function startSqliteWriter(
     },
     run: (statements) =>
       post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
+    documents: (body) => post(body),
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;
       // The thread takes messages in order: everything asked for before is committed first.

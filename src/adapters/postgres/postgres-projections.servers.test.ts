@@ -1,0 +1,15 @@
+import { after, test } from 'node:test';
+import { projectionsConformance } from '../../projections/projections.conformance.ts';
+import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
+import { postgresEventStore } from './postgres-event-store.ts';
+
+const { url } = await sharedPostgres();
+const store = await postgresEventStore(url, { schema: 'projections', connectionsMax: 8 });
+after(() => store[Symbol.asyncDispose]());
+
+for (const { name, skip, run } of projectionsConformance({
+  open: async () => store,
+  inline: false,
+})) {
+  test(`projections in PostgreSQL: ${name}`, { skip: skip ?? false }, run);
+}

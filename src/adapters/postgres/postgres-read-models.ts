@@ -1,0 +1,62 @@
+// Read models in the events' own schema.
+
+import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
+import type {
+  ModelKey,
+  ReadModelStore,
+  StoredDocument,
+} from '../../projections/read-model-store.ts';
+import type { PostgresDatabase } from './postgres-database.ts';
+import { postgresDocuments } from './postgres-documents.ts';
+
+export function postgresReadModels(database: PostgresDatabase): ReadModelStore {
+  const { dialect, run, together } = database;
+  const documents = postgresDocuments(dialect);
+  const models = dialect.table('read_models');
+  const load = `select r.place, d.id, d.stream, d.revision, d.document
+    from ${dialect.rows('?2', { place: 'bigint', tenant: 'text', id: 'text' })}
+    join ${dialect.table('read_documents')} d on d.model = ?1 and d.tenant = r.tenant and d.id = r.id`;
+  const numbers = new Map<string, number>();
+
+  /** In a commit of its own: others must not wait for a name until a long transaction ends. */
+  async function numberOf(model: ModelKey): Promise<number> {
+    const name = modelName(model);
+    let number = numbers.get(name);
+    if (number === undefined) {
+      await run([
+        { sql: `insert into ${models} (name) values (?1) on conflict do nothing`, values: [name] },
+      ]);
+      const [[[id] = []] = []] = await run([
+        { sql: `select id from ${models} where name = ?1`, values: [name] },
+      ]);
+      number = Number(id);
+      numbers.set(name, number);
+    }
+    return number;
+  }
+
+  return sqlReadModels({
+    dialect,
+    run,
+    async query(sql, values) {
+      const [rows = []] = await run([{ sql, values }]);
+      return rows;
+    },
+    async load(model, keys) {
+      const found: (StoredDocument | undefined)[] = keys.map(() => undefined);
+      const asked = keys.map(({ tenant, id }, place) => ({ place, tenant, id }));
+      const values = [await numberOf(model), JSON.stringify(asked)];
+      const [rows = []] = await run([{ sql: load, values }]);
+      for (const [place, ...row] of rows) found[Number(place)] = toStored(row);
+      return found;
+    },
+    async write(model, writes) {
+      const number = await numberOf(model);
+      return together((execute) => documents.write(execute, number, writes));
+    },
+    async clear(model, limit) {
+      const number = await numberOf(model);
+      return together((execute) => documents.clear(execute, number, limit));
+    },
+  });
+}

@@ -1,0 +1,44 @@
+// Read models in the events' own file: written by the writer thread, read on the caller's.
+
+import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
+import type { DocumentOutcome, ReadModelStore } from '../../projections/read-model-store.ts';
+import type { SqlCells, SqlDatabase } from '../../subscriptions/sql-database.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
+import type { SqliteWriter } from './sqlite-writer.ts';
+
+export interface SqliteReadModelsOptions {
+  readonly writer: SqliteWriter;
+  readonly database: SqlDatabase;
+  /** Turns the reader's failures into ours. */
+  readonly reading: <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
+}
+
+const load = `select d.id, d.stream, d.revision, d.document
+  from read_documents d join read_models m on m.id = d.model
+  where m.name = ? and d.tenant = ? and d.id = ?`;
+
+export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelStore {
+  const { writer, database, reading } = options;
+  return sqlReadModels({
+    dialect: database.dialect,
+    run: database.run,
+    query: (sql, values) =>
+      reading((reader) => reader.query(sql, values) as unknown as readonly SqlCells[]),
+    load: (model, keys) =>
+      reading((reader) => {
+        const name = modelName(model);
+        return keys.map(({ tenant, id }) => {
+          const [row] = reader.query(load, [name, tenant, id]) as unknown as readonly SqlCells[];
+          return row === undefined ? undefined : toStored(row);
+        });
+      }),
+    write: async (model, writes) =>
+      (await writer.documents({
+        kind: 'documents',
+        model: modelName(model),
+        writes,
+      })) as readonly DocumentOutcome[],
+    clear: async (model, limit) =>
+      Number(await writer.documents({ kind: 'clear', model: modelName(model), limit })),
+  });
+}

@@ -1,0 +1,125 @@
+// Queries of a read model whose version may change while the program runs: each asks the version that is
+// active at that moment.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { documentsOf, type DocumentQueries, type Page } from './documents.ts';
+import { familyOf } from './projection-host.ts';
+import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
+import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import type { ReadModel } from './read-model.ts';
+
+export interface ActiveDocumentsOptions {
+  readonly readModels?: ReadModelStore;
+  readonly versions?: ReadModelVersions;
+  readonly clock?: Clock;
+  /** For so long a program may go on to ask the version before. Default: 0, it looks each time. */
+  readonly refreshMs?: number;
+}
+
+const versioned = /^v([1-9][0-9]{0,8})\.(.*)$/s;
+
+/**
+ * Opens all versions of a read model that this program knows, as one.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { activeDocuments, readModel } from 'millrace/projections';
+ *
+ * const store = memoryEventStore();
+ * const [one, two] = [1, 2].map((version) =>
+ *   readModel<{ readonly name: string }>({ bc: 'banking', aggregate: 'account', version }),
+ * );
+ * if (one && two) {
+ *   const accounts = activeDocuments(store, [one, two]);
+ *   console.log(await accounts.get('core', 'a-1'));
+ * }
+ */
+export function activeDocuments<Document extends object>(
+  host: Partial<ReadModelHost>,
+  models: readonly ReadModel<Document>[],
+  options: ActiveDocumentsOptions = {},
+): DocumentQueries<Document> {
+  const { clock = systemClock, refreshMs = 0 } = options;
+  const readModels = options.readModels ?? host.readModels;
+  const versions = options.versions ?? host.readModelVersions;
+  const [first] = models;
+  if (first === undefined || readModels === undefined || versions === undefined) {
+    throw new MillraceError('NOT_SUPPORTED', 'there are no read models to ask');
+  }
+  const family = familyOf(first);
+  if (models.some((each) => familyOf(each) !== family)) {
+    throw new MillraceError('READ_MODEL_INVALID', `all models must be versions of ${family}`, {
+      details: { family },
+    });
+  }
+  const known = new Map(models.map((model) => [model.version, documentsOf(readModels, model)]));
+  let kept: { readonly list: readonly ReadModelVersion[]; readonly untilMs: number } | undefined;
+
+  async function current(): Promise<readonly ReadModelVersion[]> {
+    if (kept !== undefined && clock.now() < kept.untilMs) return kept.list;
+    const list = await versions?.list(family);
+    kept = { list: list ?? [], untilMs: clock.now() + refreshMs };
+    return kept.list;
+  }
+
+  async function active(): Promise<{ version: number; documents: DocumentQueries<Document> }> {
+    const version = (await current()).find((each) => each.active)?.version;
+    // Before the first start there is nothing in any of them.
+    return {
+      version: version ?? first?.version ?? 1,
+      documents: of(version ?? first?.version ?? 1),
+    };
+  }
+
+  function of(version: number): DocumentQueries<Document> {
+    const documents = known.get(version);
+    if (documents !== undefined) return documents;
+    throw new MillraceError(
+      'PROJECTION_UNKNOWN',
+      `version ${version} of ${family} is active, and this program does not know it`,
+      { details: { family, version } },
+    );
+  }
+
+  /** Pages of one walk are of one version, whatever is switched to meanwhile. */
+  async function page(
+    cursor: string | undefined,
+    read: (
+      documents: DocumentQueries<Document>,
+      cursor: string | undefined,
+    ) => Promise<Page<Document>>,
+  ): Promise<Page<Document>> {
+    const begun = cursor === undefined ? undefined : await begunWith(cursor);
+    const { version, documents } = begun ?? (await active());
+    const found = await read(documents, begun?.cursor);
+    return {
+      ...found,
+      cursor: found.cursor === undefined ? undefined : `v${version}.${found.cursor}`,
+    };
+  }
+
+  async function begunWith(cursor: string) {
+    const [, number = '', rest = ''] = versioned.exec(cursor) ?? [];
+    const version = Number(number);
+    const isKept = (await current()).some(
+      (each) => each.version === version && each.status !== 'retired' && each.status !== 'retiring',
+    );
+    if (isKept && known.has(version)) return { version, documents: of(version), cursor: rest };
+    throw new MillraceError('CURSOR_INVALID', 'the cursor belongs to no version that is there', {
+      details: { family, cursor: cursor.slice(0, 60) },
+    });
+  }
+
+  return {
+    get: async (...asked) => (await active()).documents.get(...asked),
+    byIndex: async (...asked) => (await active()).documents.byIndex(...asked),
+    bySet: (tenant, set, asked = {}) =>
+      page(asked.cursor, (documents, cursor) => documents.bySet(tenant, set, { ...asked, cursor })),
+    byRange: (tenant, range, asked = {}) =>
+      page(asked.cursor, (documents, cursor) =>
+        documents.byRange(tenant, range, { ...asked, cursor }),
+      ),
+    list: async (...asked) => (await active()).documents.list(...asked),
+  };
+}

@@ -1,0 +1,167 @@
+// A read model as programs use it: documents in and out, by id, index, set and range, and cached lists.
+
+import { filtersHash } from '../contracts/filters-hash.ts';
+import { redisKeys } from '../contracts/redis-keys.ts';
+import { checkTenant } from '../contracts/tenant.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { readModelLimits as limits } from './read-model-limits.ts';
+import type { DocumentSource, ReadModel } from './read-model.ts';
+import type {
+  DocumentOutcome,
+  DocumentPage,
+  PageQuery,
+  RangeQuery,
+  ReadModelStore,
+  StoredDocument,
+} from './read-model-store.ts';
+
+export interface Found<Document> {
+  readonly id: string;
+  readonly document: Document;
+  /** Of the last event that is in it. */
+  readonly revision: number;
+}
+
+export interface Page<Document> {
+  readonly items: readonly Found<Document>[];
+  /** For the next page; undefined on the last one. */
+  readonly cursor: string | undefined;
+}
+
+export type PageOptions = Partial<PageQuery>;
+export type RangeOptions = Partial<Omit<RangeQuery, 'range'>>;
+
+export interface DocumentChange<Document> extends DocumentSource {
+  /** Null removes. */
+  readonly document: Document | null;
+}
+
+/** What queries see: one tenant in every call. */
+export interface DocumentQueries<Document> {
+  get(tenant: string, id: string): Promise<Found<Document> | undefined>;
+  byIndex(tenant: string, index: string, value: string): Promise<Found<Document> | undefined>;
+  bySet(tenant: string, set: string, options?: PageOptions): Promise<Page<Document>>;
+  byRange(tenant: string, range: string, options?: RangeOptions): Promise<Page<Document>>;
+  /**
+   * The ids that `load` finds, kept under the filters until something is written or the time is
+   * over. A list during whose loading something was written is given out and not kept.
+   */
+  list(
+    tenant: string,
+    filters: unknown,
+    load: () => Promise<readonly string[]>,
+  ): Promise<readonly string[]>;
+}
+
+export interface Documents<Document> extends DocumentQueries<Document> {
+  put(source: DocumentSource, document: Document): Promise<DocumentOutcome>;
+  remove(source: DocumentSource): Promise<DocumentOutcome>;
+  /** Each document once. */
+  write(changes: readonly DocumentChange<Document>[]): Promise<readonly DocumentOutcome[]>;
+}
+
+/**
+ * Opens a read model in a store of documents.
+ *
+ * @example
+ * import { documentsOf, memoryReadModels, readModel } from 'millrace/projections';
+ *
+ * const currencies = readModel<{ readonly code: string }>({
+ *   bc: 'banking', aggregate: 'currency', version: 1, indexes: { code: ({ code }) => code },
+ * });
+ * const documents = documentsOf(memoryReadModels(), currencies);
+ * const stream = 'banking.currency.v1-core-USD';
+ * await documents.put({ tenant: 'core', id: 'USD', stream, revision: 0 }, { code: 'usd' });
+ * const found = await documents.byIndex('core', 'code', 'usd');
+ */
+export function documentsOf<Document extends object>(
+  store: ReadModelStore,
+  model: ReadModel<Document>,
+): Documents<Document> {
+  const invalid = (reason: string): MillraceError =>
+    new MillraceError('READ_MODEL_INVALID', `${model.name}: ${reason}`, {
+      details: { model: model.name },
+    });
+  const known = (kind: string, names: ReadonlySet<string>, name: string): void => {
+    if (!names.has(name)) throw invalid(`it has no ${kind} '${name}'`);
+  };
+  const limitOf = (limit: number = limits.pageSize): number => {
+    if (Number.isInteger(limit) && limit >= 1 && limit <= limits.pageSizeMax) return limit;
+    throw invalid(`a page has 1 to ${limits.pageSizeMax} documents, not ${limit}`);
+  };
+  const found = (stored: StoredDocument | undefined): Found<Document> | undefined => {
+    if (stored === undefined || stored.document === null) return undefined;
+    const { id, revision, document } = stored;
+    return { id, revision, document: model.parse(document) };
+  };
+  const pageOf = ({ documents, cursor }: DocumentPage): Page<Document> => ({
+    items: documents.map(found).filter((each) => each !== undefined),
+    cursor,
+  });
+
+  const write = async (
+    changes: readonly DocumentChange<Document>[],
+  ): Promise<readonly DocumentOutcome[]> => {
+    if (changes.length > limits.batchMax) {
+      throw invalid(`${changes.length} documents are more than ${limits.batchMax} at once`);
+    }
+    const writes = changes.map(({ document, ...source }) => model.toWrite(source, document));
+    const keys = new Set(writes.map(({ tenant, id }) => `${tenant} ${id}`));
+    if (keys.size < writes.length) throw invalid('a document occurs twice in one write');
+    return writes.length === 0 ? [] : store.write(model, writes);
+  };
+  const writeOne = async (change: DocumentChange<Document>): Promise<DocumentOutcome> => {
+    const [outcome] = await write([change]);
+    if (outcome === undefined) {
+      throw new MillraceError('STORE_CORRUPT', 'a store of read models lost an outcome');
+    }
+    return outcome;
+  };
+
+  return {
+    write,
+    put: (source, document) => writeOne({ ...source, document }),
+    remove: (source) => writeOne({ ...source, document: null }),
+    async get(tenant, id) {
+      redisKeys.hash(tenant, model.bc, model.aggregate, model.version, id);
+      const [stored] = await store.load(model, [{ tenant, id }]);
+      return found(stored);
+    },
+    async byIndex(tenant, index, value) {
+      checkTenant(tenant);
+      known('index', model.indexes, index);
+      // No document has such a value, and databases do not take all of them.
+      if (value === '' || value.length > limits.indexCharsMax || value.includes('\0')) {
+        return undefined;
+      }
+      return found(await store.find(model, tenant, { index, value }));
+    },
+    async bySet(tenant, set, { limit, cursor } = {}) {
+      checkTenant(tenant);
+      known('set', model.sets, set);
+      return pageOf(await store.members(model, tenant, { set, limit: limitOf(limit), cursor }));
+    },
+    async byRange(tenant, range, options = {}) {
+      checkTenant(tenant);
+      known('range', model.ranges, range);
+      const { limit, cursor, direction = 'ascending', from, to } = options;
+      for (const bound of [from, to]) {
+        if (bound !== undefined && !Number.isFinite(bound)) {
+          throw invalid(`${bound} bounds no range: leave it out`);
+        }
+      }
+      const query = { range, direction, limit: limitOf(limit), cursor, from, to };
+      return pageOf(await store.range(model, tenant, query));
+    },
+    async list(tenant, filters, load) {
+      checkTenant(tenant);
+      const key = { tenant, hash: filtersHash(filters) };
+      const { ids, generation } = await store.list(model, key);
+      if (ids !== undefined) return ids;
+      const loaded = await load();
+      if (loaded.length > limits.listIdsMax) return loaded;
+      await store.keepList(model, key, { ids: loaded, generation, ttlMs: model.listTtlMs });
+      return loaded;
+    },
+  };
+}

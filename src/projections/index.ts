@@ -1,0 +1,70 @@
+export { activeDocuments, type ActiveDocumentsOptions } from './active-documents.ts';
+export {
+  documentsOf,
+  type DocumentChange,
+  type DocumentQueries,
+  type Documents,
+  type Found,
+  type Page,
+  type PageOptions,
+  type RangeOptions,
+} from './documents.ts';
+export { memoryReadModels } from './memory-read-models.ts';
+export type { HostOptions, ProjectionStore } from './projection-host.ts';
+export { projectionLimits } from './projection-limits.ts';
+export {
+  projection,
+  type Apply,
+  type ProjectedEvent,
+  type Projection,
+  type ProjectionDefinition,
+} from './projection.ts';
+export { readModelLimits } from './read-model-limits.ts';
+export type {
+  CachedList,
+  DocumentEntries,
+  DocumentKey,
+  DocumentOutcome,
+  DocumentPage,
+  DocumentWrite,
+  ListKey,
+  ModelKey,
+  PageQuery,
+  RangeQuery,
+  ReadModelCapabilities,
+  ReadModelHost,
+  ReadModelStore,
+  StoredDocument,
+} from './read-model-store.ts';
+export {
+  readModel,
+  type DocumentSource,
+  type ReadModel,
+  type ReadModelDefinition,
+} from './read-model.ts';
+export type {
+  ReadModelVersion,
+  ReadModelVersions,
+  VersionKey,
+  VersionStatus,
+} from './read-model-versions.ts';
+export {
+  startProjection,
+  type ProjectionOptions,
+  type ProjectionRunner,
+} from './start-projection.ts';
+export { waitForProjection } from './wait-for-projection.ts';
+export type { WaitOptions } from './wait-with-timeout.ts';
+export type { RebuildProgress } from './rebuild-progress.ts';
+export {
+  rebuildProjection,
+  type RebuildOptions,
+  type RebuildResult,
+} from './rebuild-projection.ts';
+export {
+  projectionStatus,
+  retireProjection,
+  switchProjection,
+  type ProjectionStatus,
+  type RetireOptions,
+} from './switch-projection.ts';

@@ -1,0 +1,13 @@
+import { after, test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { projectionsConformance } from './projections.conformance.ts';
+
+const store = memoryEventStore();
+after(() => store[Symbol.asyncDispose]());
+
+for (const { name, skip, run } of projectionsConformance({
+  open: async () => store,
+  inline: false,
+})) {
+  test(`projections in memory: ${name}`, { skip: skip ?? false }, run);
+}

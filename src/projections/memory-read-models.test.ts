@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { memoryReadModels } from './memory-read-models.ts';
+import { readModelsConformance } from './read-models.conformance.ts';
+
+const store = memoryReadModels();
+
+for (const { name, skip, run } of readModelsConformance({
+  capabilities: store.capabilities,
+  open: async () => store,
+  async closed() {
+    const closed = memoryReadModels();
+    await closed[Symbol.asyncDispose]();
+    return closed;
+  },
+})) {
+  test(`read models in memory: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('a list lives as long as it was told, by the clock that it was given', async () => {
+  const clock = fakeClock();
+  const readModels = memoryReadModels({ clock });
+  const model = { bc: 'banking', aggregate: 'currency', version: 1 };
+  const key = { tenant: 'core', hash: 'a'.repeat(32) };
+  const { generation } = await readModels.list(model, key);
+  await readModels.keepList(model, key, { ids: ['USD'], generation, ttlMs: 1_000 });
+  await clock.advance(999);
+  assert.deepEqual((await readModels.list(model, key)).ids, ['USD']);
+  await clock.advance(1);
+  assert.equal((await readModels.list(model, key)).ids, undefined);
+});

@@ -1,0 +1,50 @@
+// Carries batches of events over into a store of read models; what every way to run a projection has
+// in common.
+
+import { MillraceError } from '../foundation/error.ts';
+import {
+  foldDocument,
+  groupByDocument,
+  toDocumentWrite,
+  toState,
+  type DocumentState,
+} from './fold-documents.ts';
+import type { ProjectedEvent, Projection } from './projection.ts';
+import type { DocumentWrite, ReadModelStore } from './read-model-store.ts';
+
+/** Done when it is written. Events of one stream in order; those of others in any. */
+export async function projectEvents<Document extends object>(
+  store: ReadModelStore,
+  projection: Projection<Document>,
+  events: readonly ProjectedEvent[],
+): Promise<void> {
+  const groups = [...groupByDocument(projection, events).values()];
+  const stored = await store.load(projection.readModel, groups);
+  const writes: DocumentWrite[] = [];
+  for (const [index, group] of groups.entries()) {
+    const kept = stored[index];
+    const state: DocumentState<Document> | undefined =
+      kept === undefined ? undefined : toState(projection, kept);
+    const folded = foldDocument(projection, state, group);
+    if (folded !== undefined) writes.push(toDocumentWrite(projection, group, folded));
+  }
+  await writeDocuments(store, projection, writes);
+}
+
+export async function writeDocuments<Document extends object>(
+  store: ReadModelStore,
+  { name, readModel }: Projection<Document>,
+  writes: readonly DocumentWrite[],
+): Promise<void> {
+  if (writes.length === 0) return;
+  const outcomes = await store.write(readModel, writes);
+  const refused = writes[outcomes.indexOf('foreign')];
+  if (refused === undefined) return;
+  // Two streams brought the document at the same time; a moment later `foldDocument` would tell.
+  const { tenant, id, stream } = refused;
+  throw new MillraceError(
+    'DOCUMENT_FOREIGN',
+    `${name}: document '${id}' belongs to another stream than '${stream}'`,
+    { details: { name, tenant, id, stream } },
+  );
+}

@@ -1,0 +1,63 @@
+// The one suite of stores of read models: every engine of ours runs it, and so can users with one of
+// their own. What an engine cannot do is a capability with a name, and its cases are skipped by it.
+
+import { badInputCases } from './bad-input.conformance.ts';
+import { clearCases } from './clear.conformance.ts';
+import { documentCases } from './documents.conformance.ts';
+import { fenceCases } from './fence.conformance.ts';
+import { indexCases } from './index-entries.conformance.ts';
+import { listCases } from './cached-lists.conformance.ts';
+import { rangeCases } from './ranges.conformance.ts';
+import {
+  contextOf,
+  type ReadModelCase,
+  type ReadModelCases,
+  type ReadModelFixture,
+} from './read-model-fixture.conformance.ts';
+import { setCases } from './sets.conformance.ts';
+import { sharingCases } from './sharing.conformance.ts';
+
+export type { ReadModelCase, ReadModelFixture } from './read-model-fixture.conformance.ts';
+
+const topics: Readonly<Record<string, ReadModelCases>> = {
+  documents: documentCases,
+  fences: fenceCases,
+  indexes: indexCases,
+  sets: setCases,
+  ranges: rangeCases,
+  'cached lists': listCases,
+  clearing: clearCases,
+  'bad input': badInputCases,
+  'several processes': sharingCases,
+};
+
+/**
+ * All cases, for any test runner; each has a model of its own, so that they can share a store.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryReadModels } from 'millrace/projections';
+ * import { readModelsConformance } from 'millrace/testing';
+ *
+ * const store = memoryReadModels();
+ * const cases = readModelsConformance({ capabilities: store.capabilities, open: async () => store });
+ * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
+ */
+export function readModelsConformance(fixture: ReadModelFixture): readonly ReadModelCase[] {
+  return Object.entries(topics).flatMap(([topic, cases]) =>
+    Object.entries(cases).map(([sentence, given]): ReadModelCase => {
+      const { needs, run } = typeof given === 'function' ? { needs: undefined, run: given } : given;
+      const isMissing =
+        needs !== undefined &&
+        (needs === 'closed'
+          ? fixture.closed === undefined
+          : !fixture.capabilities[needs] ||
+            (needs === 'crossProcess' && fixture.second === undefined));
+      return {
+        name: `${topic}: ${sentence}`,
+        ...(isMissing ? { skip: `needs ${needs}` } : {}),
+        run: async () => run(await contextOf(fixture)),
+      };
+    }),
+  );
+}

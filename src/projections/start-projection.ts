@@ -1,0 +1,143 @@
+// Runs a projection in this process, as a subscription whose effects are fenced writes: what is given
+// twice changes nothing, so the checkpoint may lag behind the documents.
+
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { startPosition, type Position } from '../store/position.ts';
+import { Terminal } from '../subscriptions/handler-outcome.ts';
+import {
+  createSubscriptionRunner,
+  type SubscriptionOptions,
+  type SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
+import { subscription, type Subscription } from '../subscriptions/subscription.ts';
+import { projectEvents } from './project-events.ts';
+import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
+import { projectionLimits } from './projection-limits.ts';
+import type { Projection } from './projection.ts';
+import type { ReadModelStore } from './read-model-store.ts';
+import type { ReadModelVersion } from './read-model-versions.ts';
+import { waitWithTimeout, type WaitOptions } from './wait-with-timeout.ts';
+
+export type ProjectionOptions = HostOptions & Omit<SubscriptionOptions, 'storage'>;
+
+export interface ProjectionRunner extends Omit<SubscriptionRunner, 'waitFor' | 'start' | 'reset'> {
+  /** The documents hold everything up to this position: for those who want to read what they wrote. */
+  waitFor(position: Position, options?: WaitOptions): Promise<void>;
+}
+
+/**
+ * Runs a projection: from its checkpoint, then live, until it is stopped.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { projection, readModel, startProjection } from 'millrace/projections';
+ *
+ * await using store = memoryEventStore();
+ * const accounts = projection({
+ *   name: 'sub:banking:accounts:v1',
+ *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
+ *   on: { 'account.opened.v1': () => ({ opened: true }) },
+ * });
+ * await using runner = await startProjection(store, accounts);
+ * await runner.whenCaughtUp();
+ */
+export async function startProjection<Document extends object>(
+  store: ProjectionStore,
+  projection: Projection<Document>,
+  options: ProjectionOptions = {},
+): Promise<ProjectionRunner> {
+  const { readModels, storage, versions, clock } = hostOf(store, options);
+  const { name, readModel } = projection;
+  const key = { family: familyOf(readModel), version: readModel.version };
+  const version = await versions.declare(
+    { ...key, projection: name, target: await store.head() },
+    clock.now(),
+  );
+  checkVersion(name, version);
+  const runner = createSubscriptionRunner(store, projectionSubscription(projection, readModels), {
+    ...options,
+    storage,
+  });
+  await runner.start();
+  const ending = new AbortController();
+  const readying = version.status === 'building' ? becomeReady() : undefined;
+
+  /** The first time that it is at the head it can be switched to. */
+  async function becomeReady(): Promise<void> {
+    try {
+      await runner.waitFor(version.target ?? startPosition, ending.signal);
+      await versions.setStatus(key, { from: ['building'], to: 'ready' }, clock.now());
+    } catch (err) {
+      if (ending.signal.aborted) return;
+      options.observer?.log?.warn({ sub: name, err }, 'projection could not be marked as ready');
+    }
+  }
+
+  const stop = async (): Promise<void> => {
+    ending.abort();
+    await runner.stop();
+  };
+  return {
+    get state() {
+      return runner.state;
+    },
+    get status() {
+      return runner.status;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+    async whenCaughtUp(signal) {
+      await runner.whenCaughtUp(signal);
+      await readying;
+    },
+    lag: () => runner.lag(),
+    pause: () => runner.pause(),
+    resume: () => runner.resume(),
+    look: () => runner.look(),
+    waitFor: (position, waitOptions = {}) =>
+      waitWithTimeout(name, { ...waitOptions, clock }, (signal) =>
+        runner.waitFor(position, signal),
+      ),
+  };
+}
+
+/** As the engine of subscriptions takes it. */
+export function projectionSubscription<Document extends object>(
+  projection: Projection<Document>,
+  readModels: ReadModelStore,
+): Subscription {
+  return subscription({
+    batchSize: projectionLimits.batchSize,
+    lanes: projectionLimits.lanes,
+    inFlightMax: projectionLimits.inFlightMax,
+    ...projection.tuning,
+    name: projection.name,
+    filter: projection.filter,
+    // The order of a document's events is all that it is made of.
+    onDeadLetter: 'park',
+    async batchHandler(events) {
+      try {
+        await projectEvents(readModels, projection, events);
+      } catch (error) {
+        throw isDefect(error) ? new Terminal(error.message, { cause: error }) : error;
+      }
+    },
+  });
+}
+
+/** No further attempt can mend these. */
+function isDefect(error: unknown): error is MillraceError {
+  return hasCode(error, 'DOCUMENT_FOREIGN') || hasCode(error, 'PROJECTION_INVALID');
+}
+
+export function checkVersion(name: string, declared: ReadModelVersion): void {
+  const { family, version, projection, status } = declared;
+  const invalid = (reason: string): MillraceError =>
+    new MillraceError('PROJECTION_INVALID', `${name}: ${reason}`, {
+      details: { name, family, version, status },
+    });
+  if (projection !== name) throw invalid(`v${version} of ${family} is filled by ${projection}`);
+  if (status === 'retiring' || status === 'retired') {
+    throw invalid(`v${version} of ${family} is ${status}: give it a new version`);
+  }
+}

@@ -1,0 +1,153 @@
+// From one version to the next: switch the queries over, then remove what nobody asks any more.
+
+import { randomUUID } from 'node:crypto';
+import { aborted } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
+import { projectionLimits as limits } from './projection-limits.ts';
+import type { Projection } from './projection.ts';
+import type { ReadModelVersion } from './read-model-versions.ts';
+import { readModelLimits } from './read-model-limits.ts';
+import { takeAllShards } from './shard-leases.ts';
+
+export interface RetireOptions extends HostOptions {
+  readonly signal?: AbortSignal;
+  /** Told after every step, with how many documents were removed so far. */
+  readonly onProgress?: (removed: number) => void;
+  readonly leaseMs?: number;
+}
+
+/**
+ * From one moment to the next all queries ask this version. It must have caught up once.
+ *
+ * @example
+ * import { switchProjection, type Projection, type ProjectionStore } from 'millrace/projections';
+ *
+ * const goLive = (store: ProjectionStore, accounts: Projection) => switchProjection(store, accounts);
+ */
+export async function switchProjection<Document extends object>(
+  store: ProjectionStore,
+  projection: Projection<Document>,
+  options: HostOptions = {},
+): Promise<void> {
+  const { versions, clock } = hostOf(store, options);
+  const version = await knownVersion(store, projection, options);
+  const { family } = version;
+  if (await versions.activate({ family, version: version.version }, clock.now())) return;
+  throw new MillraceError(
+    'PROJECTION_INVALID',
+    `${projection.name} is ${version.status}: only a version that has caught up can be switched to`,
+    {
+      details: { name: projection.name, family, version: version.version, status: version.status },
+    },
+  );
+}
+
+/**
+ * Stops a version that is not asked, and removes its documents step by step. Called again, it goes on.
+ * Returns how many documents this call removed.
+ *
+ * @example
+ * import { retireProjection, type Projection, type ProjectionStore } from 'millrace/projections';
+ *
+ * const cleanUp = (store: ProjectionStore, old: Projection) => retireProjection(store, old);
+ */
+export async function retireProjection<Document extends object>(
+  store: ProjectionStore,
+  projection: Projection<Document>,
+  options: RetireOptions = {},
+): Promise<number> {
+  const { versions, storage, readModels, clock } = hostOf(store, options);
+  const { signal, leaseMs = limits.leaseMs } = options;
+  const { name, readModel } = projection;
+  const version = await knownVersion(store, projection, options);
+  const key = { family: version.family, version: version.version };
+  if (version.status === 'retired') return 0;
+  if (version.active) {
+    throw new MillraceError(
+      'PROJECTION_INVALID',
+      `${name} is being asked: switch to another version first`,
+      { details: { name, ...key } },
+    );
+  }
+  const from = ['building', 'ready', 'retiring'] as const;
+  await versions.setStatus(key, { from, to: 'retiring' }, clock.now());
+  const { shards } = await storage.checkpoints.open(name, projection.tuning.shards ?? 1);
+  await subscriptionAdmin(store, { storage, clock }).pause(name);
+  // Whoever still runs it gives up its shards when it sees the pause.
+  const owner = `retire-${randomUUID()}`;
+  await using leases = await takeAllShards(storage.leases, {
+    subscription: name,
+    shards,
+    owner,
+    leaseMs,
+    clock,
+    signal,
+  });
+  let removed = 0;
+  for (;;) {
+    if (signal?.aborted === true) throw aborted(signal);
+    await leases.keep();
+    const step = await readModels.clear(readModel, readModelLimits.clearStep);
+    if (step === 0) break;
+    removed += step;
+    options.onProgress?.(removed);
+  }
+  await versions.setStatus(key, { from: ['retiring'], to: 'retired' }, clock.now());
+  return removed;
+}
+
+export interface ProjectionStatus extends ReadModelVersion {
+  /** How far the head is ahead, counted in events of any kind; undefined before its first start. */
+  readonly behind: number | undefined;
+  readonly seconds: number | undefined;
+  readonly paused: boolean;
+  readonly deadLetters: number;
+}
+
+/**
+ * All versions of all read models, as they are now.
+ *
+ * @example
+ * import { projectionStatus, type ProjectionStore } from 'millrace/projections';
+ *
+ * const show = async (store: ProjectionStore) => console.table(await projectionStatus(store));
+ */
+export async function projectionStatus(
+  store: ProjectionStore,
+  options: HostOptions = {},
+): Promise<readonly ProjectionStatus[]> {
+  const { versions, storage, clock } = hostOf(store, options);
+  const admin = subscriptionAdmin(store, { storage, clock });
+  const found: ProjectionStatus[] = [];
+  for (const version of await versions.list()) {
+    const { projection } = version;
+    const state = await storage.checkpoints.get(projection);
+    const lag = state === undefined ? undefined : await admin.lag(projection);
+    found.push({
+      ...version,
+      behind: lag?.behind,
+      seconds: lag?.seconds,
+      paused: state?.paused ?? false,
+      deadLetters: await storage.deadLetters.count({ handler: projection, status: 'pending' }),
+    });
+  }
+  return found;
+}
+
+async function knownVersion<Document extends object>(
+  store: ProjectionStore,
+  { name, readModel }: Projection<Document>,
+  options: HostOptions,
+): Promise<ReadModelVersion> {
+  const family = familyOf(readModel);
+  const list = await hostOf(store, options).versions.list(family);
+  const version = list.find((each) => each.version === readModel.version);
+  if (version !== undefined && version.projection === name) return version;
+  throw new MillraceError(
+    'PROJECTION_UNKNOWN',
+    `v${readModel.version} of ${family} was never started by ${name}`,
+    { details: { name, family, version: readModel.version } },
+  );
+}
