@@ -394,6 +394,11 @@ describe('Redis keys', () => {
             kind: 'checkpoint',
             subscription,
           });
+          assert.deepEqual(parseRedisKey(redisKeys.lease(subscription, 'shards')), {
+            kind: 'lease',
+            subscription,
+            what: 'shards',
+          });
           assert.deepEqual(parseRedisKey(redisKeys.workflowCheckpoint(bc, tenant)), {
             kind: 'workflow',
             saga: bc,

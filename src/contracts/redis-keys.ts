@@ -82,6 +82,12 @@ export const redisKeys = {
     return bounded(`checkpoint:esdb:${subscriptionName}`);
   },
 
+  /** HASH of the leases, ZSET of the processes: all of a subscription's in one slot. */
+  lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
+    parseSubscriptionName(subscriptionName);
+    return bounded(`lease:{${subscriptionName}}:${what}`);
+  },
+
   workflowCheckpoint: (saga: string, tenant: string): string => {
     checkTenant(tenant);
     return bounded(`checkpoint:workflow:${token('saga', saga)}:{${tenant}}`);

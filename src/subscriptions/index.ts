@@ -41,6 +41,7 @@ export type {
   DeadLetterStore,
   EffectTransaction,
   Fence,
+  FenceTokens,
   HeldStream,
   LeaseStore,
   ProcessedEvents,
@@ -65,3 +66,4 @@ export {
   type Subscription,
   type SubscriptionDefinition,
 } from './subscription.ts';
+export { withLeases } from './with-leases.ts';

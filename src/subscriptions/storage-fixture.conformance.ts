@@ -105,7 +105,7 @@ export function newLetter(fence: Fence, fields: Partial<NewDeadLetter> = {}): Ne
 
 /** By the engine's own clock, which the suite cannot move. */
 export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 400; round += 1) {
+  for (let round = 0; round < 6_000; round += 1) {
     if (await holds()) return;
     await systemClock.sleep(10);
   }

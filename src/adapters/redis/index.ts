@@ -1,0 +1,2 @@
+export type { RedisClient, RedisConnectionOptions } from './redis-connection.ts';
+export { redisLeases, type RedisLeases } from './redis-leases.ts';
