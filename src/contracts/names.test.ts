@@ -371,6 +371,12 @@ describe('Redis keys', () => {
             version,
             name,
           });
+          assert.deepEqual(parseRedisKey(redisKeys.meta(...at, 'fences')), {
+            kind: 'meta',
+            ...owned,
+            version,
+            name: 'fences',
+          });
           assert.deepEqual(parseRedisKey(redisKeys.list(...at, { id })), {
             kind: 'list',
             ...owned,
