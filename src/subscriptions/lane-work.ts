@@ -197,7 +197,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const nowMs = clock.now();
     if (isAway(error)) {
       // None of them is the reason: a batch stays one, in the order of each stream.
-      for (const item of items) options.onFailed(item, error);
+      for (const each of items) options.onFailed(each, error);
       for (const own of Map.groupBy(items, ({ event }) => event.stream).values()) {
         block(lane, { items: own, atMs: nowMs + retry.initialMs, isAway: true });
       }
