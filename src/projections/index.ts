@@ -55,3 +55,12 @@ export {
 } from './start-projection.ts';
 export { waitForProjection } from './wait-for-projection.ts';
 export type { WaitOptions } from './wait-with-timeout.ts';
+export {
+  createLiveMirror,
+  liveMirrorLimits,
+  type LiveMirror,
+  type LiveMirrorOptions,
+  type MirrorListener,
+} from './live-mirror.ts';
+export type { MirrorOutlet, MirrorPost } from './mirror-buffer.ts';
+export { mirrorChannel, type MirrorMessage } from './mirror-message.ts';
