@@ -8,6 +8,8 @@ import { openEventStore } from './open-event-store.ts';
 
 export interface OpenReadModelsOptions {
   readonly observer?: Observer;
+  /** Redis: how long an answer may take. Default: 5 s. */
+  readonly timeoutMs?: number;
   /** Redis: as JSON (default), or as hashes with a field for each member. */
   readonly documents?: 'json' | 'hash';
 }

@@ -84,9 +84,10 @@ for (const [name, start] of Object.entries(targets)) {
     );
     const next = await leases.acquire(key, 'b', 60_000);
     assert.ok(next.kind === 'acquired' && next.token > first.token);
-    const about = (level: string): number =>
-      log.lines.filter((line) => line.startsWith(level)).length;
-    assert.deepEqual([about('warn'), about('info')], [1, 1], log.lines.join('\n'));
+    assert.match(log.lines[0] ?? '', /^warn .* is away$/);
+    assert.match(log.lines.at(-1) ?? '', /^info .* is back$/);
+    // Two, where the machine itself does not stand still in between.
+    assert.ok(log.lines.length <= 6, log.lines.join('\n'));
     await leases[Symbol.asyncDispose]();
     await assert.rejects(
       () => leases.list(key.subscription),

@@ -2,9 +2,11 @@
 // keeps no queue while it is away, and tells of it once.
 
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { redisClosed, redisUnavailable } from './redis-error.ts';
+import { watchRedis, type RedisPresence } from './redis-presence.ts';
 import { runScript, type RedisScript } from './redis-script.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
 
@@ -12,6 +14,7 @@ export type RedisClient = Redis | Cluster;
 
 export interface RedisConnectionOptions {
   readonly observer?: Observer;
+  readonly clock?: Clock;
   /** How long an answer may take. Default: 5 s. Of a client of your own, what it is set to counts. */
   readonly timeoutMs?: number;
 }
@@ -39,25 +42,25 @@ export async function connectRedis(
   target: string | RedisClient,
   options: RedisConnectionOptions = {},
 ): Promise<RedisConnection> {
-  const { observer = silentObserver } = options;
+  const { observer = silentObserver, clock = systemClock } = options;
   if (typeof target !== 'string') {
-    const watch = watchAbsence(target, observer);
-    return connectionOf(target, async () => watch.stop());
+    const presence = watchRedis(target, { observer, clock });
+    return connectionOf(target, presence, () => presence.stop());
   }
   const address = parseRedisUrl(target);
   const client = await createClient(address, options);
-  const watch = watchAbsence(client, observer);
+  const presence = watchRedis(client, { observer, clock });
+  const close = (): void => {
+    presence.stop();
+    end(client);
+  };
   try {
     await client.connect();
   } catch (error) {
-    watch.stop();
-    end(client);
-    throw redisUnavailable(watch.lastError ?? error);
+    close();
+    throw redisUnavailable(presence.lastError ?? error);
   }
-  return connectionOf(client, async () => {
-    watch.stop();
-    end(client);
-  });
+  return connectionOf(client, presence, close);
 }
 
 async function createClient(
@@ -103,14 +106,23 @@ async function createClient(
   });
 }
 
-function connectionOf(client: RedisClient, close: () => Promise<void>): RedisConnection {
+function connectionOf(
+  client: RedisClient,
+  presence: RedisPresence,
+  close: () => void,
+): RedisConnection {
   let isClosed = false;
   const ask = async <T>(call: (client: RedisClient) => Promise<T>): Promise<T> => {
     if (isClosed) throw redisClosed();
     try {
-      return await call(client);
+      const answer = await call(client);
+      presence.worked();
+      return answer;
     } catch (error) {
-      throw isClosed ? redisClosed() : redisUnavailable(error);
+      if (isClosed) throw redisClosed();
+      const told = redisUnavailable(error);
+      if (told.retryable) presence.failed(error);
+      throw told;
     }
   };
   return {
@@ -120,48 +132,13 @@ function connectionOf(client: RedisClient, close: () => Promise<void>): RedisCon
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;
-      await close();
-    },
-  };
-}
-
-/** One line when it goes, one when it is back, however many attempts lie between. */
-function watchAbsence(
-  client: RedisClient,
-  observer: Observer,
-): { readonly lastError: unknown; stop(): void } {
-  let isAway = false;
-  let lastError: unknown;
-  const onError = (err: unknown): void => {
-    lastError = err;
-    tell(err);
-  };
-  const onClose = (): void => tell(lastError);
-  const tell = (err: unknown): void => {
-    if (isAway) return;
-    isAway = true;
-    observer.log?.warn({ err }, 'Redis is away');
-    observer.gauge?.('redis_up', 0, {});
-  };
-  const onReady = (): void => {
-    if (isAway) observer.log?.info({}, 'Redis is back');
-    isAway = false;
-    observer.gauge?.('redis_up', 1, {});
-  };
-  const events = { error: onError, 'node error': onError, close: onClose, ready: onReady } as const;
-  for (const [name, listener] of Object.entries(events)) client.on(name, listener);
-  return {
-    get lastError() {
-      return lastError;
-    },
-    stop() {
-      for (const [name, listener] of Object.entries(events)) client.off(name, listener);
-      // Without any listener, ioredis prints what still comes in.
-      client.on('error', () => undefined);
+      close();
     },
   };
 }
 
 function end(client: RedisClient): void {
+  // Without any listener, ioredis prints what still comes in.
+  client.on('error', () => undefined);
   client.disconnect();
 }
