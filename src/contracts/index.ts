@@ -37,7 +37,13 @@ export {
   type PayloadLimits,
 } from './json-payload.ts';
 export { parseRedisKey, type ParsedRedisKey } from './parse-redis-key.ts';
-export { decodeJobId, encodeJobId, redisKeys, type QueueAddress } from './redis-keys.ts';
+export {
+  decodeJobId,
+  encodeJobId,
+  redisKeys,
+  type QueueAddress,
+  type RedisMeta,
+} from './redis-keys.ts';
 export type { Problem } from './schema.ts';
 export { slackAddressing, type SendMessageJob } from './slack-addressing.ts';
 export {

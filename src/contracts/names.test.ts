@@ -371,6 +371,12 @@ describe('Redis keys', () => {
             version,
             name,
           });
+          assert.deepEqual(parseRedisKey(redisKeys.meta(...at, 'fences')), {
+            kind: 'meta',
+            ...owned,
+            version,
+            name: 'fences',
+          });
           assert.deepEqual(parseRedisKey(redisKeys.list(...at, { id })), {
             kind: 'list',
             ...owned,
@@ -393,6 +399,11 @@ describe('Redis keys', () => {
           assert.deepEqual(parseRedisKey(redisKeys.checkpoint(subscription)), {
             kind: 'checkpoint',
             subscription,
+          });
+          assert.deepEqual(parseRedisKey(redisKeys.lease(subscription, 'shards')), {
+            kind: 'lease',
+            subscription,
+            what: 'shards',
           });
           assert.deepEqual(parseRedisKey(redisKeys.workflowCheckpoint(bc, tenant)), {
             kind: 'workflow',

@@ -11,26 +11,39 @@ interface Owned {
 /** What a key is about. */
 export type ParsedRedisKey =
   | (Owned & {
-      readonly kind: 'snapshot' | 'hash' | 'index' | 'set' | 'zset' | 'list' | 'queue';
+      readonly kind: 'snapshot' | 'hash' | 'index' | 'set' | 'zset' | 'list' | 'meta' | 'queue';
       readonly version: number;
-      /** The id, the field, the set's name, the filters hash or the work. */
+      /** The id, the field, the set's name, the filters hash, what of the engine's own, or the work. */
       readonly name: string;
     })
   | (Owned & { readonly kind: 'job'; readonly work: string; readonly id: string })
   | { readonly kind: 'checkpoint'; readonly subscription: string }
+  | {
+      readonly kind: 'lease';
+      readonly subscription: string;
+      readonly what: 'shards' | 'workers';
+    }
   | { readonly kind: 'workflow'; readonly saga: string; readonly tenant: string };
 
 const owned = String.raw`\{(?<tenant>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):(?<agg>[a-z0-9-]+)`;
 const version = String.raw`v(?<version>[1-9]\d{0,8})`;
 const readModel = new RegExp(
-  `^app:${owned}:${version}:(?:(?:(?<marker>h|set|index:by|zset:by)(?::|(?<=by)-))?(?<name>[A-Za-z0-9._-]+)|list:\\{(?<hash>[0-9a-f]+)\\})$`,
+  `^app:${owned}:${version}:(?:(?:(?<marker>h|set|meta|index:by|zset:by)(?::|(?<=by)-))?(?<name>[A-Za-z0-9._-]+)|list:\\{(?<hash>[0-9a-f]+)\\})$`,
 );
 const queue = new RegExp(`^mq:${owned}:${version}:(?<name>[a-z0-9-]+)$`);
 const job = new RegExp(`^job:${owned}:(?<work>[a-z0-9-]+):(?<id>[A-Za-z0-9._-]+)$`);
 const checkpoint = /^checkpoint:esdb:(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})$/;
+const lease =
+  /^lease:\{(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})\}:(?<what>shards|workers)$/;
 const workflow = /^checkpoint:workflow:(?<saga>[a-z0-9-]+):\{(?<tenant>[a-z0-9-]+)\}$/;
 
-const markers = { h: 'hash', set: 'set', 'index:by': 'index', 'zset:by': 'zset' } as const;
+const markers = {
+  h: 'hash',
+  set: 'set',
+  meta: 'meta',
+  'index:by': 'index',
+  'zset:by': 'zset',
+} as const;
 
 /**
  * Takes a key apart: what kind it is, whose, and of which aggregate.
@@ -64,11 +77,16 @@ export function parseRedisKey(key: string): ParsedRedisKey {
   }
   const subscription = checkpoint.exec(key)?.groups?.['subscription'];
   if (subscription !== undefined) return { kind: 'checkpoint', subscription };
+  const leased = lease.exec(key)?.groups;
+  if (leased !== undefined) {
+    const what = leased['what'] === 'shards' ? 'shards' : 'workers';
+    return { kind: 'lease', subscription: leased['subscription'] ?? '', what };
+  }
   const saga = workflow.exec(key)?.groups;
   if (saga !== undefined) {
     return { kind: 'workflow', saga: saga['saga'] ?? '', tenant: saga['tenant'] ?? '' };
   }
-  throw nameInvalid('key', key, 'is none of app:{…}, mq:{…}, job:{…}, checkpoint:…');
+  throw nameInvalid('key', key, 'is none of app:{…}, mq:{…}, job:{…}, checkpoint:…, lease:{…}');
 }
 
 function owner(groups: Record<string, string | undefined>): Owned {

@@ -2,7 +2,14 @@
 // change a read model and its indexes together on a cluster.
 
 import { filtersHash } from './filters-hash.ts';
-import { checkId, checkIdentifier, checkLength, checkVersion, nameLimits } from './identifier.ts';
+import {
+  checkId,
+  checkIdentifier,
+  checkLength,
+  checkVersion,
+  nameInvalid,
+  nameLimits,
+} from './identifier.ts';
 import { checkNoPersonalData } from './personal-data.ts';
 import { parseSubscriptionName } from './subscription-name.ts';
 import { checkTenant } from './tenant.ts';
@@ -12,6 +19,10 @@ export interface QueueAddress {
   readonly prefix: string;
   readonly name: string;
 }
+
+export type RedisMeta = 'fences' | 'generation' | 'lists';
+
+const hashShape = /^[0-9a-f]{8,64}$/;
 
 /**
  * Builders for every key of the keyspace; each checks its parts and its length.
@@ -53,7 +64,20 @@ export const redisKeys = {
     bounded(`${space(tenant, bc, agg, v)}:zset:by-${token('sorted set', field)}`),
 
   list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
-    bounded(`${space(tenant, bc, agg, v)}:list:{${filtersHash(filters)}}`),
+    redisKeys.listOf(tenant, bc, agg, v, filtersHash(filters)),
+
+  /** The same by the hash of its filters. */
+  listOf: (tenant: string, bc: string, agg: string, v: number, hash: string): string => {
+    if (!hashShape.test(hash)) throw nameInvalid('filters hash', hash, 'is hexadecimal');
+    return bounded(`${space(tenant, bc, agg, v)}:list:{${hash}}`);
+  },
+
+  /**
+   * What the engine of read models keeps for itself. HASH from the id to the fence of its document;
+   * a number that changes with every write; HASH of the lists that are cached.
+   */
+  meta: (tenant: string, bc: string, agg: string, v: number, what: RedisMeta): string =>
+    bounded(`${space(tenant, bc, agg, v)}:meta:${what}`),
 
   queue: (tenant: string, bc: string, agg: string, v: number, work: string): string =>
     bounded(`${queuePrefix(tenant, bc, agg, v)}:${token('work', work)}`),
@@ -80,6 +104,12 @@ export const redisKeys = {
   checkpoint: (subscriptionName: string): string => {
     parseSubscriptionName(subscriptionName);
     return bounded(`checkpoint:esdb:${subscriptionName}`);
+  },
+
+  /** HASH of the leases, ZSET of the processes: all of a subscription's in one slot. */
+  lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
+    parseSubscriptionName(subscriptionName);
+    return bounded(`lease:{${subscriptionName}}:${what}`);
   },
 
   workflowCheckpoint: (saga: string, tenant: string): string => {

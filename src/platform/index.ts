@@ -15,4 +15,6 @@ export {
 } from './import-events.ts';
 export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
+export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
+export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export { redactStoreUrl } from './store-url.ts';

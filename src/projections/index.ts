@@ -68,3 +68,12 @@ export {
   type ProjectionStatus,
   type RetireOptions,
 } from './switch-projection.ts';
+export {
+  createLiveMirror,
+  liveMirrorLimits,
+  type LiveMirror,
+  type LiveMirrorOptions,
+  type MirrorListener,
+} from './live-mirror.ts';
+export type { MirrorOutlet, MirrorPost } from './mirror-buffer.ts';
+export { mirrorChannel, type MirrorMessage } from './mirror-message.ts';

@@ -56,6 +56,27 @@ export const checkpointCases: StorageCases = {
     assert.deepEqual([position, done], [at(5), []]);
   },
 
+  async 'a token of leases that are kept elsewhere is in force once it was raised'({ storage }) {
+    const { checkpoints, tokens } = storage;
+    const key = { subscription: newName(), shard: 0 };
+    await checkpoints.open(key.subscription, 1);
+    assert.equal(await tokens.current(key), 0);
+    const late = { ...key, token: 7 };
+    await assertLost(() => checkpoints.save(late, at(1)));
+    assert.equal(await tokens.raise(late), true);
+    await checkpoints.save(late, at(5));
+    // As high is not higher: of two with the same token, one owns the shard.
+    assert.equal(await tokens.raise(late), false);
+    assert.equal(await tokens.raise({ ...key, token: 6 }), false);
+    const next = { ...key, token: 9 };
+    assert.equal(await tokens.raise(next), true);
+    assert.equal(await tokens.current(key), 9);
+    await assertLost(() => checkpoints.save(late, at(8)));
+    await assertLost(() => storage.settle(late, { kind: 'delivered', positions: [at(6)] }));
+    const { position, done } = await checkpoints.load(key);
+    assert.deepEqual([position, done], [at(5), []]);
+  },
+
   async 'what is done above the checkpoint is known, and forgotten when it passes'({ storage }) {
     const fence = await owned(storage);
     const { checkpoints } = storage;
@@ -84,6 +105,17 @@ export const checkpointCases: StorageCases = {
     await checkpoints.setPaused(name, false);
     assert.equal((await checkpoints.get(name))?.paused, false);
     assert.equal(await checkpoints.setPaused(newName(), true), false);
+  },
+
+  'another process sees what was done': {
+    needs: 'crossProcess',
+    async run({ storage, fixture }) {
+      const fence = await owned(storage);
+      const second = await fixture.second?.();
+      assert.ok(second !== undefined, 'the fixture has no second');
+      await storage.settle(fence, { kind: 'delivered', positions: [at(4)] });
+      assert.equal((await second.checkpoints.load(fence)).done.length, 1);
+    },
   },
 
   async 'a reset moves every shard, takes it from its owner, and forgets what comes again'({

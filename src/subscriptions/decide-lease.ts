@@ -16,26 +16,32 @@ interface LeaseClaim {
   readonly owner: string;
   readonly nowMs: number;
   readonly ttlMs: number;
+  /** A token that was seen elsewhere: the new one is higher. */
+  readonly above?: number;
 }
+
+/** When a lease that was given up expired: long ago. */
+export const releasedAtMs = 0;
 
 /** A free or expired lease goes to whoever asks, also to its last owner: always with a new token. */
 export function decideAcquire(current: LeaseRow | undefined, claim: LeaseClaim): LeaseDecision {
-  const { owner, nowMs, ttlMs } = claim;
+  const { owner, nowMs, ttlMs, above = 0 } = claim;
   if (current !== undefined && current.expiresAtMs > nowMs) {
     return { kind: 'held', retryInMs: current.expiresAtMs - nowMs };
   }
-  const token = (current?.token ?? 0) + 1;
+  const token = Math.max(current?.token ?? 0, above) + 1;
   return { kind: 'acquired', row: { owner, token, expiresAtMs: nowMs + ttlMs } };
 }
 
 /**
- * Late is not lost: as long as nobody else took it, the token still is the newest. Undefined: lost.
+ * Late is not lost: as long as nobody else took it, the token still is the newest. Undefined: lost,
+ * or given up, which is for good: a renewal that was under way must not bring it back.
  */
 export function decideRenew(
   current: LeaseRow | undefined,
-  { token, nowMs, ttlMs }: Omit<LeaseClaim, 'owner'> & { readonly token: number },
+  { token, nowMs, ttlMs }: Pick<LeaseClaim, 'nowMs' | 'ttlMs'> & { readonly token: number },
 ): LeaseRow | undefined {
-  if (current === undefined || current.token !== token) return undefined;
+  if (current?.token !== token || current.expiresAtMs === releasedAtMs) return undefined;
   return { ...current, expiresAtMs: nowMs + ttlMs };
 }
 

@@ -56,6 +56,7 @@ export function simulateProcess(
     deadLetters: guarded(shared.deadLetters, 'deadLetters'),
     waiting: guarded(shared.waiting, 'waiting'),
     leases: guarded(shared.leases, 'leases'),
+    tokens: guarded(shared.tokens, 'tokens'),
     ...guarded(
       { settle: (...args: Parameters<Storage['settle']>) => shared.settle(...args) },
       'storage',

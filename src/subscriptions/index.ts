@@ -43,6 +43,7 @@ export type {
   DeadLetterStore,
   EffectTransaction,
   Fence,
+  FenceTokens,
   HeldStream,
   LeaseStore,
   ProcessedEvents,
@@ -68,3 +69,4 @@ export {
   type Subscription,
   type SubscriptionDefinition,
 } from './subscription.ts';
+export { withLeases } from './with-leases.ts';

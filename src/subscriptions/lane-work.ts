@@ -32,6 +32,11 @@ type LaneEntry = LaneItem | DrainEntry;
 interface Blocked {
   readonly items: LaneItem[];
   readonly atMs: number;
+  /**
+   * What the handler works on is away, and so it will be for the next events: they wait here, and
+   * the reader behind them. Moved out, the whole backlog would end up as events that wait.
+   */
+  readonly isAway: boolean;
 }
 
 interface Lane {
@@ -69,9 +74,9 @@ export interface LaneWork {
   /** Puts these before whatever the aggregate's lane has queued. */
   takeFirst(items: readonly LaneItem[]): void;
   drain(stream: string): void;
-  /** In memory behind an event that waits for its next attempt. */
+  /** In memory behind an event that waits for its next attempt, and could move out. */
   readonly blockedItems: number;
-  /** Moves all that wait for a next attempt out of memory; `held` writes it down. */
+  /** Moves those out of memory; `held` writes them down. */
   spill(): void;
   /** Lets handlers under way finish, and begins nothing more. */
   stop(): Promise<void>;
@@ -154,7 +159,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const blocked = lane.blocked.get(item.event.stream);
     if (blocked !== undefined) {
       blocked.items.push(item);
-      blockedItems += 1;
+      if (!blocked.isAway) blockedItems += 1;
     } else if (!held.keep(item)) {
       return false;
     }
@@ -193,16 +198,25 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     if (signal.aborted) return;
     const [item] = items;
     if (item === undefined) return;
+    const nowMs = clock.now();
+    if (isAway(error)) {
+      // None of them is the reason: a batch stays one, in the order of each stream.
+      for (const each of items) options.onFailed(each, error);
+      for (const own of Map.groupBy(items, ({ event }) => event.stream).values()) {
+        block(lane, { items: own, atMs: nowMs + retry.initialMs, isAway: true });
+      }
+      return;
+    }
     if (items.length > 1) {
       lane.urgent.unshift(...items.map((each) => ({ ...each, alone: true })));
       return;
     }
     options.onFailed(item, error);
-    const nowMs = clock.now();
     const decision = decideRetry(retry, { error, failures: item.failures, nowMs });
     const tried = { ...item, history: withAttempt(item.history, error, nowMs) };
     if (decision.kind === 'retry') {
-      block(lane, { ...tried, failures: decision.failures }, decision.atMs);
+      const again = { ...tried, failures: decision.failures };
+      block(lane, { items: [again], atMs: decision.atMs, isAway: false });
       return;
     }
     try {
@@ -210,17 +224,16 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     } catch (reason) {
       if (!hasCode(reason, 'STORE_UNAVAILABLE')) throw reason;
       // Perhaps it only failed because the database was away: one more attempt before the letter.
-      block(lane, item, nowMs + retry.initialMs);
+      block(lane, { items: [item], atMs: nowMs + retry.initialMs, isAway: true });
       return;
     }
     options.onDone(item);
   }
 
-  function block(lane: Lane, item: LaneItem, atMs: number): void {
-    const { stream } = item.event;
-    const blocked: Blocked = { items: [item], atMs };
+  function block(lane: Lane, blocked: Blocked): void {
+    const stream = blocked.items[0]?.event.stream ?? '';
     lane.blocked.set(stream, blocked);
-    blockedItems += 1;
+    if (!blocked.isAway) blockedItems += blocked.items.length;
     options.onSetAside();
     void wakeLater(lane, stream, blocked);
   }
@@ -234,9 +247,9 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     start(lane);
   }
 
-  function unblock(lane: Lane, stream: string, { items }: Blocked): void {
+  function unblock(lane: Lane, stream: string, { items, isAway: wasAway }: Blocked): void {
     lane.blocked.delete(stream);
-    blockedItems -= items.length;
+    if (!wasAway) blockedItems -= items.length;
   }
 
   async function drain(lane: Lane, stream: string): Promise<void> {
@@ -268,6 +281,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     spill() {
       for (const lane of lanes) {
         for (const [stream, blocked] of lane.blocked) {
+          if (blocked.isAway) continue;
           unblock(lane, stream, blocked);
           held.spill(stream, blocked.items, blocked.atMs);
         }
@@ -278,6 +292,11 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+/** A database that does not answer: nobody's failure. */
+function isAway(error: unknown): boolean {
+  return hasCode(error, 'STORE_UNAVAILABLE') && error.retryable;
 }
 
 function hasWork(lane: Lane): boolean {

@@ -33,6 +33,39 @@ export const leaseCases: StorageCases = {
     assert.equal(again.kind, 'held');
   },
 
+  async 'one that was released is gone for good: its last owner cannot renew it'({ storage }) {
+    const fence = await owned(storage);
+    await storage.leases.release(fence);
+    assert.equal(await storage.leases.renew(fence, leaseMs), false);
+    const next = await storage.leases.acquire(fence, 'next', leaseMs);
+    assert.ok(next.kind === 'acquired' && next.token > fence.token);
+  },
+
+  async 'tokens go on above one that was seen elsewhere'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    const first = await storage.leases.acquire(key, 'a', leaseMs, { above: 41 });
+    assert.ok(first.kind === 'acquired' && first.token > 41);
+    await storage.leases.release({ ...key, token: first.token });
+    const second = await storage.leases.acquire(key, 'b', leaseMs, { above: 7 });
+    assert.ok(second.kind === 'acquired' && second.token > first.token);
+  },
+
+  async 'a token survives the end of its lease'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    let last = 0;
+    for (const owner of ['a', 'b', 'c']) {
+      await eventually(`${owner} gets it`, async () => {
+        const lease = await storage.leases.acquire(key, owner, 20);
+        if (lease.kind === 'held') return false;
+        assert.ok(lease.token > last);
+        last = lease.token;
+        return true;
+      });
+    }
+  },
+
   async 'a lease that runs out is free for others'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
@@ -82,15 +115,18 @@ export const leaseCases: StorageCases = {
     assert.deepEqual(await leases.announce(name, 'c', leaseMs), ['c']);
   },
 
-  'another process sees the lease and everything else': {
+  'another process sees the lease': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {
       const fence = await owned(storage);
       const second = await fixture.second?.();
       assert.ok(second !== undefined, 'the fixture has no second');
       assert.equal((await second.leases.acquire(fence, 'other', leaseMs)).kind, 'held');
-      await storage.settle(fence, { kind: 'delivered', positions: ['0000000000000004' as never] });
-      assert.equal((await second.checkpoints.load(fence)).done.length, 1);
+      assert.equal((await second.leases.list(fence.subscription))[0]?.owner, 'owner');
+      await storage.leases.release(fence);
+      const next = await second.leases.acquire(fence, 'other', leaseMs);
+      assert.ok(next.kind === 'acquired' && next.token > fence.token);
+      assert.equal(await storage.leases.renew(fence, leaseMs), false);
     },
   },
 };

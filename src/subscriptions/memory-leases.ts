@@ -1,13 +1,13 @@
 import type { Clock } from '../foundation/clock.ts';
-import { decideAcquire, decideRenew } from './decide-lease.ts';
+import { decideAcquire, decideRenew, releasedAtMs } from './decide-lease.ts';
 import { keyOf, type MemoryTables } from './memory-tables.ts';
-import type { LeaseStore } from './subscription-storage.ts';
+import type { FenceTokens, LeaseStore, ShardKey } from './subscription-storage.ts';
 
 export function memoryLeases({ leases, workers }: MemoryTables, clock: Clock): LeaseStore {
   return {
-    async acquire(key, owner, ttlMs) {
+    async acquire(key, owner, ttlMs, { above = 0 } = {}) {
       const nowMs = clock.now();
-      const decision = decideAcquire(leases.get(keyOf(key)), { owner, nowMs, ttlMs });
+      const decision = decideAcquire(leases.get(keyOf(key)), { owner, nowMs, ttlMs, above });
       if (decision.kind === 'held') return decision;
       leases.set(keyOf(key), decision.row);
       return { kind: 'acquired', token: decision.row.token };
@@ -20,7 +20,8 @@ export function memoryLeases({ leases, workers }: MemoryTables, clock: Clock): L
     },
     async release(fence) {
       const row = leases.get(keyOf(fence));
-      if (row?.token === fence.token) leases.set(keyOf(fence), { ...row, expiresAtMs: 0 });
+      if (row?.token === fence.token)
+        leases.set(keyOf(fence), { ...row, expiresAtMs: releasedAtMs });
     },
     async list(subscription) {
       const nowMs = clock.now();
@@ -42,6 +43,19 @@ export function memoryLeases({ leases, workers }: MemoryTables, clock: Clock): L
     },
     async leave(subscription, worker) {
       workers.get(subscription)?.delete(worker);
+    },
+  };
+}
+
+export function memoryTokens({ leases }: MemoryTables): FenceTokens {
+  const current = (key: ShardKey): number => leases.get(keyOf(key))?.token ?? 0;
+  return {
+    current: async (key) => current(key),
+    async raise(fence) {
+      const { token } = fence;
+      if (current(fence) >= token) return false;
+      leases.set(keyOf(fence), { owner: '', token, expiresAtMs: releasedAtMs });
+      return true;
     },
   };
 }

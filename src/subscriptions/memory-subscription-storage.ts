@@ -3,7 +3,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { memoryDeadLetters } from './memory-dead-letters.ts';
-import { memoryLeases } from './memory-leases.ts';
+import { memoryLeases, memoryTokens } from './memory-leases.ts';
 import { memoryProcessed } from './memory-processed.ts';
 import {
   checkFence,
@@ -47,6 +47,7 @@ export function memorySubscriptionStorage(
     deadLetters: memoryDeadLetters(tables),
     waiting: memoryWaiting(tables),
     leases: memoryLeases(tables, clock),
+    tokens: memoryTokens(tables),
     async settle(fence, settlement) {
       checkFence(tables, fence);
       return settleIn(tables, fence, settlement);

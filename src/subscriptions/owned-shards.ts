@@ -111,6 +111,8 @@ export function createOwnedShards<Transaction>(
     forget(each);
     if (hasCode(err, 'LEASE_LOST')) {
       observer.log?.warn({ sub: name, shard, worker }, 'shard lost to another owner');
+      // It may be that nobody has it: a reset takes the token away, and leases may be kept elsewhere.
+      void release(each.fence);
     } else {
       observer.log?.error({ sub: name, shard, worker, err }, 'shard ended, and is started again');
       restUntilMs.set(shard, clock.now() + options.restMs);

@@ -3,7 +3,7 @@
 import { sqlCheckpoints } from './sql-checkpoints.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { sqlDeadLetters } from './sql-dead-letters.ts';
-import { sqlLeases } from './sql-leases.ts';
+import { sqlLeases, sqlTokens } from './sql-leases.ts';
 import { sqlProcessed } from './sql-processed.ts';
 import { settling, sqlSettlements } from './sql-settlement.ts';
 import { sqlWaiting } from './sql-waiting.ts';
@@ -18,6 +18,7 @@ export function sqlSubscriptionStorage(database: SqlDatabase): Omit<Subscription
     deadLetters: sqlDeadLetters(database),
     waiting: sqlWaiting(database),
     leases: sqlLeases(database),
+    tokens: sqlTokens(database),
     settle: (fence, settlement) =>
       settling(fence, () => database.run(settlements.statements(fence, settlement))),
   };

@@ -19,11 +19,14 @@ import { safeObserver } from './safe-observer.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
-import type { SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
+import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
+import { withLeases } from './with-leases.ts';
 
 export interface SubscriptionOptions<Transaction = unknown> extends Partial<RunnerTuning> {
   /** Default: the store's own. */
   readonly storage?: SubscriptionStorage<Transaction>;
+  /** Kept elsewhere, in Redis or NATS. Default: in the storage. The same in all processes. */
+  readonly leases?: LeaseStore;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly observer?: Observer;
@@ -348,7 +351,9 @@ function storageOf<Transaction>(
   options: SubscriptionOptions<Transaction>,
 ): SubscriptionStorage<Transaction> {
   const storage = options.storage ?? store.subscriptions;
-  if (storage !== undefined) return storage;
+  if (storage !== undefined) {
+    return options.leases === undefined ? storage : withLeases(storage, options.leases);
+  }
   throw new MillraceError(
     'NOT_SUPPORTED',
     "this store has no room for checkpoints: pass another engine's storage",

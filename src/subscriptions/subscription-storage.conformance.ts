@@ -11,9 +11,18 @@ import type {
   SubscriptionStorageFixture,
 } from './storage-fixture.conformance.ts';
 import { transactionCases } from './effect-transaction.conformance.ts';
+import { memorySubscriptionStorage } from './memory-subscription-storage.ts';
+import type { LeaseStore, SubscriptionStorage } from './subscription-storage.ts';
 import { waitingCases } from './waiting-events.conformance.ts';
 
 export type { StorageCase, SubscriptionStorageFixture } from './storage-fixture.conformance.ts';
+
+/** How the suite gets leases of the adapter under test. */
+export interface LeaseStoreFixture {
+  open(): Promise<LeaseStore>;
+  /** One more connection to the same leases, as another process would have it. */
+  second?(): Promise<LeaseStore>;
+}
 
 const topics: Readonly<Record<string, StorageCases>> = {
   checkpoints: checkpointCases,
@@ -40,7 +49,50 @@ const topics: Readonly<Record<string, StorageCases>> = {
 export function subscriptionStorageConformance<Transaction>(
   fixture: SubscriptionStorageFixture<Transaction>,
 ): readonly StorageCase[] {
-  return Object.entries(topics).flatMap(([topic, cases]) =>
+  return casesOf(topics, fixture);
+}
+
+/**
+ * The cases of leases alone, for a `LeaseStore` that is kept beside the storage.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memorySubscriptionStorage } from 'millrace/subscriptions';
+ * import { leaseStoreConformance } from 'millrace/testing';
+ *
+ * const { leases } = memorySubscriptionStorage();
+ * const cases = leaseStoreConformance({ open: async () => leases });
+ * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
+ */
+export function leaseStoreConformance(fixture: LeaseStoreFixture): readonly StorageCase[] {
+  // The cases ask for nothing else of it.
+  const around = (leases: LeaseStore): SubscriptionStorage => ({
+    ...memorySubscriptionStorage(),
+    leases,
+  });
+  return casesOf(
+    { leases: leaseCases },
+    {
+      capabilities: {
+        transactions: false,
+        durable: false,
+        crossProcess: fixture.second !== undefined,
+      },
+      open: async () => around(await fixture.open()),
+      async second() {
+        const second = await fixture.second?.();
+        if (second === undefined) throw new Error('the fixture has no second');
+        return around(second);
+      },
+    },
+  );
+}
+
+function casesOf<Transaction>(
+  chosen: Readonly<Record<string, StorageCases>>,
+  fixture: SubscriptionStorageFixture<Transaction>,
+): readonly StorageCase[] {
+  return Object.entries(chosen).flatMap(([topic, cases]) =>
     Object.entries(cases).map(([sentence, given]): StorageCase => {
       const { needs, run } = typeof given === 'function' ? { needs: undefined, run: given } : given;
       const isMissing =

@@ -186,8 +186,14 @@ export type AcquiredLease =
 
 /** By the clock of whoever keeps them: those of the processes may differ. */
 export interface LeaseStore {
-  acquire(key: ShardKey, owner: string, ttlMs: number): Promise<AcquiredLease>;
-  /** False: lost. */
+  /** `above`: the token is to be higher than this one, too, whatever the store remembers. */
+  acquire(
+    key: ShardKey,
+    owner: string,
+    ttlMs: number,
+    options?: { readonly above?: number },
+  ): Promise<AcquiredLease>;
+  /** False: lost, or released. */
   renew(fence: Fence, ttlMs: number): Promise<boolean>;
   /** Free for others at once; the token is not used again. */
   release(fence: Fence): Promise<void>;
@@ -195,6 +201,17 @@ export interface LeaseStore {
   /** Says that this process is there, and returns all that are. */
   announce(subscription: string, worker: string, ttlMs: number): Promise<readonly string[]>;
   leave(subscription: string, worker: string): Promise<void>;
+}
+
+/**
+ * Which token is in force: for leases that are kept elsewhere (`withLeases`). The storage's own
+ * leases put theirs in force themselves.
+ */
+export interface FenceTokens {
+  /** The highest that ever was; 0 where there was none. */
+  current(key: ShardKey): Promise<number>;
+  /** From now on lower ones write nothing. False: one as high is in force, and stays. */
+  raise(fence: Fence): Promise<boolean>;
 }
 
 /**
@@ -213,6 +230,7 @@ export interface SubscriptionStorage<Transaction = unknown> {
   readonly deadLetters: DeadLetterStore;
   readonly waiting: WaitingEvents;
   readonly leases: LeaseStore;
+  readonly tokens: FenceTokens;
   /** Without effects in the database. */
   settle(fence: Fence, settlement: Settlement): Promise<SettleResult>;
   /** With `transactions`. */

@@ -43,7 +43,9 @@ export {
   type SnapshotStoreCase,
 } from '../aggregates/snapshot-store.conformance.ts';
 export {
+  leaseStoreConformance,
   subscriptionStorageConformance,
+  type LeaseStoreFixture,
   type StorageCase,
   type SubscriptionStorageFixture,
 } from '../subscriptions/subscription-storage.conformance.ts';

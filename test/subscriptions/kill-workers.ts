@@ -19,6 +19,10 @@ export interface WorkerPlan {
   readonly events: number;
   readonly aggregates: number;
   readonly leaseMs: number;
+  /** A URL; by default, the store keeps the leases. */
+  readonly leases?: string;
+  /** What else goes wrong from time to time. */
+  readonly alsoFault?: () => Promise<void>;
   /** Faults go on at least so long, and until everything was appended. */
   readonly faultsMs: number;
   readonly faultEveryMs: number;
@@ -53,6 +57,7 @@ export function startWorker(
       seed,
       shards,
       leaseMs,
+      leases: plan.leases,
       subscription: subscriptionName,
       failuresPerMille: 20,
       ...more,
@@ -79,6 +84,7 @@ export async function killWorkers(plan: WorkerPlan, rigged: Rigged): Promise<voi
       await systemClock.sleep(plan.faultEveryMs * (0.5 + random.next()));
       const slot = random.below(children.length);
       faults += 1;
+      if (random.below(3) === 0) await plan.alsoFault?.();
       children[slot] = await fault(children[slot] as Child, { plan, random, start });
     }
     await appending;

@@ -2,12 +2,18 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { createWorkspace } from '../store/rig.ts';
 import type { Effect } from './effects.ts';
 import type { OpenedRig } from './kill-workers.ts';
 
-export async function openSqliteRig(): Promise<OpenedRig> {
+export interface SqliteRig extends OpenedRig {
+  readonly store: EventStore & SubscriptionHost<SqliteTransaction>;
+}
+
+export async function openSqliteRig(): Promise<SqliteRig> {
   const workspace = await createWorkspace();
   const path = join(workspace.folder, 'events.db');
   const store = await sqliteEventStore(path);

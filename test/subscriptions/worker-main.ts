@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import { openLeases } from '../../src/platform/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
   startSubscription,
@@ -25,6 +26,8 @@ export interface WorkerInput {
   readonly seed: number;
   readonly shards: number;
   readonly leaseMs: number;
+  /** Where the leases are kept; by default, in the store. */
+  readonly leases: string | undefined;
   /** Of a thousand attempts, how many fail. */
   readonly failuresPerMille: number;
   /** Once this file is there, poison does no harm any more. */
@@ -64,7 +67,10 @@ function define<Transaction>(
   };
 }
 
+const leases = input.leases === undefined ? undefined : await openLeases(input.leases);
+
 const tuning = {
+  ...(leases === undefined ? {} : { leases }),
   worker: input.name,
   leaseMs: input.leaseMs,
   checkpointEvery: 50,
@@ -111,6 +117,7 @@ async function stop(): Promise<void> {
   clearInterval(telling);
   await runner.stop();
   await store[Symbol.asyncDispose]();
+  await leases?.[Symbol.asyncDispose]();
   tellParent({ kind: 'stopped' } satisfies WorkerMessage);
   process.channel?.unref();
 }

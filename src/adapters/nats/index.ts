@@ -1,0 +1,2 @@
+export type { NatsConnectionOptions } from './nats-connection.ts';
+export { natsLeases, type NatsLeases, type NatsLeasesOptions } from './nats-leases.ts';

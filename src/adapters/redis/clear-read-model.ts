@@ -1,0 +1,80 @@
+// Removes all of a model's version. Which tenants have it is written nowhere: their keys tell.
+
+import type { Cluster, Redis } from 'ioredis';
+import { parseRedisKey } from '../../contracts/parse-redis-key.ts';
+import type { ModelKey } from '../../projections/read-model-store.ts';
+import type { DocumentWriter } from './document-writer.ts';
+import { readModelSpace } from './read-model-space.ts';
+import type { RedisClient, RedisConnection } from './redis-connection.ts';
+
+/** About `limit` documents; 0 when no tenant has any. */
+export type ClearReadModel = (model: ModelKey, limit: number) => Promise<number>;
+
+const scanCount = 1_000;
+
+/** Looks through all keys of the server when it begins, and once more when it believes to be done. */
+export function createClearReadModel(
+  connection: RedisConnection,
+  writer: DocumentWriter,
+): ClearReadModel {
+  const found = new Map<string, string[]>();
+
+  async function step(model: ModelKey, tenant: string, limit: number): Promise<number> {
+    const fences = readModelSpace(model, tenant, 'json').meta('fences');
+    const [, rows] = await connection.ask((client) => client.hscan(fences, '0', 'COUNT', limit));
+    return writer.forget(
+      model,
+      tenant,
+      rows.filter((_, at) => at % 2 === 0),
+    );
+  }
+
+  return async (model, limit) => {
+    const name = `${model.bc}:${model.aggregate}:${model.version}`;
+    for (;;) {
+      const tenants = found.get(name) ?? (await tenantsOf(connection, model));
+      found.set(name, tenants);
+      const [tenant] = tenants;
+      if (tenant === undefined) {
+        found.delete(name);
+        return 0;
+      }
+      const removed = await step(model, tenant, limit);
+      if (removed > 0) return removed;
+      tenants.shift();
+      // Others may have come while these were cleared.
+      if (tenants.length === 0) found.delete(name);
+    }
+  };
+}
+
+async function tenantsOf(
+  connection: RedisConnection,
+  { bc, aggregate, version }: ModelKey,
+): Promise<string[]> {
+  const { client } = connection;
+  const prefix = client.options.keyPrefix ?? '';
+  const match = `${escapeGlob(prefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
+  const tenants = new Set<string>();
+  for (const node of nodesOf(client)) {
+    let cursor = '0';
+    do {
+      const from = cursor;
+      const page = await connection.ask(() => node.scan(from, 'MATCH', match, 'COUNT', scanCount));
+      [cursor] = page;
+      for (const key of page[1]) {
+        const parsed = parseRedisKey(key.slice(prefix.length));
+        if (parsed.kind === 'meta') tenants.add(parsed.tenant);
+      }
+    } while (cursor !== '0');
+  }
+  return [...tenants];
+}
+
+function nodesOf(client: RedisClient): readonly Redis[] {
+  return client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
+}
+
+function escapeGlob(text: string): string {
+  return text.replaceAll(/[[\]*?\\^]/g, String.raw`\$&`);
+}

@@ -1,0 +1,80 @@
+// One tenant's part of one model: its keys, and the names of indexes, sets, ranges and cached lists
+// that this process has met there.
+
+import { redisKeys, type RedisMeta } from '../../contracts/redis-keys.ts';
+import type { DocumentWrite, ModelKey } from '../../projections/read-model-store.ts';
+
+/** Indexes, sets, ranges (zsets) and lists. */
+type NameKind = 'i' | 's' | 'z' | 'l';
+
+export interface ReadModelSpace {
+  readonly tenant: string;
+  meta(what: RedisMeta): string;
+  document(id: string): string;
+  named(kind: NameKind, name: string): string;
+}
+
+export function readModelSpace(
+  { bc, aggregate, version }: ModelKey,
+  tenant: string,
+  shape: 'json' | 'hash',
+): ReadModelSpace {
+  const build = {
+    i: redisKeys.index,
+    s: redisKeys.set,
+    z: redisKeys.zset,
+    l: redisKeys.listOf,
+  } as const;
+  const document = shape === 'json' ? redisKeys.snapshot : redisKeys.hash;
+  return {
+    tenant,
+    meta: (what) => redisKeys.meta(tenant, bc, aggregate, version, what),
+    document: (id) => document(tenant, bc, aggregate, version, id),
+    named: (kind, name) => build[kind](tenant, bc, aggregate, version, name),
+  };
+}
+
+/** What a write has to declare: of its own entries, and of those that are to be removed. */
+export interface KnownNames {
+  note(writes: readonly DocumentWrite[]): void;
+  /** As the script tells of those that it misses: the kind, and the name behind it. */
+  add(missing: readonly string[]): void;
+  /** The names as the script reads them, and their keys in the same order. */
+  declare(space: ReadModelSpace): { readonly json: string; readonly keys: readonly string[] };
+}
+
+/** Lists come and go: those that the script asked for are declared for one call. */
+export function knownNames(lasting: ReadonlyMap<NameKind, Set<string>>): KnownNames {
+  const lists = new Set<string>();
+  const of = (kind: NameKind): Set<string> =>
+    kind === 'l' ? lists : (lasting.get(kind) ?? new Set());
+  return {
+    note(writes) {
+      for (const { entries } of writes) {
+        for (const name of Object.keys(entries.indexes)) of('i').add(name);
+        for (const name of entries.sets) of('s').add(name);
+        for (const name of Object.keys(entries.ranges)) of('z').add(name);
+      }
+    },
+    add(missing) {
+      for (const each of missing) of(each.slice(0, 1) as NameKind).add(each.slice(1));
+    },
+    declare(space) {
+      const kinds = ['i', 's', 'z', 'l'] as const;
+      const names = Object.fromEntries(kinds.map((kind) => [kind, [...of(kind)]]));
+      return {
+        json: JSON.stringify(names),
+        keys: kinds.flatMap((kind) => [...of(kind)].map((name) => space.named(kind, name))),
+      };
+    },
+  };
+}
+
+/** Of all tenants of a model: a definition has a few dozen names at most. */
+export function lastingNames(): ReadonlyMap<NameKind, Set<string>> {
+  return new Map([
+    ['i', new Set<string>()],
+    ['s', new Set<string>()],
+    ['z', new Set<string>()],
+  ]);
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLifecycle, type Lifecycle } from '../../foundation/lifecycle.ts';
+import { stressLifecycle } from '../../testing/lifecycle-stress.ts';
+import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
+import { redisLeases } from './redis-leases.ts';
+import { redisMirror } from './redis-mirror.ts';
+import { redisReadModels } from './redis-read-models.ts';
+
+const { url } = await sharedRedis();
+const { nodes } = await sharedRedisCluster();
+const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+
+function lifecycleOf(open: () => Promise<AsyncDisposable>): Lifecycle {
+  let opened: AsyncDisposable | undefined;
+  return createLifecycle({
+    async start() {
+      opened = await open();
+    },
+    async stop() {
+      await opened?.[Symbol.asyncDispose]();
+      opened = undefined;
+    },
+  });
+}
+
+function sockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+}
+
+for (const [name, open] of Object.entries({
+  'leases in Redis': () => redisLeases(url),
+  'leases in a cluster': () => redisLeases(clusterUrl),
+  'read models in Redis': () => redisReadModels(url),
+  'read models in a cluster': () => redisReadModels(clusterUrl),
+  'the mirror in Redis': () => redisMirror(url),
+})) {
+  test(`${name}: opened and closed in any order, no connection stays`, async () => {
+    const before = sockets();
+    await stressLifecycle({ create: () => lifecycleOf(open), rounds: 40 });
+    // The end of a socket is told a moment later.
+    for (let round = 0; round < 6_000 && sockets() > before; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.ok(sockets() <= before, `${sockets()} sockets, ${before} before`);
+  });
+}

@@ -1,0 +1,33 @@
+// The live mirror on Redis Pub/Sub: `PUBLISH events.<type>`. Whoever is not there misses it.
+
+import type { MirrorOutlet } from '../../projections/mirror-buffer.ts';
+import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis-connection.ts';
+
+/**
+ * An outlet for `createLiveMirror`, by URL or with a client of your own.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { redisMirror } from 'millrace/adapters/redis';
+ * import { createLiveMirror } from 'millrace/projections';
+ *
+ * const store = memoryEventStore();
+ * await using outlet = await redisMirror('redis://localhost:6379');
+ * await using mirror = createLiveMirror(store, { outlet });
+ * await mirror.start();
+ */
+export async function redisMirror(
+  target: string | RedisClient,
+  options: RedisConnectionOptions = {},
+): Promise<MirrorOutlet & AsyncDisposable> {
+  const connection = await connectRedis(target, options);
+  return {
+    async publish(posts) {
+      // All at once on the wire, in order.
+      await connection.ask((client) =>
+        Promise.all(posts.map(({ channel, text }) => client.publish(channel, text))),
+      );
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { newEvent } from '../store/store-fixture.conformance.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { createLiveMirror } from './live-mirror.ts';
+import type { MirrorPost } from './mirror-buffer.ts';
+import type { MirrorMessage } from './mirror-message.ts';
+
+const stream = 'banking.account.v1-core-a-1';
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let round = 0; round < 10_000; round += 1) {
+    if (holds()) return;
+    await new Promise(setImmediate);
+  }
+  assert.fail('it never happened');
+}
+
+test('listeners hear of what is appended from now on, in the message of the event bus', async () => {
+  await using store = memoryEventStore();
+  await store.append(stream, [newEvent()]);
+  await using mirror = createLiveMirror(store);
+  const heard: MirrorMessage[] = [];
+  const end = mirror.listen((message) => heard.push(message));
+  await mirror.start();
+  const event = newEvent({ causationId: 'c-1', user: { id: 'u-1' }, payload: { text: 'hi' } });
+  await store.append(stream, [event, newEvent()]);
+  await until(() => heard.length === 2);
+  assert.deepEqual(heard[0], {
+    eventId: event.eventId,
+    eventType: event.type,
+    aggregateId: event.aggregate.id,
+    payload: { text: 'hi' },
+    metadata: { correlationId: event.correlationId, causationId: 'c-1', userId: 'u-1' },
+  });
+  assert.deepEqual([heard[1]?.metadata.causationId, heard[1]?.metadata.userId], [null, null]);
+  end();
+  await store.append(stream, [newEvent()]);
+  await new Promise(setImmediate);
+  assert.equal(heard.length, 2);
+});
+
+test('a filter leaves events out, and a listener that throws disturbs nobody', async () => {
+  await using store = memoryEventStore();
+  const warnings: string[] = [];
+  const ignore = (): void => undefined;
+  const warn = (_fields: object, message: string): void => void warnings.push(message);
+  await using mirror = createLiveMirror(store, {
+    filter: { types: ['account.closed.v1'] },
+    observer: { log: { debug: ignore, info: ignore, warn, error: ignore } },
+  });
+  const heard: string[] = [];
+  mirror.listen(() => {
+    throw new Error('a defect of a screen');
+  });
+  mirror.listen(({ eventType }) => heard.push(eventType));
+  await mirror.start();
+  await store.append(stream, [newEvent(), newEvent({ type: 'account.closed.v1' })]);
+  await until(() => heard.length === 1);
+  assert.deepEqual(heard, ['account.closed.v1']);
+  assert.deepEqual(warnings, ['listener of the live mirror failed']);
+});
+
+test('an outlet that hangs holds nobody up: the oldest are dropped and counted', async () => {
+  await using store = memoryEventStore();
+  const hanging = Promise.withResolvers<void>();
+  const posts: MirrorPost[] = [];
+  let counted = 0;
+  await using mirror = createLiveMirror(store, {
+    bufferMax: 10,
+    outlet: {
+      async publish(some) {
+        posts.push(...some);
+        await hanging.promise;
+      },
+    },
+    observer: {
+      count: (name, _attributes, by = 1) => {
+        if (name === 'live_mirror_dropped_total') counted += by;
+      },
+    },
+  });
+  const heard: string[] = [];
+  mirror.listen(({ eventId }) => heard.push(eventId));
+  await mirror.start();
+  const first = newEvent();
+  await store.append(stream, [first]);
+  await until(() => posts.length === 1);
+  const events = Array.from({ length: 100 }, () => newEvent());
+  for (const event of events) await store.append(stream, [event]);
+  await until(() => heard.length === 101);
+  assert.deepEqual([mirror.dropped, counted], [90, 90]);
+  hanging.resolve();
+  await until(() => posts.length === 11);
+  const newest = events.slice(-10).map(({ eventId }) => eventId);
+  const passed = posts.slice(1).map(({ text }) => (JSON.parse(text) as MirrorMessage).eventId);
+  assert.deepEqual(passed, newest);
+});
+
+test('what the outlet rejects is dropped, told once, and later events go out again', async () => {
+  await using store = memoryEventStore();
+  const clock = fakeClock();
+  const warnings: string[] = [];
+  const ignore = (): void => undefined;
+  const warn = (_fields: object, message: string): void => void warnings.push(message);
+  let isAway = true;
+  let published = 0;
+  await using mirror = createLiveMirror(store, {
+    clock,
+    outlet: {
+      async publish(some) {
+        if (isAway) throw new Error('away');
+        published += some.length;
+      },
+    },
+    observer: { log: { debug: ignore, info: ignore, warn, error: ignore } },
+  });
+  await mirror.start();
+  for (let count = 1; count <= 3; count += 1) {
+    await store.append(stream, [newEvent()]);
+    await until(() => mirror.dropped === count);
+    await clock.advance(1_000);
+  }
+  isAway = false;
+  await store.append(stream, [newEvent()]);
+  await until(() => published === 1);
+  assert.deepEqual([mirror.dropped, warnings], [3, ['live mirror drops events']]);
+});
+
+test('a stop does not wait for an outlet that hangs', async () => {
+  await using store = memoryEventStore();
+  let isCalled = false;
+  const publish = (): Promise<void> => {
+    isCalled = true;
+    return new Promise(() => undefined);
+  };
+  const mirror = createLiveMirror(store, { outlet: { publish } });
+  await mirror.start();
+  await store.append(stream, [newEvent()]);
+  await until(() => isCalled);
+  await mirror.stop();
+  assert.deepEqual([mirror.state, mirror.dropped], ['stopped', 1]);
+});
+
+test('starts and stops in any order leave nothing behind', async () => {
+  await using store = memoryEventStore();
+  await stressLifecycle({
+    create: () => createLiveMirror(store, { outlet: { publish: async () => undefined } }),
+    rounds: 200,
+  });
+});

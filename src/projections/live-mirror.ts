@@ -1,0 +1,133 @@
+// Appended events for screens: to listeners of this process, and to whoever listens on a bus such as
+// Redis Pub/Sub. It begins now, keeps nothing, and drops what it cannot pass on: the way of truth is a
+// subscription with a checkpoint.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { EventFilter } from '../store/event-filter.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { createMirrorBuffer, type MirrorOutlet } from './mirror-buffer.ts';
+import { mirrorChannel, mirrorMessage, type MirrorMessage } from './mirror-message.ts';
+
+export type MirrorListener = (message: MirrorMessage) => void;
+
+export interface LiveMirrorOptions {
+  /** Where to beside the listeners: `redisMirror`, or one of your own. */
+  readonly outlet?: MirrorOutlet;
+  readonly filter?: EventFilter;
+  /** Messages that wait for the outlet; beyond it the oldest are dropped. Default: 1,000. */
+  readonly bufferMax?: number;
+  readonly clock?: Clock;
+  readonly observer?: Observer;
+}
+
+export interface LiveMirror extends Lifecycle {
+  /** Messages that the outlet was too slow for, or was away for. */
+  readonly dropped: number;
+  /** From now on, in this process; returns how to end it. A listener that throws is told, and goes on. */
+  listen(listener: MirrorListener): () => void;
+}
+
+/** Defaults and bounds of the mirror. */
+export const liveMirrorLimits = {
+  bufferMax: 1_000,
+  bufferCharsMax: 16_777_216,
+  /** How many messages go out at once. */
+  batchMax: 100,
+  /** After a failure of the outlet. */
+  pauseMs: 500,
+} as const;
+
+/**
+ * Prepares a mirror; `start` starts it.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { createLiveMirror } from 'millrace/projections';
+ *
+ * const store = memoryEventStore();
+ * await using mirror = createLiveMirror(store);
+ * mirror.listen(({ eventType, aggregateId }) => console.log(eventType, aggregateId));
+ * await mirror.start();
+ */
+export function createLiveMirror(store: EventStore, options: LiveMirrorOptions = {}): LiveMirror {
+  const { outlet, filter, clock = systemClock, observer = silentObserver } = options;
+  const listeners = new Set<MirrorListener>();
+  const buffer =
+    outlet === undefined
+      ? undefined
+      : createMirrorBuffer(outlet, {
+          bufferMax: options.bufferMax ?? liveMirrorLimits.bufferMax,
+          bufferCharsMax: liveMirrorLimits.bufferCharsMax,
+          batchMax: liveMirrorLimits.batchMax,
+          pauseMs: liveMirrorLimits.pauseMs,
+          clock,
+          observer,
+        });
+  let running: { readonly end: AbortController; readonly done: Promise<void> } | undefined;
+
+  function tell(message: MirrorMessage): void {
+    for (const listener of listeners) {
+      try {
+        listener(message);
+      } catch (err) {
+        const { eventId, eventType } = message;
+        observer.log?.warn({ eventId, eventType, err }, 'listener of the live mirror failed');
+      }
+    }
+  }
+
+  async function follow(
+    after: Awaited<ReturnType<EventStore['head']>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const feed = store.subscribe({ after, signal, ...(filter === undefined ? {} : { filter }) });
+      for await (const item of feed) {
+        if (item.kind !== 'events') continue;
+        for (const event of item.events) {
+          const message = mirrorMessage(event);
+          tell(message);
+          buffer?.add({ channel: mirrorChannel(event.type), text: JSON.stringify(message) });
+        }
+      }
+    } catch (err) {
+      if (!signal.aborted) observer.log?.error({ err }, 'live mirror ended');
+    }
+  }
+
+  const lifecycle = createLifecycle({
+    async start(signal) {
+      const after = await store.head();
+      if (signal.aborted) return;
+      const end = new AbortController();
+      const passing = buffer?.run(end.signal);
+      const done = Promise.all([follow(after, end.signal), passing]).then(() => undefined);
+      running = { end, done };
+    },
+    async stop() {
+      running?.end.abort();
+      await running?.done;
+      running = undefined;
+    },
+  });
+
+  return {
+    get state() {
+      return lifecycle.state;
+    },
+    start: () => lifecycle.start(),
+    stop: () => lifecycle.stop(),
+    [Symbol.asyncDispose]: () => lifecycle.stop(),
+    get dropped() {
+      return buffer?.dropped ?? 0;
+    },
+    listen(listener) {
+      // A listener that is given twice is heard twice.
+      const own: MirrorListener = (message) => listener(message);
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { after, test } from 'node:test';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { openReadModels } from '../../src/platform/index.ts';
+import { projectionsConformance } from '../../src/projections/projections.conformance.ts';
+import { sharedRedis, sharedRedisCluster } from '../../src/testing/servers/shared-servers.ts';
+
+const { url } = await sharedRedis();
+const { nodes } = await sharedRedisCluster();
+const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+
+for (const [name, target] of [
+  ['Redis', url],
+  ['a Redis Cluster', clusterUrl],
+] as const) {
+  const events = memoryEventStore();
+  const readModels = await openReadModels(target);
+  after(async () => {
+    await readModels[Symbol.asyncDispose]();
+    await events[Symbol.asyncDispose]();
+  });
+  for (const { name: sentence, skip, run } of projectionsConformance({
+    open: async () => ({ ...events, readModels }),
+    inline: false,
+  })) {
+    test(`projections in ${name}: ${sentence}`, { skip: skip ?? false }, run);
+  }
+}

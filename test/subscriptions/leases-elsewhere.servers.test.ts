@@ -1,0 +1,142 @@
+// Leases in Redis and NATS, everything else in SQLite and PostgreSQL: their tokens fence its writes.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import type { ClientBase } from 'pg';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { openLeases } from '../../src/platform/index.ts';
+import { toPosition } from '../../src/store/position.ts';
+import { startSubscription, subscription, withLeases } from '../../src/subscriptions/index.ts';
+import { subscriptionStorageConformance } from '../../src/subscriptions/subscription-storage.conformance.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import {
+  sharedNats,
+  sharedPostgres,
+  sharedRedis,
+} from '../../src/testing/servers/shared-servers.ts';
+import { connect } from '../store/connect.ts';
+import { createWorkspace, newEvent, streamName, until } from '../store/rig.ts';
+import { tellRedis } from './tell-redis.ts';
+
+const workspace = await createWorkspace();
+const file = join(workspace.folder, 'events.db');
+const [sqlite, sqliteAgain] = [await sqliteEventStore(file), await sqliteEventStore(file)];
+const { url } = await sharedPostgres();
+const postgres = await postgresEventStore(url, { connectionsMax: 6 });
+const postgresAgain = await postgresEventStore(url, { connectionsMax: 3 });
+const database = new DatabaseSync(file, { timeout: 10_000 });
+database.exec('create table effects (key text not null)');
+const admin = await connect(url);
+await admin.query('create table effects (key text not null)');
+const redisUrl = (await sharedRedis()).url;
+const natsUrl = (await sharedNats()).url;
+const leases = {
+  redis: [await openLeases(redisUrl), await openLeases(redisUrl)],
+  nats: [await openLeases(natsUrl), await openLeases(natsUrl)],
+} as const;
+after(async () => {
+  database.close();
+  await admin.end();
+  const open = [sqlite, sqliteAgain, postgres, postgresAgain, ...leases.redis, ...leases.nats];
+  for (const each of open) await each[Symbol.asyncDispose]();
+  await workspace[Symbol.asyncDispose]();
+});
+
+for (const { name, skip, run } of subscriptionStorageConformance<SqliteTransaction>({
+  capabilities: sqlite.subscriptions.capabilities,
+  open: async () => withLeases(sqlite.subscriptions, leases.redis[0]),
+  second: async () => withLeases(sqliteAgain.subscriptions, leases.redis[1]),
+  effects: {
+    async write(transaction, key) {
+      transaction.run('insert into effects (key) values (?)', key);
+    },
+    count: async (key) =>
+      Number(database.prepare('select count(*) as n from effects where key = ?').get(key)?.['n']),
+  },
+})) {
+  test(`subscriptions in SQLite, leases in Redis: ${name}`, { skip: skip ?? false }, run);
+}
+
+for (const { name, skip, run } of subscriptionStorageConformance<ClientBase>({
+  capabilities: postgres.subscriptions.capabilities,
+  open: async () => withLeases(postgres.subscriptions, leases.nats[0]),
+  second: async () => withLeases(postgresAgain.subscriptions, leases.nats[1]),
+  effects: {
+    async write(transaction, key) {
+      await transaction.query('insert into effects (key) values ($1)', [key]);
+    },
+    async count(key) {
+      const { rows } = await admin.query('select 1 from effects where key = $1', [key]);
+      return rows.length;
+    },
+  },
+})) {
+  test(`subscriptions in PostgreSQL, leases in NATS: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('a lease server that lost its memory lets nobody write beside the new owner', async () => {
+  await using server = await startRedis();
+  await using kept = await openLeases(server.url);
+  const storage = withLeases(sqlite.subscriptions, kept);
+  const key = { subscription: 'sub:rig:forgetful:v1', shard: 0 };
+  await storage.checkpoints.open(key.subscription, 1);
+  const owners: { readonly token: number }[] = [];
+  for (const owner of ['a', 'b', 'c']) {
+    const lease = await storage.leases.acquire(key, owner, 60_000);
+    assert.ok(lease.kind === 'acquired', owner);
+    owners.push(lease);
+    // Its tokens would begin at 1 again.
+    await tellRedis(server.port, 'FLUSHALL');
+  }
+  const [first, second, third] = owners.map(({ token }) => ({ ...key, token }));
+  assert.ok(first !== undefined && second !== undefined && third !== undefined);
+  assert.ok(first.token < second.token && second.token < third.token);
+  await storage.checkpoints.save(third, toPosition(5));
+  for (const late of [first, second]) {
+    const isLost = (error: unknown): boolean => hasCode(error, 'LEASE_LOST');
+    await assert.rejects(() => storage.checkpoints.save(late, toPosition(9)), isLost);
+    const positions = [toPosition(7)];
+    await assert.rejects(() => storage.settle(late, { kind: 'delivered', positions }), isLost);
+    assert.equal(await storage.leases.renew(late, 60_000), false);
+  }
+  assert.equal((await storage.checkpoints.load(key)).position, toPosition(5));
+});
+
+test('two lease servers that know nothing of each other never let two write with one token', async () => {
+  const key = { subscription: 'sub:rig:twins:v1', shard: 0 };
+  await using server = await startRedis();
+  await using other = await startRedis();
+  await using a = await openLeases(server.url);
+  await using b = await openLeases(other.url);
+  const storages = [a, b].map((each) => withLeases(postgres.subscriptions, each));
+  await postgres.subscriptions.checkpoints.open(key.subscription, 1);
+  const answers = await Promise.all(
+    storages.map((storage, index) => storage.leases.acquire(key, `o${index}`, 60_000)),
+  );
+  const acquired = answers.flatMap((each) => (each.kind === 'acquired' ? [each.token] : []));
+  assert.ok(acquired.length >= 1);
+  assert.equal(new Set(acquired).size, acquired.length);
+});
+
+test('an owner that has nothing to do hears of a reset all the same', async () => {
+  const stream = streamName('reset');
+  await sqlite.append(stream, [newEvent('reset-1')]);
+  let handled = 0;
+  const each = subscription({
+    name: 'sub:rig:reset:v1',
+    filter: { streamPrefixes: [stream] },
+    handler: () => void (handled += 1),
+  });
+  const options = { leases: leases.redis[0], leaseMs: 1_500 };
+  await using runner = await startSubscription(sqlite, each, options);
+  await runner.whenCaughtUp();
+  assert.equal(handled, 1);
+  // As another process would do it: nobody wakes the owner.
+  const { checkpoints } = sqlite.subscriptions;
+  await checkpoints.reset(each.name, toPosition(0), { by: 'ada', atMs: Date.now() });
+  await until('it begins again', () => handled === 2);
+});

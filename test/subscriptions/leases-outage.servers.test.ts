@@ -1,0 +1,139 @@
+// The lease server is killed and comes back: nothing queues up, nothing crashes, nothing is lost.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { openLeases } from '../../src/platform/index.ts';
+import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
+import { startNats } from '../../src/testing/servers/nats-server.ts';
+import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import { startAgain } from '../store/connect.ts';
+import { newEvent, streamName, until } from '../store/rig.ts';
+import { recordLog } from './record-log.ts';
+import { openSqliteRig } from './open-sqlite-rig.ts';
+
+interface Target extends AsyncDisposable {
+  readonly url: string;
+  kill(): Promise<void>;
+  startAgain(): Promise<void>;
+}
+
+const targets: Readonly<Record<string, () => Promise<Target>>> = {
+  async Redis() {
+    const server = await startRedis({ appendOnly: 'always' });
+    return {
+      url: server.url,
+      kill: () => server.kill(),
+      startAgain: () => startAgain(server),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
+  async 'Redis Cluster'() {
+    const cluster = await startRedisCluster({ appendOnly: 'always' });
+    const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
+    return {
+      url: `redis+cluster://${hosts.join(',')}`,
+      kill: () => cluster.kill(),
+      async startAgain() {
+        for (const node of cluster.nodes) await startAgain(node);
+        await cluster.whenOk();
+      },
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    };
+  },
+  async NATS() {
+    const server = await startNats();
+    return {
+      url: server.url,
+      kill: () => server.kill(),
+      startAgain: () => startAgain(server),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
+};
+
+for (const [name, start] of Object.entries(targets)) {
+  test(`${name} away and back: calls fail at once and can be tried again, tokens go on`, async () => {
+    await using server = await start();
+    const log = recordLog();
+    await using leases = await openLeases(server.url, { observer: { log }, timeoutMs: 2_000 });
+    const key = { subscription: 'sub:rig:outage:v1', shard: 0 };
+    const first = await leases.acquire(key, 'a', 60_000);
+    assert.ok(first.kind === 'acquired');
+    await server.kill();
+    await until(
+      'the client notices',
+      async () => (await failure(() => leases.list(key.subscription))) !== undefined,
+    );
+    const calls = Array.from({ length: 2_000 }, () =>
+      failure(() => leases.renew({ ...key, token: first.token }, 1_000)),
+    );
+    for (const error of await Promise.all(calls)) {
+      assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
+    }
+    // Some attempts to come back fail meanwhile.
+    await systemClock.sleep(1_000);
+    await server.startAgain();
+    const token = first.token;
+    await until(
+      'it is back',
+      async () => (await failure(() => leases.release({ ...key, token }))) === undefined,
+    );
+    const next = await leases.acquire(key, 'b', 60_000);
+    assert.ok(next.kind === 'acquired' && next.token > first.token);
+    assert.match(log.lines[0] ?? '', /^warn .* is away$/);
+    assert.match(log.lines.at(-1) ?? '', /^info .* is back$/);
+    // Two, where the machine itself does not stand still in between.
+    assert.ok(log.lines.length <= 6, log.lines.join('\n'));
+    await leases[Symbol.asyncDispose]();
+    await assert.rejects(
+      () => leases.list(key.subscription),
+      (error) => hasCode(error, 'STORE_CLOSED'),
+    );
+  });
+}
+
+for (const name of ['Redis', 'NATS']) {
+  test(`a subscription whose leases in ${name} are away longer than they last goes on afterwards`, async () => {
+    await using server = await (targets[name] as () => Promise<Target>)();
+    await using rig = await openSqliteRig();
+    const { store } = rig;
+    await using leases = await openLeases(server.url, { timeoutMs: 1_000 });
+    const log = recordLog();
+    const each = subscription<SqliteTransaction>({
+      name: 'sub:rig:outage:v1',
+      async handler({ eventId, stream, revision }, context) {
+        const transaction = await context.transaction();
+        const into = 'insert into effects (event_id, stream, revision) values (?, ?, ?)';
+        transaction.run(into, eventId, stream, revision);
+      },
+    });
+    const options = { leases, leaseMs: 600, observer: { log } };
+    await using runner = await startSubscription(store, each, options);
+    await store.append(streamName(1), [newEvent('e1'), newEvent('e2')]);
+    await runner.whenCaughtUp();
+    await server.kill();
+    await until('the shard is given up', () => runner.status.shards.length === 0);
+    await store.append(streamName(1), [newEvent('e3')]);
+    await server.startAgain();
+    await runner.whenCaughtUp();
+    assert.deepEqual(
+      (await rig.effects()).map(({ eventId }) => eventId),
+      ['e1', 'e2', 'e3'],
+    );
+    const told = log.lines.filter((line) => line === 'warn subscription cannot reach its leases');
+    assert.equal(told.length, 1, log.lines.join('\n'));
+  });
+}
+
+async function failure(call: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,16 @@
+import type { Logger } from '../../src/foundation/observer.ts';
+
+export interface RecordedLog extends Logger {
+  /** `warn Redis is away` */
+  readonly lines: readonly string[];
+}
+
+/** Keeps what is said, without the fields. */
+export function recordLog(): RecordedLog {
+  const lines: string[] = [];
+  const at =
+    (level: string) =>
+    (_fields: object, message: string): void =>
+      void lines.push(`${level} ${message}`);
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
