@@ -7,6 +7,7 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
 import {
   memorySubscriptionStorage,
@@ -48,7 +49,7 @@ interface MemoryRow extends StoredRow {
  */
 export function memoryEventStore(
   options: EventStoreOptions = {},
-): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> {
+): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> & SagaHost {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
@@ -272,6 +273,7 @@ export function memoryEventStore(
     snapshots: memorySnapshots(),
     keyClaims: memoryKeyClaims(),
     subscriptions: memorySubscriptionStorage({ clock }),
+    sagas: memorySagaIndex(),
   });
 }
 

@@ -1,0 +1,167 @@
+// What runs a saga in this process: one subscription for the events of the outside and for the
+// saga's own, and the timers.
+
+import type { TenantLookup } from '../contracts/tenant.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { silentObserver } from '../foundation/observer.ts';
+import { isForgotten, subjectOf } from '../store/erasure.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { shardOf } from '../subscriptions/lane-of.ts';
+import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
+import {
+  createSubscriptionRunner,
+  type SubscriptionOptions,
+  type SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import { decideDue, decideEvent } from './decide-saga.ts';
+import { createDriveSaga } from './drive-saga.ts';
+import type { SendCommand } from './reaction.ts';
+import { sagaLimits, type Saga } from './saga.ts';
+import { sagaStream } from './saga-fact.ts';
+import type { SagaEntry, SagaHost, SagaIndex } from './saga-index.ts';
+import { createSagaJournal } from './saga-journal.ts';
+import { dueAtMs, type SagaState } from './saga-state.ts';
+import { startSagaTimers, type SagaTimers } from './saga-timers.ts';
+
+export interface SagaOptions<Transaction = unknown> extends SubscriptionOptions<Transaction> {
+  readonly send: SendCommand;
+  /** Default: the store's own. */
+  readonly index?: SagaIndex;
+  /** Tenants whose names hold a hyphen must be known. */
+  readonly tenants?: TenantLookup;
+  /** How often this process looks for timers that others have set. Default: 1 s. */
+  readonly timerPollMs?: number;
+}
+
+export interface SagaRunner extends Lifecycle {
+  /** Pausing, resetting, waiting: as with every subscription. */
+  readonly subscription: SubscriptionRunner;
+}
+
+export function createSagaRunner<Transaction>(
+  store: EventStore & Partial<SubscriptionHost<Transaction>> & Partial<SagaHost>,
+  saga: Saga,
+  { send, index: given, tenants, timerPollMs, ...options }: SagaOptions<Transaction>,
+): SagaRunner {
+  const { clock = systemClock, observer = silentObserver } = options;
+  const index = indexOf(store, given);
+  const journal = createSagaJournal(store, saga, { clock, tenants });
+  const drive = createDriveSaga({ store, saga, journal, send, clock });
+  const shards = saga.tuning.shards ?? 1;
+  let timers: SagaTimers | undefined;
+
+  async function handle(
+    event: RecordedEvent,
+    { attempt, signal }: HandlerContext<Transaction>,
+  ): Promise<void> {
+    if (event.stream.startsWith(`${saga.category}-`)) {
+      await enter(event.stream, await drive(event, { attempt, signal }));
+      return;
+    }
+    // Another stream's events may have the names of our own.
+    if (!saga.handles.has(event.type)) return;
+    // The person was forgotten: nobody is left to act for.
+    if (isForgotten(event.payload)) return;
+    const key = saga.correlate(event);
+    if (key === undefined) return;
+    const { tenant, eventId, correlationId } = event;
+    await journal.change(sagaStream(saga, { tenant, key }, tenants), (state) => ({
+      facts: decideEvent(state, event, { saga, tenant, key, nowMs: clock.now() }),
+      cause: { id: `event ${eventId}`, causationId: eventId },
+      correlationId,
+      subject: subjectOf(event),
+    }));
+  }
+
+  async function enter(stream: string, state: SagaState): Promise<void> {
+    if (state.revision === -1) return;
+    const entry = toEntry(saga, { stream, ...journal.addressOf(stream) }, state, shards);
+    await index.put(entry);
+    if (entry.dueAtMs !== undefined) timers?.note(entry.dueAtMs);
+  }
+
+  async function fire(stream: string): Promise<void> {
+    const state = await journal.change(stream, (now) => {
+      const facts = decideDue(now, clock.now());
+      const setBy = facts.map((fact) =>
+        fact.kind === 'timer-fired' ? now.timers.get(fact.timer)?.setBy : '',
+      );
+      return { facts, cause: { id: `due ${setBy.join(' ')}`, causationId: setBy[0] ?? stream } };
+    });
+    // Otherwise it would stand there as due until its event was handled.
+    await enter(stream, state);
+  }
+
+  const runner = createSubscriptionRunner(
+    store,
+    subscription<Transaction>({
+      ...saga.tuning,
+      name: saga.subscription,
+      from: saga.from,
+      filter: { types: saga.types },
+      retry: saga.retry,
+      timeoutMs: saga.commandTimeoutMs + sagaLimits.answerMarginMs,
+      handler: handle,
+    }),
+    options,
+  );
+
+  const lifecycle = createLifecycle({
+    async start() {
+      await runner.start();
+      timers = startSagaTimers({
+        saga: saga.category,
+        index,
+        clock,
+        observer,
+        pollMs: timerPollMs ?? sagaLimits.pollMs,
+        shards: () => runner.status.shards.map(({ shard }) => shard),
+        fire,
+      });
+    },
+    async stop() {
+      await timers?.[Symbol.asyncDispose]();
+      timers = undefined;
+      await runner.stop();
+    },
+  });
+
+  return {
+    get state() {
+      return lifecycle.state;
+    },
+    start: () => lifecycle.start(),
+    stop: () => lifecycle.stop(),
+    [Symbol.asyncDispose]: () => lifecycle.stop(),
+    subscription: runner,
+  };
+}
+
+function toEntry(
+  saga: Saga,
+  place: { readonly stream: string; readonly tenant: string; readonly key: string },
+  state: SagaState,
+  shards: number,
+): SagaEntry {
+  const { status, revision, updatedAt, parked, reason } = state;
+  return {
+    ...place,
+    saga: saga.category,
+    status,
+    revision,
+    updatedAtMs: Date.parse(updatedAt ?? ''),
+    dueAtMs: dueAtMs(state),
+    shard: shardOf(place.stream, shards),
+    reason: parked?.reason ?? reason,
+  };
+}
+
+export function indexOf(store: Partial<SagaHost>, given: SagaIndex | undefined): SagaIndex {
+  const index = given ?? store.sagas;
+  if (index !== undefined) return index;
+  throw new MillraceError('NOT_SUPPORTED', 'this store has no index of sagas: pass one');
+}
