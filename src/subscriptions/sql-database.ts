@@ -51,7 +51,8 @@ type SqlTable =
   | 'subscription_waiting'
   | 'subscription_workers'
   | 'dead_letters'
-  | 'processed_events';
+  | 'processed_events'
+  | 'saga_index';
 
 export interface SqlDatabase {
   readonly dialect: SqlDialect;

@@ -47,6 +47,7 @@ export {
   type StorageCase,
   type SubscriptionStorageFixture,
 } from '../subscriptions/subscription-storage.conformance.ts';
+export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   childInput,

@@ -4,6 +4,8 @@ import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { silentObserver } from '../../foundation/observer.ts';
+import type { SagaHost } from '../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
@@ -17,7 +19,7 @@ import { createPostgresNames } from './postgres-names.ts';
 import { createPostgresReader } from './postgres-reader.ts';
 import { lockClass, migratePostgres } from './postgres-schema.ts';
 import { scavengePostgres } from './postgres-scavenge.ts';
-import { postgresSubscriptionStorage } from './postgres-subscriptions.ts';
+import { postgresDatabase, postgresSubscriptionStorage } from './postgres-subscriptions.ts';
 
 export interface PostgresOptions extends EventStoreOptions {
   /** Default: `millrace`. */
@@ -44,7 +46,7 @@ export interface PostgresOptions extends EventStoreOptions {
 export async function postgresEventStore(
   target: string | Pool,
   options: PostgresOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase>> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase> & SagaHost> {
   const {
     schema = 'millrace',
     migrate = 'auto',
@@ -120,7 +122,10 @@ export async function postgresEventStore(
   return Object.assign(
     createEventStore(engine, options),
     postgresAggregateStorage(connection, schema),
-    { subscriptions: postgresSubscriptionStorage(connection, schema) },
+    {
+      subscriptions: postgresSubscriptionStorage(connection, schema),
+      sagas: sqlSagaIndex(postgresDatabase(connection, schema)),
+    },
   );
 }
 

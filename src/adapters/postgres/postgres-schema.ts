@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
+import { sagaTables } from './postgres-saga-tables.ts';
 import { subscriptionTables } from './postgres-subscription-tables.ts';
 
 export interface PostgresMigration {
@@ -462,6 +463,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'tables of the event store', sql: tables },
   { title: 'functions of the event store', sql: functions },
   { title: 'tables of subscriptions', sql: subscriptionTables },
+  { title: 'index of sagas', sql: sagaTables },
 ];
 
 /**

@@ -30,52 +30,12 @@ import { quoteName } from './postgres-schema.ts';
 /** Leases and checkpoints must find a connection, whatever handlers do. */
 const connectionsKept = 2;
 
-export function postgresSubscriptionStorage(
-  connection: PostgresConnection,
-  schema: string,
-): SubscriptionStorage<ClientBase> {
-  const { pool } = connection;
-  const dialect = dialectIn(schema);
-  const settlements = sqlSettlements(dialect);
-  const permits = createPermits(Math.max(1, (pool.options.max ?? 10) - connectionsKept));
-  const prepared = new Map<string, PreparedSql>();
-
-  function prepare(sql: string): PreparedSql {
-    let known = prepared.get(sql);
-    if (known === undefined) {
-      const text = sql.replaceAll(/\?(\d+)/g, '$$$1');
-      known = { name: createHash('sha256').update(text).digest('hex').slice(0, 40), text };
-      prepared.set(sql, known);
-    }
-    return known;
-  }
-
-  async function execute(
-    { sql, values, expect }: SqlStatement,
-    on?: PoolClient,
-  ): Promise<readonly SqlCells[]> {
-    const rows = (await connection.query(prepare(sql), values, on)) as readonly SqlCells[];
-    if (expect !== undefined && rows.length !== expect.rows) {
-      throw new SqlExpectationFailed(expect.what);
-    }
-    return rows;
-  }
-
-  const database: SqlDatabase = {
-    dialect,
-    async run(statements) {
-      const [only] = statements;
-      try {
-        if (only !== undefined && statements.length === 1) return [await execute(only)];
-        return await together(statements);
-      } catch (error) {
-        throw error instanceof SqlExpectationFailed ? error : unavailable(error);
-      }
-    },
-  };
+/** The events' own schema as the shared SQL sees it. */
+export function postgresDatabase(connection: PostgresConnection, schema: string): SqlDatabase {
+  const execute = createExecute(connection);
 
   async function together(statements: readonly SqlStatement[]): Promise<(readonly SqlCells[])[]> {
-    const client = await checkOut(pool);
+    const client = await checkOut(connection.pool);
     let isBroken = true;
     try {
       await client.query('begin');
@@ -94,6 +54,54 @@ export function postgresSubscriptionStorage(
       client.release(isBroken);
     }
   }
+
+  return {
+    dialect: dialectIn(schema),
+    async run(statements) {
+      const [only] = statements;
+      try {
+        if (only !== undefined && statements.length === 1) return [await execute(only)];
+        return await together(statements);
+      } catch (error) {
+        throw error instanceof SqlExpectationFailed ? error : unavailable(error);
+      }
+    },
+  };
+}
+
+type Execute = (statement: SqlStatement, on?: PoolClient) => Promise<readonly SqlCells[]>;
+
+function createExecute(connection: PostgresConnection): Execute {
+  const prepared = new Map<string, PreparedSql>();
+
+  function prepare(sql: string): PreparedSql {
+    let known = prepared.get(sql);
+    if (known === undefined) {
+      const text = sql.replaceAll(/\?(\d+)/g, '$$$1');
+      known = { name: createHash('sha256').update(text).digest('hex').slice(0, 40), text };
+      prepared.set(sql, known);
+    }
+    return known;
+  }
+
+  return async ({ sql, values, expect }, on) => {
+    const rows = (await connection.query(prepare(sql), values, on)) as readonly SqlCells[];
+    if (expect !== undefined && rows.length !== expect.rows) {
+      throw new SqlExpectationFailed(expect.what);
+    }
+    return rows;
+  };
+}
+
+export function postgresSubscriptionStorage(
+  connection: PostgresConnection,
+  schema: string,
+): SubscriptionStorage<ClientBase> {
+  const { pool } = connection;
+  const database = postgresDatabase(connection, schema);
+  const execute = createExecute(connection);
+  const settlements = sqlSettlements(database.dialect);
+  const permits = createPermits(Math.max(1, (pool.options.max ?? 10) - connectionsKept));
 
   async function begin(fence: Fence): Promise<EffectTransaction<ClientBase>> {
     const free = await permits.take();

@@ -5,6 +5,8 @@ import { dirname, resolve } from 'node:path';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import type { SagaHost } from '../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -14,7 +16,11 @@ import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
-import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
+import {
+  sqliteDatabase,
+  sqliteSubscriptionStorage,
+  type SqliteTransaction,
+} from './sqlite-subscriptions.ts';
 import { watchSqlite } from './sqlite-watch.ts';
 import { startSqliteWriter } from './sqlite-writer.ts';
 import { createWaiters } from '../../store/waiters.ts';
@@ -39,7 +45,7 @@ export interface SqliteOptions extends EventStoreOptions {
 export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction>> {
+): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction> & SagaHost> {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
@@ -140,6 +146,7 @@ export async function sqliteEventStore(
   };
   return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
     subscriptions: sqliteSubscriptionStorage(writer),
+    sagas: sqlSagaIndex(sqliteDatabase(writer)),
   });
 }
 

@@ -1,6 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
+import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteSubscriptionTables } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
@@ -58,6 +59,7 @@ export const sqliteMigrations: readonly string[] = [
      command text not null
    ) strict, without rowid;`,
   sqliteSubscriptionTables,
+  sqliteSagaTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

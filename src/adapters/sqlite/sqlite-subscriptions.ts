@@ -39,25 +39,32 @@ const dialect: SqlDialect = {
   takeRow: '',
 };
 
-export function sqliteSubscriptionStorage(
-  writer: SqliteWriter,
-): SubscriptionStorage<SqliteTransaction> {
-  const commit = async (
-    statements: readonly SqlStatement[],
-  ): Promise<readonly (readonly SqlRow[])[]> => {
-    try {
-      return await writer.run(statements);
-    } catch (error) {
-      throw unmet(error) ?? refused(error) ?? error;
-    }
-  };
-  const database: SqlDatabase = {
+/** The events' own file as the shared SQL sees it. */
+export function sqliteDatabase(writer: SqliteWriter): SqlDatabase {
+  return {
     dialect,
     run: async (statements) =>
-      (await commit(statements)).map((rows) =>
+      (await commit(writer, statements)).map((rows) =>
         rows.map((row) => Object.values(row) as unknown as SqlCells),
       ),
   };
+}
+
+async function commit(
+  writer: SqliteWriter,
+  statements: readonly SqlStatement[],
+): Promise<readonly (readonly SqlRow[])[]> {
+  try {
+    return await writer.run(statements);
+  } catch (error) {
+    throw unmet(error) ?? refused(error) ?? error;
+  }
+}
+
+export function sqliteSubscriptionStorage(
+  writer: SqliteWriter,
+): SubscriptionStorage<SqliteTransaction> {
+  const database = sqliteDatabase(writer);
   const settlements = sqlSettlements(dialect);
   return {
     ...sqlSubscriptionStorage(database),
@@ -72,7 +79,9 @@ export function sqliteSubscriptionStorage(
           },
         },
         commit: (settlement) =>
-          settling(fence, () => commit([...settlements.statements(fence, settlement), ...effects])),
+          settling(fence, () =>
+            commit(writer, [...settlements.statements(fence, settlement), ...effects]),
+          ),
         rollback: async () => undefined,
       };
     },
