@@ -25,6 +25,7 @@ export interface OrderOptions {
   readonly onUnanswered?: 'park' | 'compensate';
   readonly onEarly?: 'hold' | 'ignore';
   readonly shards?: number;
+  readonly paymentMs?: number;
 }
 
 export const quickRetry: BackoffPolicy = {
@@ -35,7 +36,7 @@ export const quickRetry: BackoffPolicy = {
   attemptsMax: 3,
 };
 
-export function orderSaga(options: OrderOptions = {}) {
+export function orderSaga({ paymentMs: afterMs = paymentMs, ...options }: OrderOptions = {}) {
   return saga({
     bc: 'shop',
     name: 'fulfilment',
@@ -49,13 +50,17 @@ export function orderSaga(options: OrderOptions = {}) {
       'order.placed.v1': ({ payload }, { data }) => [
         { data: { ...data, orderId: payload.orderId } },
         { run: 'reserve', id: 'main', command: reserve(payload) },
-        { timer: 'payment', afterMs: paymentMs },
+        { timer: 'payment', afterMs },
       ],
-      'payment.received.v1': ({ payload }, { data }) => [
-        { cancel: 'payment' },
-        { data: { ...data, isPaid: true } },
-        { run: 'charge', id: 'card', command: charge(payload) },
-      ],
+      // Whoever pays twice is charged once.
+      'payment.received.v1': ({ payload }, { data }) =>
+        data.isPaid
+          ? []
+          : [
+              { cancel: 'payment' },
+              { data: { ...data, isPaid: true } },
+              { run: 'charge', id: 'card', command: charge(payload) },
+            ],
       'order.withdrawn.v1': () => [{ end: 'failed', reason: 'withdrawn' }],
     },
     steps: {
