@@ -27,7 +27,7 @@ import { createSagaJournal } from './saga-journal.ts';
 import { dueAtMs, type SagaState } from './saga-state.ts';
 import { startSagaTimers, type SagaTimers } from './saga-timers.ts';
 
-export interface SagaOptions<Transaction = unknown> extends SubscriptionOptions<Transaction> {
+export interface SagaOptions extends SubscriptionOptions {
   readonly send: SendCommand;
   /** Default: the store's own. */
   readonly index?: SagaIndex;
@@ -42,10 +42,10 @@ export interface SagaRunner extends Lifecycle {
   readonly subscription: SubscriptionRunner;
 }
 
-export function createSagaRunner<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>> & Partial<SagaHost>,
+export function createSagaRunner(
+  store: EventStore & Partial<SubscriptionHost> & Partial<SagaHost>,
   saga: Saga,
-  { send, index: given, tenants, timerPollMs, ...options }: SagaOptions<Transaction>,
+  { send, index: given, tenants, timerPollMs, ...options }: SagaOptions,
 ): SagaRunner {
   const { clock = systemClock, observer = silentObserver } = options;
   const index = indexOf(store, given);
@@ -56,7 +56,7 @@ export function createSagaRunner<Transaction>(
 
   async function handle(
     event: RecordedEvent,
-    { attempt, signal }: HandlerContext<Transaction>,
+    { attempt, signal }: HandlerContext<unknown>,
   ): Promise<void> {
     if (event.stream.startsWith(`${saga.category}-`)) {
       await enter(event.stream, await drive(event, { attempt, signal }));
@@ -98,7 +98,7 @@ export function createSagaRunner<Transaction>(
 
   const runner = createSubscriptionRunner(
     store,
-    subscription<Transaction>({
+    subscription({
       ...saga.tuning,
       name: saga.subscription,
       from: saga.from,

@@ -16,7 +16,7 @@ import { askCommand, type CommandDenied } from './command-answer.ts';
 import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
 import type { Reactor, ReactorContext } from './reactor.ts';
 
-export interface ReactorOptions<Transaction = unknown> extends SubscriptionOptions<Transaction> {
+export interface ReactorOptions extends SubscriptionOptions {
   readonly send: SendCommand;
 }
 
@@ -47,13 +47,13 @@ export interface ReactorOptions<Transaction = unknown> extends SubscriptionOptio
  * });
  * await runner.whenCaughtUp();
  */
-export function startReactor<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+export function startReactor(
+  store: EventStore & Partial<SubscriptionHost>,
   reactor: Reactor,
-  { send, ...options }: ReactorOptions<Transaction>,
+  { send, ...options }: ReactorOptions,
 ): Promise<SubscriptionRunner> {
   const { name, from, filter, tuning } = reactor;
-  const definition = subscription<Transaction>({
+  const definition = subscription({
     ...tuning,
     name,
     from,

@@ -37,10 +37,10 @@ import { createSagaRunner, type SagaOptions, type SagaRunner } from './saga-runn
  * });
  * await runner.subscription.whenCaughtUp();
  */
-export async function startSaga<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>> & Partial<SagaHost>,
+export async function startSaga(
+  store: EventStore & Partial<SubscriptionHost> & Partial<SagaHost>,
   saga: Saga,
-  options: SagaOptions<Transaction>,
+  options: SagaOptions,
 ): Promise<SagaRunner> {
   const runner = createSagaRunner(store, saga, options);
   await runner.start();
