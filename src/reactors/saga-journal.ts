@@ -14,7 +14,7 @@ import {
   type SagaFact,
   type SagaName,
 } from './saga-fact.ts';
-import { foldSaga, type SagaState } from './saga-state.ts';
+import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 
 export interface SagaChange {
   readonly facts: readonly SagaFact[];
@@ -62,8 +62,9 @@ export function createSagaJournal(
         const flow = isStart ? change.correlationId : state.correlationId;
         const correlationId = flow ?? change.correlationId ?? cause.causationId;
         const place = { bc, name, version, ...addressOf(stream) };
+        const written = isForgotten ? facts.map(skeletonOf) : facts;
         const envelopes = toEnvelopes(
-          isForgotten ? facts.map(skeletonOf) : facts,
+          written,
           {
             ...place,
             stream,
@@ -75,10 +76,17 @@ export function createSagaJournal(
           clock,
         );
         try {
-          await store.append(stream, envelopes, {
+          const { revision, repeated } = await store.append(stream, envelopes, {
             expected: state.revision === -1 ? 'none' : state.revision,
           });
-          return await load(stream);
+          // What was written then is what counts.
+          if (repeated) return await load(stream);
+          const after = envelopes.reduce(
+            (before, envelope, index) => evolveSaga(before, written[index] as SagaFact, envelope),
+            state,
+          );
+          const updatedAt = envelopes.at(-1)?.occurredAt;
+          return { ...after, revision, updatedAt, subject: subject ?? after.subject };
         } catch (error) {
           if (hasCode(error, 'SUBJECT_FORGOTTEN') && !isForgotten) {
             // The saga goes on with what it may still know.

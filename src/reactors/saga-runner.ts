@@ -17,7 +17,7 @@ import {
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
-import { decideDue, decideEvent } from './decide-saga.ts';
+import { decideDue, decideEvent, nextWork } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
 import type { SendCommand } from './reaction.ts';
 import { sagaLimits, type Saga } from './saga.ts';
@@ -52,6 +52,7 @@ export function createSagaRunner(
   const journal = createSagaJournal(store, saga, { clock, tenants });
   const drive = createDriveSaga({ store, saga, journal, send, clock });
   const shards = saga.tuning.shards ?? 1;
+  const settled = createSettled(sagaLimits.settledMax);
   let timers: SagaTimers | undefined;
 
   async function handle(
@@ -59,7 +60,10 @@ export function createSagaRunner(
     { attempt, signal }: HandlerContext<unknown>,
   ): Promise<void> {
     if (event.stream.startsWith(`${saga.category}-`)) {
-      await enter(event.stream, await drive(event, { attempt, signal }));
+      if (settled.isPast(event)) return;
+      const state = await drive(event, { attempt, signal });
+      await enter(event.stream, state);
+      if (nextWork(state).kind === 'none') settled.note(event.stream, state.revision);
       return;
     }
     // Another stream's events may have the names of our own.
@@ -138,6 +142,27 @@ export function createSagaRunner(
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),
     subscription: runner,
+  };
+}
+
+/** Of the sagas that this process was at last: up to where nothing is left to do. */
+interface Settled {
+  isPast(own: Pick<RecordedEvent, 'stream' | 'revision'>): boolean;
+  note(stream: string, revision: number): void;
+}
+
+/** Most of a saga's events were dealt with before they come: their appends came in one piece of work. */
+function createSettled(sizeMax: number): Settled {
+  const revisions = new Map<string, number>();
+  return {
+    isPast: ({ stream, revision }) => revision <= (revisions.get(stream) ?? -1),
+    note(stream, revision) {
+      revisions.delete(stream);
+      revisions.set(stream, revision);
+      if (revisions.size <= sizeMax) return;
+      const [oldest] = revisions.keys();
+      if (oldest !== undefined) revisions.delete(oldest);
+    },
   };
 }
 

@@ -28,6 +28,8 @@ export const sagaLimits = {
   /** Timers that are fired before looking again. */
   timersPerLook: 100,
   listMax: 1_000,
+  /** Sagas that a process remembers to have nothing to do for. */
+  settledMax: 10_000,
 } as const;
 
 /** The timer of `expiresAfterMs`; no name of a user's holds a `$`. */
