@@ -245,6 +245,21 @@ export const errorCodes = {
     meaning: 'A read model did not get to the position in the time that was given.',
     remedy: 'Look at the lag of the projection, or give it more time.',
   },
+  REACTOR_INVALID: {
+    retryable: false,
+    meaning: 'The definition of a reactor or a saga does not fit together.',
+    remedy: 'Mend the definition as the message says.',
+  },
+  SAGA_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no saga with this key.',
+    remedy: 'Ask for the list of sagas; the key is what correlateBy returned.',
+  },
+  SAGA_NOT_PARKED: {
+    retryable: false,
+    meaning: 'The saga is not parked, so there is nothing to resume or to skip.',
+    remedy: 'Nothing: details.status says what became of it.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

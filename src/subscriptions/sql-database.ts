@@ -61,7 +61,8 @@ type SqlTable =
   | 'read_ranges'
   | 'read_generations'
   | 'read_lists'
-  | 'read_versions';
+  | 'read_versions'
+  | 'saga_index';
 
 export interface SqlDatabase {
   readonly dialect: SqlDialect;

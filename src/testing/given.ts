@@ -1,13 +1,13 @@
 // Aggregates tested in their own words: what had happened, what somebody wants, what happens then.
 
 import { AssertionError } from 'node:assert';
-import { inspect, isDeepStrictEqual } from 'node:util';
 import type { Aggregate, AggregateEvent, DecideContext } from '../aggregates/aggregate.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { buildStreamName } from '../contracts/stream-name.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
+import { assertEqual, show } from './assert-equal.ts';
 
 export interface ThenState<State> {
   /** Fails unless the state, after all that happened, is this one or passes the predicate. */
@@ -132,12 +132,6 @@ function checksOf<State>(state: State): ThenState<State> {
   return { thenState };
 }
 
-/** Node writes the difference into the message, line by line. */
-function assertEqual(actual: unknown, expected: unknown, stackStartFn: CallableFunction): void {
-  if (isDeepStrictEqual(actual, expected)) return;
-  throw new AssertionError({ actual, expected, operator: 'deepStrictEqual', stackStartFn });
-}
-
 function isPredicate<State>(
   expected: State | ((state: State) => boolean),
 ): expected is (state: State) => boolean {
@@ -164,10 +158,6 @@ function notRefused(error: unknown, wanted: string, stackStartFn: CallableFuncti
 /** Expected events may carry more than a decision does, and in any form that has these two. */
 function plain({ type, payload }: NewEvent): NewEvent {
   return { type, payload };
-}
-
-function show(value: unknown): string {
-  return inspect(value, { depth: 10, breakLength: 80 });
 }
 
 const tenant = 'test';

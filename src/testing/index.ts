@@ -54,7 +54,15 @@ export {
   type ReadModelCase,
   type ReadModelFixture,
 } from '../projections/read-models.conformance.ts';
+export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
+export {
+  givenReactor,
+  type GivenReactor,
+  type SentCommand,
+  type WhenReactor,
+} from './given-reactor.ts';
+export { givenSaga, type GivenSaga, type SagaAnswers, type SagaHappening } from './given-saga.ts';
 export {
   childInput,
   startChild,

@@ -7,6 +7,7 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
 import { memoryReadModels } from '../../projections/memory-read-models.ts';
 import { memoryVersions } from '../../projections/memory-versions.ts';
@@ -51,7 +52,7 @@ interface MemoryRow extends StoredRow {
  */
 export function memoryEventStore(
   options: EventStoreOptions = {},
-): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> & ReadModelHost {
+): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> & ReadModelHost & SagaHost {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
@@ -279,6 +280,7 @@ export function memoryEventStore(
     subscriptions: memorySubscriptionStorage({ clock }),
     readModels,
     readModelVersions: memoryVersions(),
+    sagas: memorySagaIndex(),
   });
 }
 

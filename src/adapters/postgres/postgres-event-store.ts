@@ -4,6 +4,8 @@ import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { silentObserver } from '../../foundation/observer.ts';
+import type { SagaHost } from '../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
@@ -48,7 +50,9 @@ export interface PostgresOptions extends EventStoreOptions {
 export async function postgresEventStore(
   target: string | Pool,
   options: PostgresOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<ClientBase> & ReadModelHost> {
+): Promise<
+  EventStore & AggregateStorage & SubscriptionHost<ClientBase> & ReadModelHost & SagaHost
+> {
   const {
     schema = 'millrace',
     migrate = 'auto',
@@ -129,6 +133,7 @@ export async function postgresEventStore(
       subscriptions: postgresSubscriptionStorage(connection, database),
       readModels: postgresReadModels(database),
       readModelVersions: sqlVersions(database),
+      sagas: sqlSagaIndex(database),
     },
   );
 }

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
 import { readModelTables } from './postgres-read-model-tables.ts';
+import { sagaTables } from './postgres-saga-tables.ts';
 import { subscriptionTables, subscriptionViews } from './postgres-subscription-tables.ts';
 
 export interface PostgresMigration {
@@ -530,6 +531,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'tables of subscriptions', sql: subscriptionTables },
   { title: 'filters of subscriptions, view of the dead letters', sql: subscriptionViews },
   { title: 'tables of read models', sql: readModelTables },
+  { title: 'index of sagas', sql: sagaTables },
 ];
 
 /**

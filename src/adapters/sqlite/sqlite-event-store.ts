@@ -5,6 +5,8 @@ import { dirname, resolve } from 'node:path';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import type { SagaHost } from '../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -43,7 +45,9 @@ export interface SqliteOptions extends EventStoreOptions {
 export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
-): Promise<EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction> & ReadModelHost> {
+): Promise<
+  EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction> & ReadModelHost & SagaHost
+> {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
@@ -147,6 +151,7 @@ export async function sqliteEventStore(
   };
   return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
     subscriptions: sqliteSubscriptionStorage(writer, database),
+    sagas: sqlSagaIndex(database),
     readModelVersions: sqlVersions(database),
     readModels: sqliteReadModels({
       writer,

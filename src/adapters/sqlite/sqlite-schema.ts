@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
+import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
@@ -69,6 +70,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteSubscriptionTables,
   sqliteSubscriptionViews,
   sqliteReadModelTables,
+  sqliteSagaTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { givenEvent, givenNowMs } from '../testing/given-event.ts';
+import { decideAnswer, decideDue, decideEvent, decidePark, decideResume } from './decide-saga.ts';
+import { orderSaga, paid, placed } from './example-order.test.ts';
+import type { SagaFact } from './saga-fact.ts';
+import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
+
+const saga = orderSaga();
+const context = { saga, tenant: 'test', key: 'o1', nowMs: givenNowMs };
+const start = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: givenNowMs });
+const payment = givenEvent(paid({ orderId: 'o1' }), { place: 1, nowMs: givenNowMs });
+
+function after(state: SagaState, facts: readonly SagaFact[]): SagaState {
+  const event = { eventId: 'e', occurredAt: start.occurredAt, correlationId: 'c' };
+  return facts.reduce((before, fact) => evolveSaga(before, fact, event), state);
+}
+
+const nothing = foldSaga([]);
+const begun = after(nothing, decideEvent(nothing, start, context));
+const accepted = { kind: 'accepted' } as const;
+
+test('an event that comes again leads to nothing, wherever the saga is by then', () => {
+  assert.deepEqual(decideEvent(begun, start, context), []);
+  const further = after(begun, decideEvent(begun, payment, context));
+  assert.deepEqual(decideEvent(further, payment, context), []);
+  assert.deepEqual(decideEvent(further, start, context), []);
+  const early = after(nothing, decideEvent(nothing, payment, context));
+  assert.equal(early.held.length, 1);
+  assert.deepEqual(decideEvent(early, payment, context), []);
+});
+
+test('a second answer to a step changes nothing, whatever it says', () => {
+  const done = after(begun, decideAnswer(begun, 0, accepted, context));
+  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  assert.deepEqual(decideAnswer(done, 0, accepted, context), []);
+  assert.deepEqual(decideAnswer(done, 0, denial, context), []);
+  assert.deepEqual(decideAnswer(begun, 7, accepted, context), []);
+});
+
+test('an answer that comes when the saga is parked waits for the operator', () => {
+  const why = { reason: 'unanswered', message: 'silence' };
+  const parked = after(begun, decidePark(begun, { at: 'step', n: 0 }, why));
+  assert.deepEqual(decideAnswer(parked, 0, accepted, context), []);
+  assert.deepEqual(decidePark(parked, { at: 'step', n: 0 }, why), []);
+  const resumed = after(parked, decideResume(parked, 'resume', { by: 'ada' }));
+  assert.equal(resumed.status, 'running');
+  assert.deepEqual(decideAnswer(resumed, 0, accepted, context), [{ kind: 'step-done', n: 0 }]);
+  assert.deepEqual(decideResume(resumed, 'skip', { by: 'ada' }), []);
+});
+
+test('timers fire in the order of their times, and only while the saga runs', () => {
+  const laterMs = givenNowMs + 100_000;
+  assert.deepEqual(decideDue(begun, givenNowMs), []);
+  assert.deepEqual(decideDue(begun, laterMs), [
+    { kind: 'timer-fired', timer: 'payment' },
+    { kind: 'timer-fired', timer: '$expiry' },
+  ]);
+  const failed = after(begun, [{ kind: 'compensating', reason: 'x' }]);
+  assert.deepEqual(decideDue(failed, laterMs), []);
+});

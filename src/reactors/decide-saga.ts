@@ -1,0 +1,353 @@
+// What happens next in a saga, as facts: pure, from its state and what came in. The shell writes the
+// facts down, and only then is anything sent.
+
+import { MillraceError } from '../foundation/error.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import type { CommandAnswer } from './command-answer.ts';
+import { expiryTimer, type AnyAction, type Saga } from './saga.ts';
+import type { SagaView } from './saga-definition.ts';
+import type { ParkedAt, SagaFact, SagaOperator, SagaRequest } from './saga-fact.ts';
+import { evolveSaga, unanswered, type SagaState, type SagaStepState } from './saga-state.ts';
+
+export interface DecideWith {
+  readonly saga: Saga;
+  readonly tenant: string;
+  readonly key: string;
+  readonly nowMs: number;
+}
+
+/** What a saga waits for that we can do something about. */
+export type SagaWork =
+  | { readonly kind: 'timer'; readonly timer: string }
+  | { readonly kind: 'step'; readonly step: SagaStepState }
+  | { readonly kind: 'compensation'; readonly step: SagaStepState }
+  | { readonly kind: 'event'; readonly held: SagaState['held'][number] }
+  /** An operator changed something: what follows from that is to be found. */
+  | { readonly kind: 'settle' }
+  | { readonly kind: 'none' };
+
+/** One at a time: each leads to a fact, whose event brings us back here. */
+export function nextWork(state: SagaState): SagaWork {
+  const { status, fired, held, steps } = state;
+  if (status !== 'running' && status !== 'compensating') return { kind: 'none' };
+  const [timer] = fired;
+  if (timer !== undefined) return { kind: 'timer', timer };
+  // Also while compensating: whether it took effect must be known before it can be undone.
+  const step = unanswered(state);
+  if (step !== undefined) return { kind: 'step', step };
+  if (status === 'compensating') {
+    const outstanding = steps.find((each) => each.status === 'compensating');
+    return outstanding === undefined
+      ? { kind: 'settle' }
+      : { kind: 'compensation', step: outstanding };
+  }
+  if (state.isEnding) return { kind: 'settle' };
+  return held[0] === undefined ? { kind: 'none' } : { kind: 'event', held: held[0] };
+}
+
+/** An event of the outside; what it means depends on when it comes. */
+export function decideEvent(
+  state: SagaState,
+  event: RecordedEvent,
+  context: DecideWith,
+): readonly SagaFact[] {
+  const { saga } = context;
+  const { eventId, type: eventType, stream } = event;
+  // Delivered again: what followed from it is written down.
+  if (state.taken.has(eventId)) return [];
+  const hold: SagaFact = { kind: 'event-held', eventId, eventType, stream };
+  switch (state.status) {
+    case 'waiting': {
+      if (!saga.startOn.has(eventType)) return saga.onEarly === 'hold' ? [hold] : [];
+      const decision = begin(state, context, event.correlationId);
+      decision.add({ kind: 'started', eventType });
+      decision.add({ kind: 'data-set', data: saga.initial });
+      if (saga.expiresAfterMs !== undefined) setTimer(decision, expiryTimer, saga.expiresAfterMs);
+      return take(decision, event);
+    }
+    case 'running':
+      // Behind those that wait already: their order is kept.
+      if (state.held.length > 0) return [hold];
+      return take(begin(state, context), event);
+    case 'parked':
+      return state.parked?.from === 'running' ? [hold] : [];
+    default:
+      return [];
+  }
+}
+
+/** An event that was held, now that the saga runs. Undefined: it is gone, or was forgotten. */
+export function decideHeld(
+  state: SagaState,
+  held: SagaState['held'][number],
+  event: RecordedEvent | undefined,
+  context: DecideWith,
+): readonly SagaFact[] {
+  if (event !== undefined) return take(begin(state, context), event);
+  const { eventId, eventType } = held;
+  return [{ kind: 'event-taken', eventId, eventType }];
+}
+
+function take(decision: Decision, event: RecordedEvent): readonly SagaFact[] {
+  const { eventId, type: eventType } = event;
+  const { saga } = decision;
+  // One key runs once: what would start it again changes nothing.
+  const isAgain = eventType === decision.before.startedBy;
+  decision.add({ kind: 'event-taken', eventId, eventType });
+  if (!isAgain) perform(decision, saga.react(event, viewOf(decision)));
+  return settle(decision);
+}
+
+export function decideTimer(
+  state: SagaState,
+  timer: string,
+  context: DecideWith,
+): readonly SagaFact[] {
+  const decision = begin(state, context);
+  decision.add({ kind: 'timer-taken', timer });
+  if (timer === expiryTimer) decision.add({ kind: 'compensating', reason: 'expired' });
+  else perform(decision, context.saga.timers.get(timer)?.(viewOf(decision)));
+  return settle(decision);
+}
+
+/** The timers that are due, as fired; what follows from them is decided later, where it can fail. */
+export function decideDue(state: SagaState, nowMs: number): readonly SagaFact[] {
+  if (state.status !== 'running') return [];
+  return [...state.timers]
+    .filter(([, { dueAtMs }]) => dueAtMs <= nowMs)
+    .toSorted(([, a], [, b]) => a.dueAtMs - b.dueAtMs)
+    .map(([timer]) => ({ kind: 'timer-fired', timer }));
+}
+
+export function decideAnswer(
+  state: SagaState,
+  n: number,
+  answer: CommandAnswer | { readonly kind: 'doubt'; readonly message: string },
+  context: DecideWith,
+): readonly SagaFact[] {
+  const step = state.steps[n];
+  if (step?.status !== 'requested' || state.status === 'parked') return [];
+  const decision = begin(state, context);
+  const isRunning = state.status === 'running';
+  const definition = context.saga.steps.get(step.step);
+  if (answer.kind === 'doubt') {
+    decision.add({ kind: 'step-doubted', n, message: answer.message });
+    if (isRunning) decision.add({ kind: 'compensating', reason: `${step.step}: no answer` });
+  } else if (answer.kind === 'accepted') {
+    decision.add({ kind: 'step-done', n });
+    if (isRunning) perform(decision, definition?.onDone?.(viewOf(decision)));
+  } else {
+    const { kind, reason, message } = answer;
+    decision.add({ kind: 'step-failed', n, reason, message });
+    if (isRunning && definition?.onDenied !== undefined) {
+      perform(decision, definition.onDenied(viewOf(decision), { kind, reason, message }));
+    } else if (isRunning) {
+      decision.add({ kind: 'compensating', reason: `${step.step}: ${reason}` });
+    }
+  }
+  return settle(decision);
+}
+
+export function decideCompensationAnswer(
+  state: SagaState,
+  n: number,
+  answer: CommandAnswer,
+  context: DecideWith,
+): readonly SagaFact[] {
+  if (state.steps[n]?.status !== 'compensating' || state.status !== 'compensating') return [];
+  if (answer.kind === 'accepted') {
+    const decision = begin(state, context);
+    decision.add({ kind: 'compensation-done', n });
+    return settle(decision);
+  }
+  return decidePark(state, { at: 'compensation', n }, answer);
+}
+
+export function decideSettle(state: SagaState, context: DecideWith): readonly SagaFact[] {
+  return settle(begin(state, context));
+}
+
+/** It cannot go on by itself: somebody has to look at it. */
+export function decidePark(
+  state: SagaState,
+  at: ParkedAt,
+  why: { readonly reason: string; readonly message: string },
+): readonly SagaFact[] {
+  if (state.status !== 'running' && state.status !== 'compensating') return [];
+  return [{ kind: 'parked', ...at, reason: why.reason, message: why.message }];
+}
+
+/** `skip`: what it is parked at is left as it is, by the operator's word. */
+export function decideResume(
+  { parked }: SagaState,
+  how: 'resume' | 'skip',
+  operator: SagaOperator,
+): readonly SagaFact[] {
+  if (parked === undefined) return [];
+  const resumed: SagaFact = { kind: 'resumed', how, ...operator };
+  if (how === 'resume') return [resumed];
+  switch (parked.at) {
+    case 'compensation':
+      return [resumed, { kind: 'compensation-skipped', n: parked.n }];
+    case 'answer':
+      return parked.accepted
+        ? [resumed, { kind: 'step-done', n: parked.n }]
+        : [resumed, ...failed(parked.n, parked.from)];
+    case 'timer':
+      return [resumed, { kind: 'timer-taken', timer: parked.timer }];
+    case 'event':
+      return [resumed, { kind: 'event-taken', eventId: parked.eventId, eventType: '' }];
+    default:
+      return [resumed, ...failed(parked.n, parked.from)];
+  }
+}
+
+function failed(n: number, from: 'running' | 'compensating'): readonly SagaFact[] {
+  const fact: SagaFact = { kind: 'step-failed', n, reason: 'skipped' };
+  return from === 'running'
+    ? [fact, { kind: 'compensating', reason: 'skipped by an operator' }]
+    : [fact];
+}
+
+interface Decision extends DecideWith {
+  readonly before: SagaState;
+  state: SagaState;
+  readonly facts: SagaFact[];
+  readonly correlationId: string;
+  add(fact: SagaFact): void;
+}
+
+function begin(state: SagaState, context: DecideWith, correlationId?: string): Decision {
+  const at = {
+    eventId: '',
+    occurredAt: new Date(context.nowMs).toISOString(),
+    correlationId: correlationId ?? state.correlationId ?? '',
+  };
+  const decision: Decision = {
+    ...context,
+    before: state,
+    state,
+    facts: [],
+    correlationId: at.correlationId,
+    add(fact) {
+      decision.facts.push(fact);
+      decision.state = evolveSaga(decision.state, fact, at);
+    },
+  };
+  return decision;
+}
+
+function viewOf({ saga, state, tenant, key, nowMs, correlationId }: Decision): SagaView {
+  const { data = saga.initial } = state;
+  const steps = state.steps.map(({ step, status }) => ({ step, status }));
+  return { tenant, key, data, nowMs, correlationId, steps };
+}
+
+function perform(decision: Decision, actions: readonly AnyAction[] = []): void {
+  for (const action of actions) {
+    // Behind an end nothing can follow.
+    if (decision.state.status !== 'running' || decision.state.isEnding) return;
+    performOne(decision, action);
+  }
+}
+
+function performOne(decision: Decision, action: AnyAction): void {
+  const { saga, tenant, state } = decision;
+  if ('data' in action) {
+    decision.add({ kind: 'data-set', data: action.data });
+  } else if ('timer' in action) {
+    known(saga, 'timer', saga.timers, action.timer);
+    setTimer(decision, action.timer, action.afterMs);
+  } else if ('cancel' in action) {
+    const { cancel } = action;
+    const isSet = state.timers.has(cancel) || state.fired.includes(cancel);
+    if (isSet) decision.add({ kind: 'timer-cancelled', timer: cancel });
+  } else if ('run' in action) {
+    known(saga, 'step', saga.steps, action.run);
+    const request = requestOf(action, tenant);
+    decision.add({ kind: 'step-requested', n: state.steps.length, step: action.run, request });
+  } else if (action.end === 'completed') {
+    decision.add({ kind: 'completing' });
+  } else {
+    decision.add({ kind: 'compensating', reason: action.reason });
+  }
+}
+
+function setTimer(decision: Decision, timer: string, afterMs: number): void {
+  if (!Number.isFinite(afterMs) || afterMs < 0) {
+    throw invalid(decision.saga, `set timer ${timer} to ${afterMs} ms`);
+  }
+  const dueAt = new Date(decision.nowMs + Math.ceil(afterMs)).toISOString();
+  decision.add({ kind: 'timer-set', timer, dueAt });
+}
+
+/** Ends what has nothing left to wait for; while compensating, asks for the next one in reverse. */
+function settle(decision: Decision): readonly SagaFact[] {
+  const { saga } = decision;
+  while (unanswered(decision.state) === undefined) {
+    const { status, isEnding, steps, done } = decision.state;
+    if (status === 'running' && isEnding) decision.add({ kind: 'completed' });
+    if (status !== 'compensating') break;
+    if (steps.some((each) => each.status === 'compensating')) break;
+    const last = done
+      .map((n) => steps[n])
+      .findLast((step) => step?.status === 'done' || step?.status === 'doubted');
+    if (last === undefined) {
+      decision.add({ kind: 'compensated' });
+      break;
+    }
+    if (!undo(decision, saga, last)) break;
+  }
+  return decision.facts;
+}
+
+/** False: it is asked for, or cannot be; true: there is nothing to undo. */
+function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
+  const { n } = step;
+  const park = (reason: string, message: string): false => {
+    decision.add({ kind: 'parked', at: 'compensation', n, reason, message });
+    return false;
+  };
+  const definition = saga.steps.get(step.step);
+  if (definition === undefined) {
+    return park('step-unknown', `the saga has no step '${step.step}' any more`);
+  }
+  const { compensate } = definition;
+  if (compensate === undefined) {
+    decision.add({ kind: 'compensation-skipped', n });
+    return true;
+  }
+  if (step.request === undefined) {
+    return park('forgotten', 'the person that the step was for was forgotten');
+  }
+  try {
+    const wanted = compensate(viewOf(decision), step.request);
+    if (wanted === undefined) {
+      decision.add({ kind: 'compensation-skipped', n });
+      return true;
+    }
+    const request = requestOf(wanted, decision.tenant);
+    decision.add({ kind: 'compensation-requested', n, request });
+    return false;
+  } catch (error) {
+    return park('handler-failed', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function requestOf(
+  { tenant, id, command }: Omit<SagaRequest, 'tenant'> & { readonly tenant?: string },
+  own: string,
+): SagaRequest {
+  const { type, payload } = command;
+  return { tenant: tenant ?? own, id, command: { type, payload } };
+}
+
+function known(saga: Saga, what: string, names: ReadonlyMap<string, unknown>, name: string): void {
+  if (!names.has(name)) throw invalid(saga, `has no ${what} '${name}'`);
+}
+
+function invalid(saga: Saga, reason: string): MillraceError {
+  return new MillraceError('REACTOR_INVALID', `${saga.subscription} ${reason}`, {
+    details: { saga: saga.subscription },
+  });
+}

@@ -1,0 +1,65 @@
+// A process of a test: everything that it asks of the outside passes `hop` before it goes and when
+// the answer comes back, so that a test can end it at each of these places.
+
+import type { EventReader, EventStore } from '../store/event-store.ts';
+import type { MemoryTransaction } from '../subscriptions/memory-subscription-storage.ts';
+import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type { SendCommand } from './reaction.ts';
+import type { SagaHost } from './saga-index.ts';
+
+type Hop = (label: string) => Promise<void>;
+export type SagaStore = EventStore & SubscriptionHost<MemoryTransaction> & SagaHost;
+
+export function throughHops(store: SagaStore, send: SendCommand, hop: Hop) {
+  const around = async <T>(label: string, work: () => Promise<T>): Promise<T> => {
+    await hop(label);
+    const result = await work();
+    await hop(`${label} answered`);
+    return result;
+  };
+
+  function guarded<T extends object>(part: T, name: string): T {
+    const members = Object.entries(part).map(([member, call]) => {
+      if (typeof call !== 'function') return [member, call];
+      const work = (...args: readonly unknown[]): Promise<unknown> =>
+        around(`${name}.${member}`, async () =>
+          (call as (...given: readonly unknown[]) => unknown)(...args),
+        );
+      return [member, work];
+    });
+    return Object.fromEntries(members) as T;
+  }
+
+  const { subscriptions } = store;
+  const guardedStore: SagaStore = {
+    ...store,
+    append: (...args) => around('append', () => store.append(...args)),
+    findEvent: (...args) => around('findEvent', () => store.findEvent(...args)),
+    readStream: (...args): EventReader => {
+      const reader = store.readStream(...args);
+      return {
+        pages: () => reader.pages(),
+        toArray: () => around('readStream', () => reader.toArray()),
+        [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](),
+      };
+    },
+    subscriptions: {
+      ...subscriptions,
+      checkpoints: guarded(subscriptions.checkpoints, 'checkpoints'),
+      deadLetters: guarded(subscriptions.deadLetters, 'deadLetters'),
+      waiting: guarded(subscriptions.waiting, 'waiting'),
+      leases: guarded(subscriptions.leases, 'leases'),
+      settle: (...args) => around('settle', () => subscriptions.settle(...args)),
+    },
+    sagas: guarded(store.sagas, 'sagas'),
+  };
+  const guardedSend: SendCommand = async (request) => {
+    await hop(`send ${request.command.type}`);
+    try {
+      return await send(request);
+    } finally {
+      await hop(`send ${request.command.type} answered`);
+    }
+  };
+  return { store: guardedStore, send: guardedSend };
+}

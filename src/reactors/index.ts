@@ -1,0 +1,42 @@
+export { dispatchCommands, type CommandReceiver } from './dispatch-commands.ts';
+export type { EventNamed, Reaction, RecordedEventOf, SendCommand } from './reaction.ts';
+export {
+  reactor,
+  type Reactor,
+  type ReactorContext,
+  type ReactorDefinition,
+  type ReactorMap,
+  type ReactorTuning,
+  type Refusal,
+  type RefusalPolicy,
+} from './reactor.ts';
+export { startReactor, type ReactorOptions } from './start-reactor.ts';
+export { saga, sagaLimits, type Saga } from './saga.ts';
+export {
+  sagaAdmin,
+  type SagaAddress,
+  type SagaAdmin,
+  type SagaInfo,
+  type SagaPage,
+} from './saga-admin.ts';
+export type {
+  Compensation,
+  SagaAction,
+  SagaActions,
+  SagaDefinition,
+  SagaEventMap,
+  SagaStep,
+  SagaView,
+  StepDenial,
+} from './saga-definition.ts';
+export type { ParkedAt, SagaFact, SagaName, SagaOperator, SagaRequest } from './saga-fact.ts';
+export {
+  memorySagaIndex,
+  type SagaEntry,
+  type SagaHost,
+  type SagaIndex,
+  type SagaQuery,
+} from './saga-index.ts';
+export type { SagaOptions, SagaRunner } from './saga-runner.ts';
+export type { SagaParked, SagaStatus, SagaStepStatus } from './saga-state.ts';
+export { startSaga } from './start-saga.ts';

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { createCommandHandler } from '../aggregates/create-command-handler.ts';
+import {
+  account,
+  deposit,
+  deposited,
+  open,
+  withdraw,
+  withdrawn,
+} from '../aggregates/example-account.test.ts';
+import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { until } from '../subscriptions/rig.test.ts';
+import { startSubscription } from '../subscriptions/start-subscription.ts';
+import { subscription } from '../subscriptions/subscription.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { dispatchCommands } from './dispatch-commands.ts';
+import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
+import { reactor, type RefusalPolicy } from './reactor.ts';
+import { startReactor } from './start-reactor.ts';
+
+const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 };
+
+/** Every deposit on an account is followed by the same amount on the savings account. */
+function mirror(options: { onRefused?: RefusalPolicy; from?: 'now' | 'start' } = {}) {
+  const { onRefused = 'dead-letter', from = 'start' } = options;
+  return reactor({
+    name: 'sub:banking:mirror:v1',
+    events: [deposited],
+    from,
+    onRefused,
+    retry,
+    on: {
+      'account.deposited.v1': ({ payload, aggregate }) =>
+        aggregate.id === 'main'
+          ? { id: 'savings', command: deposit({ amount: payload.amount }) }
+          : undefined,
+    },
+  });
+}
+
+async function rig() {
+  const clock = fakeClock();
+  const store = memoryEventStore({ clock });
+  const accounts = createCommandHandler(store, account, { clock });
+  await accounts.handle({ tenant: 'core', id: 'main', command: open({ owner: 'ada' }) });
+  const put = (amount: number) =>
+    accounts.handle({ tenant: 'core', id: 'main', command: deposit({ amount }) });
+  const inSavings = async (): Promise<RecordedEvent[]> =>
+    store.readStream('banking.account.v1-core-savings').toArray();
+  const openSavings = () =>
+    accounts.handle({ tenant: 'core', id: 'savings', command: open({ owner: 'ada' }) });
+  return {
+    clock,
+    store,
+    accounts,
+    put,
+    inSavings,
+    openSavings,
+    send: dispatchCommands({ account: accounts }),
+  };
+}
+
+const amounts = (events: readonly RecordedEvent[]): number[] =>
+  events.flatMap(({ payload }) => (payload as { amount?: number }).amount ?? []);
+
+test('sends the command with the event’s correlation, and the event as its cause', async () => {
+  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  await openSavings();
+  const { events } = await put(5);
+  await using runner = await startReactor(store, mirror(), { send, clock });
+  await runner.whenCaughtUp();
+  const last = (await inSavings()).at(-1);
+  assert.equal(last?.correlationId, events[0]?.correlationId);
+  assert.equal(last?.causationId, events[0]?.eventId);
+  assert.match(last?.idempotencyKey ?? '', /^core\|banking\|mirror\|/);
+});
+
+test('does nothing twice after a reset, in a new process, or as a new version', async () => {
+  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  await openSavings();
+  await put(5);
+  await put(6);
+  let sends = 0;
+  const counting: SendCommand = (request) => {
+    sends += 1;
+    return send(request);
+  };
+  {
+    await using runner = await startReactor(store, mirror(), { send: counting, clock });
+    await runner.whenCaughtUp();
+    await runner.reset();
+    await until(clock, () => sends === 4);
+    await runner.whenCaughtUp();
+  }
+  const second = { ...mirror(), name: 'sub:banking:mirror:v2' };
+  await using runner = await startReactor(store, second, { send: counting, clock });
+  await runner.whenCaughtUp();
+  assert.equal(sends, 6);
+  assert.deepEqual(amounts(await inSavings()), [5, 6]);
+});
+
+test('a kill between the command and the checkpoint repeats nothing', async () => {
+  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  await openSavings();
+  await put(5);
+  let isKilled = true;
+  const struck: SendCommand = async (request) => {
+    const result = await send(request);
+    // The answer is lost: the command took effect, and nobody here knows.
+    if (isKilled) throw new Error('killed');
+    return result;
+  };
+  await using runner = await startReactor(store, mirror(), { send: struck, clock });
+  await until(clock, async () => (await inSavings()).length === 2);
+  isKilled = false;
+  await until(clock, () => runner.status.shards[0]?.inFlight === 0);
+  assert.deepEqual(amounts(await inSavings()), [5]);
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+});
+
+test('a new one that begins now leaves the past alone, also after a restart', async () => {
+  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  await openSavings();
+  await put(5);
+  const now = mirror({ from: 'now' });
+  {
+    await using runner = await startReactor(store, now, { send, clock });
+    await until(clock, () => runner.status.shards.length === 1);
+    await until(clock, () => runner.status.shards[0]?.isLive === true);
+  }
+  await put(6);
+  await using runner = await startReactor(store, now, { send, clock });
+  await runner.whenCaughtUp();
+  assert.deepEqual(amounts(await inSavings()), [6]);
+});
+
+test('rebuilding a read model from the start makes no reactor act', async () => {
+  const { clock, store, put, send, openSavings } = await rig();
+  await openSavings();
+  await put(5);
+  let sends = 0;
+  await using acting = await startReactor(store, mirror(), {
+    send: (request) => {
+      sends += 1;
+      return send(request);
+    },
+    clock,
+  });
+  await acting.whenCaughtUp();
+  const seen: string[] = [];
+  const rebuild = subscription({
+    name: 'sub:banking:balances:v2',
+    handler: ({ type }) => void seen.push(type),
+  });
+  await using rebuilding = await startSubscription(store, rebuild, { clock });
+  await rebuilding.whenCaughtUp();
+  assert.ok(seen.length >= 4);
+  assert.equal(sends, 1);
+});
+
+test('a refusal is ignored, or a dead letter, as the reactor says', async () => {
+  for (const onRefused of ['ignore', 'dead-letter'] as const) {
+    const { clock, store, put, send } = await rig();
+    await put(5);
+    await using runner = await startReactor(store, mirror({ onRefused }), { send, clock });
+    await until(clock, () => runner.status.shards[0]?.isLive === true);
+    const [letter] = await store.subscriptions.deadLetters.list({});
+    if (onRefused === 'ignore') assert.equal(letter, undefined);
+    else assert.match(letter?.error ?? '', /account\.deposit was refused \(not-open\)/);
+  }
+});
+
+test('a refusal is compensated by other commands, each of them once', async () => {
+  const { clock, store, accounts, put, send } = await rig();
+  await put(50);
+  const seen: unknown[] = [];
+  const definition = mirror({
+    onRefused: ({ reaction, reason, accepted, event }): Reaction[] => {
+      seen.push([reaction.id, reason, accepted.length]);
+      return [{ id: event.aggregate.id, command: withdraw({ amount: 7 }) }];
+    },
+  });
+  await using runner = await startReactor(store, definition, { send, clock });
+  await runner.whenCaughtUp();
+  await runner.reset();
+  await until(clock, () => seen.length === 2);
+  await runner.whenCaughtUp();
+  assert.deepEqual(seen[0], ['savings', 'not-open', 0]);
+  const { state } = await accounts.load({ tenant: 'core', id: 'main' });
+  assert.equal(state.balance, 43);
+});
+
+test('a command that nobody knows is a dead letter at once', async () => {
+  const { clock, store, put } = await rig();
+  await put(5);
+  await using runner = await startReactor(store, mirror(), { send: dispatchCommands({}), clock });
+  await until(clock, () => runner.status.shards[0]?.isLive === true);
+  const [letter] = await store.subscriptions.deadLetters.list({});
+  assert.equal(letter?.attempts, 1);
+  assert.match(letter.error, /there is no handler for 'account\.deposit'/);
+});
+
+test('an event whose person was forgotten leads to nothing', async () => {
+  const clock = fakeClock();
+  const store = memoryEventStore({ clock });
+  await appendAbout(store, deposited({ amount: 5 }), 'ada');
+  await store.forget('ada');
+  const send: SendCommand = () => Promise.reject(new Error('nothing may be sent'));
+  await using runner = await startReactor(store, mirror(), { send, clock });
+  await until(clock, () => runner.status.shards[0]?.isLive === true);
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+});
+
+test('the key of a command is the same wherever it stands among the others', () => {
+  const event = {
+    ...createEnvelope(deposited({ amount: 1 }), {
+      tenant: 'core',
+      aggregate: { bc: 'banking', type: 'account', id: 'main' },
+    }),
+    stream: 'banking.account.v1-core-main',
+    revision: 0,
+    position: '1',
+    recordedAt: '2025-09-30T10:00:00.000Z',
+  } as unknown as RecordedEvent;
+  const source = { service: 'banking', reactor: 'mirror' };
+  const a = { id: 'a', command: deposit({ amount: 1 }) };
+  const b = { id: 'b', command: deposit({ amount: 1 }) };
+  const keys = (...reactions: readonly Reaction[]) =>
+    toRequests(event, reactions, source).map(({ idempotencyKey }) => idempotencyKey);
+  const [keyOfA, keyOfB] = keys(a, b);
+  assert.deepEqual(keys(b, a), [keyOfB, keyOfA]);
+  assert.deepEqual(keys(b), [keyOfB]);
+  assert.equal(new Set(keys(a, a, { ...a, name: 'other' })).size, 3);
+  assert.notEqual(
+    toRequests({ ...event, eventId: 'another' }, [a], source)[0]?.idempotencyKey,
+    keyOfA,
+  );
+});
+
+test('a definition that does not say what follows from an event is refused', () => {
+  const on = {} as unknown as { 'account.withdrawn.v1': () => undefined };
+  assert.throws(
+    () =>
+      reactor({
+        name: 'sub:banking:broken:v1',
+        events: [withdrawn],
+        from: 'now',
+        onRefused: 'ignore',
+        on,
+      }),
+    (error) => error instanceof MillraceError && error.code === 'REACTOR_INVALID',
+  );
+});
+
+async function appendAbout(store: EventStore, event: NewEvent, subject: string): Promise<void> {
+  const envelope = createEnvelope(event, {
+    tenant: 'core',
+    aggregate: { bc: 'banking', type: 'account', id: 'main' },
+    headers: { dataSubject: subject },
+  });
+  await store.append('banking.account.v1-core-main', [envelope]);
+}

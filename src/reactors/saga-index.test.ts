@@ -1,0 +1,7 @@
+import { test } from 'node:test';
+import { sagaIndexConformance } from './saga-index.conformance.ts';
+import { memorySagaIndex } from './saga-index.ts';
+
+for (const { name, run } of sagaIndexConformance(async () => memorySagaIndex())) {
+  test(`sagas in memory: ${name}`, run);
+}

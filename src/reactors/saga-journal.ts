@@ -1,0 +1,103 @@
+// The saga's own stream: read, decided on, written with the revision that was read. Whoever was slower
+// reads again; whoever was killed finds what was written.
+
+import type { TenantLookup } from '../contracts/tenant.ts';
+import { parseStreamName } from '../contracts/stream-name.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { sagaLimits } from './saga.ts';
+import {
+  skeletonOf,
+  toEnvelopes,
+  type FactCause,
+  type SagaFact,
+  type SagaName,
+} from './saga-fact.ts';
+import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
+
+export interface SagaChange {
+  readonly facts: readonly SagaFact[];
+  readonly cause: FactCause;
+  /** Of the event behind it; a saga that has begun keeps its own. */
+  readonly correlationId?: string;
+  /** Whose personal data came with that event. */
+  readonly subject?: string | undefined;
+}
+
+export interface SagaJournal {
+  load(stream: string): Promise<SagaState>;
+  /** Decides until nobody came in between; undefined: there is nothing to write. */
+  change(stream: string, decide: (state: SagaState) => SagaChange | undefined): Promise<SagaState>;
+  /** Whose saga a stream holds. */
+  addressOf(stream: string): { readonly tenant: string; readonly key: string };
+}
+
+export function createSagaJournal(
+  store: EventStore,
+  saga: SagaName,
+  { clock, tenants }: { readonly clock: Clock; readonly tenants?: TenantLookup | undefined },
+): SagaJournal {
+  const { bc, name, version } = saga;
+
+  const load = async (stream: string): Promise<SagaState> =>
+    foldSaga(await store.readStream(stream).toArray());
+
+  const addressOf: SagaJournal['addressOf'] = (stream) => {
+    const { tenant, id } = parseStreamName(stream, tenants);
+    return { tenant, key: id };
+  };
+
+  return {
+    load,
+    addressOf,
+    async change(stream, decide) {
+      let isForgotten = false;
+      for (let conflicts = 0; ;) {
+        const state = await load(stream);
+        const change = decide(state);
+        if (change === undefined || change.facts.length === 0) return state;
+        const { facts, cause, subject = state.subject } = change;
+        const isStart = facts.some(({ kind }) => kind === 'started');
+        const flow = isStart ? change.correlationId : state.correlationId;
+        const correlationId = flow ?? change.correlationId ?? cause.causationId;
+        const place = { bc, name, version, ...addressOf(stream) };
+        const written = isForgotten ? facts.map(skeletonOf) : facts;
+        const envelopes = toEnvelopes(
+          written,
+          {
+            ...place,
+            stream,
+            revision: state.revision,
+            correlationId,
+            subject: isForgotten ? undefined : subject,
+          },
+          cause,
+          clock,
+        );
+        try {
+          const { revision, repeated } = await store.append(stream, envelopes, {
+            expected: state.revision === -1 ? 'none' : state.revision,
+          });
+          // What was written then is what counts.
+          if (repeated) return await load(stream);
+          const after = envelopes.reduce(
+            (before, envelope, index) => evolveSaga(before, written[index] as SagaFact, envelope),
+            state,
+          );
+          const updatedAt = envelopes.at(-1)?.occurredAt;
+          return { ...after, revision, updatedAt, subject: subject ?? after.subject };
+        } catch (error) {
+          if (hasCode(error, 'SUBJECT_FORGOTTEN') && !isForgotten) {
+            // The saga goes on with what it may still know.
+            isForgotten = true;
+            continue;
+          }
+          conflicts += 1;
+          const isOver = conflicts > sagaLimits.conflictRetriesMax;
+          if (!hasCode(error, 'VERSION_CONFLICT') || isOver) throw error;
+        }
+      }
+    },
+  };
+}

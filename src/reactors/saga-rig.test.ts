@@ -1,0 +1,98 @@
+// What the tests of sagas share: a store in memory, a receiver that takes each command once, waiting.
+
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { Refused } from '../aggregates/refused.ts';
+import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { until } from '../subscriptions/rig.test.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import type { SendCommand } from './reaction.ts';
+import type { Saga } from './saga.ts';
+import { sagaAdmin } from './saga-admin.ts';
+import type { SagaStatus } from './saga-state.ts';
+
+type Answer = 'accept' | 'refuse' | 'fail' | 'lose-answer';
+
+export interface Receiver {
+  readonly send: SendCommand;
+  /** What took effect, in order: `stock.reserve o1`. */
+  readonly effects: string[];
+  /** All that came, repeats included. */
+  readonly calls: Parameters<SendCommand>[0][];
+  /** What the next commands of this type are answered with; the last one stays. */
+  answer(type: string, ...answers: readonly Answer[]): void;
+}
+
+/** As an aggregate does it: a key has its effect once, a refusal leaves nothing. */
+export function createReceiver(): Receiver {
+  const effects: string[] = [];
+  const calls: Parameters<SendCommand>[0][] = [];
+  const keys = new Set<string>();
+  const planned = new Map<string, Answer[]>();
+  const next = (type: string): Answer => {
+    const answers = planned.get(type) ?? [];
+    return (answers.length > 1 ? answers.shift() : answers[0]) ?? 'accept';
+  };
+  return {
+    effects,
+    calls,
+    answer: (type, ...answers) => void planned.set(type, [...answers]),
+    async send(request) {
+      calls.push(request);
+      const { command, idempotencyKey = '' } = request;
+      await new Promise(setImmediate);
+      const answer = next(command.type);
+      if (answer === 'fail') throw new Error(`${command.type} cannot be reached`);
+      if (keys.has(idempotencyKey)) return;
+      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was not wanted`);
+      keys.add(idempotencyKey);
+      effects.push(`${command.type} ${(command.payload as { orderId: string }).orderId}`);
+      if (answer === 'lose-answer') throw new Error('the answer was lost');
+    },
+  };
+}
+
+export async function append(
+  store: EventStore,
+  event: NewEvent,
+  options: {
+    readonly stream?: string;
+    readonly subject?: string;
+    readonly eventId?: string;
+    readonly clock?: Clock;
+  } = {},
+): Promise<string> {
+  const { orderId } = event.payload as { orderId: string };
+  const [agg = ''] = event.type.split('.');
+  const envelope = createEnvelope(event, {
+    tenant: 'core',
+    aggregate: { bc: 'shop', type: agg, id: orderId },
+    ...(options.eventId === undefined ? {} : { eventId: options.eventId }),
+    ...(options.subject === undefined ? {} : { headers: { dataSubject: options.subject } }),
+  });
+  await store.append(options.stream ?? `shop.${agg}.v1-core-${orderId}`, [envelope]);
+  return envelope.eventId;
+}
+
+export function createSagaRig(saga: Saga) {
+  const clock = fakeClock();
+  const store = memoryEventStore({ clock });
+  const receiver = createReceiver();
+  const admin = sagaAdmin(store, saga, { clock });
+  const at = (key: string) => ({ tenant: 'core', key });
+  return {
+    clock,
+    store,
+    receiver,
+    admin,
+    at,
+    options: { send: receiver.send, clock, timerPollMs: 200 },
+    /** In the index, too. */
+    untilStatus: (key: string, status: SagaStatus): Promise<void> =>
+      until(clock, async () => {
+        const { sagas } = await admin.list({ status });
+        return sagas.some((each) => each.key === key);
+      }),
+  };
+}

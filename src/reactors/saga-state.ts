@@ -1,0 +1,272 @@
+// Where a saga is, folded from its own events.
+
+import { isForgotten, subjectOf } from '../store/erasure.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { toFact, type ParkedAt, type SagaFact, type SagaRequest } from './saga-fact.ts';
+
+export type SagaStatus =
+  /** Events came, but not yet the one that starts it. */
+  'waiting' | 'running' | 'compensating' | 'parked' | 'completed' | 'compensated';
+
+export type SagaStepStatus =
+  | 'requested'
+  | 'done'
+  | 'doubted'
+  | 'failed'
+  | 'compensating'
+  | 'compensated'
+  | 'skipped';
+
+export interface SagaStepState {
+  readonly n: number;
+  readonly step: string;
+  readonly status: SagaStepStatus;
+  /** Undefined: whom it was about was forgotten. */
+  readonly request: SagaRequest | undefined;
+  /** Of the event that asks for it: what its command is caused by. */
+  readonly requestId: string;
+  readonly compensation?: SagaRequest | undefined;
+  readonly compensationId?: string;
+  readonly reason?: string;
+}
+
+interface SagaTimer {
+  readonly dueAtMs: number;
+  /** Of the event that set it. */
+  readonly setBy: string;
+}
+
+interface HeldEvent {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly stream: string;
+}
+
+export type SagaParked = ParkedAt & {
+  readonly reason: string;
+  readonly message?: string;
+  readonly from: 'running' | 'compensating';
+};
+
+export interface SagaState {
+  readonly status: SagaStatus;
+  /** −1: there is nothing of it. */
+  readonly revision: number;
+  /** Undefined: never set, or forgotten. */
+  readonly data: unknown;
+  readonly startedBy: string | undefined;
+  readonly startedAt: string | undefined;
+  readonly updatedAt: string | undefined;
+  readonly correlationId: string | undefined;
+  readonly subject: string | undefined;
+  readonly steps: readonly SagaStepState[];
+  /** Numbers of the steps that took effect, in the order in which they did. */
+  readonly done: readonly number[];
+  readonly timers: ReadonlyMap<string, SagaTimer>;
+  /** Timers that fired, and that nothing followed from yet. */
+  readonly fired: readonly string[];
+  readonly held: readonly HeldEvent[];
+  readonly taken: ReadonlySet<string>;
+  readonly isEnding: boolean;
+  /** Why it is compensated. */
+  readonly reason: string | undefined;
+  readonly parked: SagaParked | undefined;
+  /** How often an operator resumed it. */
+  readonly resumes: number;
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+interface Draft extends Mutable<
+  Omit<SagaState, 'done' | 'fired' | 'held' | 'steps' | 'taken' | 'timers'>
+> {
+  done: number[];
+  fired: string[];
+  held: HeldEvent[];
+  steps: SagaStepState[];
+  taken: Set<string>;
+  timers: Map<string, SagaTimer>;
+}
+
+/** What a fact means depends on nothing but the fact and where it stands. */
+export interface FactEvent {
+  readonly eventId: string;
+  readonly occurredAt: string;
+  readonly correlationId: string;
+}
+
+export function foldSaga(events: readonly RecordedEvent[]): SagaState {
+  const draft = draftOf(noSaga);
+  for (const event of events) {
+    draft.revision = event.revision;
+    draft.subject = subjectOf(event) ?? draft.subject;
+    draft.updatedAt = event.recordedAt;
+    const fact = toFact(event);
+    if (fact === undefined) continue;
+    apply(draft, fact, event);
+    if (fact.kind === 'data-set' && isForgotten(event.payload)) draft.data = undefined;
+  }
+  return draft;
+}
+
+/** The state after facts that are being decided. */
+export function evolveSaga(state: SagaState, fact: SagaFact, event: FactEvent): SagaState {
+  const draft = draftOf(state);
+  apply(draft, fact, event);
+  return draft;
+}
+
+/** Requested, and neither accepted nor denied yet. */
+export function unanswered({ steps }: SagaState): SagaStepState | undefined {
+  return steps.find(({ status }) => status === 'requested');
+}
+
+/** When it wants to be woken: only a running saga does. */
+export function dueAtMs({ status, timers }: SagaState): number | undefined {
+  if (status !== 'running' || timers.size === 0) return undefined;
+  return Math.min(...[...timers.values()].map((timer) => timer.dueAtMs));
+}
+
+const noSaga: SagaState = {
+  status: 'waiting',
+  revision: -1,
+  data: undefined,
+  startedBy: undefined,
+  startedAt: undefined,
+  updatedAt: undefined,
+  correlationId: undefined,
+  subject: undefined,
+  steps: [],
+  done: [],
+  timers: new Map(),
+  fired: [],
+  held: [],
+  taken: new Set(),
+  isEnding: false,
+  reason: undefined,
+  parked: undefined,
+  resumes: 0,
+};
+
+function draftOf(state: SagaState): Draft {
+  return {
+    ...state,
+    done: [...state.done],
+    fired: [...state.fired],
+    held: [...state.held],
+    steps: [...state.steps],
+    taken: new Set(state.taken),
+    timers: new Map(state.timers),
+  };
+}
+
+function apply(draft: Draft, fact: SagaFact, event: FactEvent): void {
+  draft.correlationId ??= event.correlationId;
+  switch (fact.kind) {
+    case 'started':
+      draft.status = 'running';
+      draft.startedBy = fact.eventType;
+      draft.startedAt = event.occurredAt;
+      // The flow is the one of the event that started it, whatever came too early.
+      draft.correlationId = event.correlationId;
+      return;
+    case 'event-taken':
+      draft.taken.add(fact.eventId);
+      draft.held = draft.held.filter(({ eventId }) => eventId !== fact.eventId);
+      return;
+    case 'event-held': {
+      const { eventId, eventType, stream } = fact;
+      draft.taken.add(eventId);
+      draft.held.push({ eventId, eventType, stream });
+      return;
+    }
+    case 'data-set':
+      draft.data = fact.data;
+      return;
+    case 'timer-set':
+      draft.timers.set(fact.timer, {
+        dueAtMs: Date.parse(fact.dueAt),
+        setBy: event.eventId,
+      });
+      return;
+    case 'timer-cancelled':
+      draft.timers.delete(fact.timer);
+      draft.fired = draft.fired.filter((timer) => timer !== fact.timer);
+      return;
+    case 'timer-fired':
+      draft.timers.delete(fact.timer);
+      draft.fired.push(fact.timer);
+      return;
+    case 'timer-taken':
+      draft.fired = draft.fired.filter((timer) => timer !== fact.timer);
+      return;
+    case 'completing':
+      draft.isEnding = true;
+      return;
+    case 'completed':
+    case 'compensating':
+    case 'compensated':
+      draft.status = fact.kind;
+      if (fact.kind === 'compensating') draft.reason = fact.reason;
+      rest(draft);
+      return;
+    case 'parked': {
+      const { kind: _kind, ...where } = fact;
+      const from = draft.status === 'compensating' ? 'compensating' : 'running';
+      draft.parked = { ...where, from };
+      draft.status = 'parked';
+      return;
+    }
+    case 'resumed':
+      draft.status = draft.parked?.from ?? draft.status;
+      draft.parked = undefined;
+      draft.resumes += 1;
+      return;
+    default:
+      applyToStep(draft, fact, event);
+  }
+}
+
+type StepFact = Extract<SagaFact, { readonly n: number; readonly kind: `${string}-${string}` }>;
+
+function applyToStep(draft: Draft, fact: StepFact, { eventId }: FactEvent): void {
+  const { n } = fact;
+  if (fact.kind === 'step-requested') {
+    const { step, request } = fact;
+    draft.steps[n] = { n, step, status: 'requested', request, requestId: eventId };
+    return;
+  }
+  const known = draft.steps[n];
+  if (known === undefined) return;
+  switch (fact.kind) {
+    case 'step-done':
+    case 'step-doubted':
+      draft.steps[n] = { ...known, status: fact.kind === 'step-done' ? 'done' : 'doubted' };
+      draft.done.push(n);
+      return;
+    case 'step-failed':
+      draft.steps[n] = { ...known, status: 'failed', reason: fact.reason };
+      return;
+    case 'compensation-requested':
+      draft.steps[n] = {
+        ...known,
+        status: 'compensating',
+        compensation: fact.request,
+        compensationId: eventId,
+      };
+      return;
+    case 'compensation-done':
+      draft.steps[n] = { ...known, status: 'compensated' };
+      return;
+    case 'compensation-skipped':
+      draft.steps[n] = { ...known, status: 'skipped' };
+  }
+}
+
+/** From here on nothing that comes from outside changes its way. */
+function rest(draft: Draft): void {
+  draft.timers.clear();
+  draft.fired = [];
+  draft.held = [];
+  draft.isEnding = false;
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { defineCommand } from '../contracts/define-command.ts';
+import { defineEvent } from '../contracts/define-event.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { until } from '../subscriptions/rig.test.ts';
+import { orderSaga, paid, placed, quickRetry } from './example-order.test.ts';
+import { saga } from './saga.ts';
+import { append, createSagaRig } from './saga-rig.test.ts';
+import { startSaga } from './start-saga.ts';
+
+const asked = defineEvent('question.asked.v1', z.object({ orderId: z.string() }));
+const answered = defineEvent('question.answered.v1', z.object({ orderId: z.string() }));
+const think = defineCommand('mind.think', z.object({ orderId: z.string() }));
+const forget = defineCommand('mind.forget', z.object({ orderId: z.string() }));
+
+/** Its code throws where it is told to. */
+function faultySaga(faults: Set<string>) {
+  const mayFail = (place: string): void => {
+    if (faults.has(place)) throw new Error(`a mistake at ${place}`);
+  };
+  return saga({
+    bc: 'help',
+    name: 'question',
+    version: 1,
+    from: 'start',
+    events: [asked, answered],
+    startOn: ['question.asked.v1'],
+    correlateBy: ({ payload }) => payload.orderId,
+    initial: 0,
+    on: {
+      'question.asked.v1': ({ payload }) => {
+        mayFail('start');
+        return [
+          { run: 'think', id: 'm', command: think(payload) },
+          { timer: 'reminder', afterMs: 500 },
+        ];
+      },
+      'question.answered.v1': () => {
+        mayFail('event');
+        return [{ end: 'completed' }];
+      },
+    },
+    steps: {
+      think: {
+        onDone: () => {
+          mayFail('onDone');
+          return [];
+        },
+        onDenied: () => {
+          mayFail('onDenied');
+          return [{ end: 'failed', reason: 'no thought' }];
+        },
+        compensate: ({ key }) => {
+          mayFail('compensate');
+          return { id: 'm', command: forget({ orderId: key }) };
+        },
+      },
+    },
+    timers: {
+      reminder: () => {
+        mayFail('timer');
+        return [{ end: 'failed', reason: 'no answer' }];
+      },
+    },
+    retry: quickRetry,
+  });
+}
+
+const q1 = { orderId: 'q1' };
+
+for (const [place, at] of [
+  ['onDone', 'answer'],
+  ['timer', 'timer'],
+  ['compensate', 'compensation'],
+] as const) {
+  test(`a mistake in ${place} parks the saga; mended and resumed, it goes on`, async () => {
+    const faults = new Set([place as string]);
+    const faulty = faultySaga(faults);
+    const rig = createSagaRig(faulty);
+    await using runner = await startSaga(rig.store, faulty, rig.options);
+    await append(rig.store, asked(q1));
+    await rig.untilStatus('q1', 'parked');
+    const { parked } = await rig.admin.get(rig.at('q1'));
+    assert.equal(parked?.at, at);
+    assert.equal(parked.reason, 'handler-failed');
+    assert.equal(parked.message, `a mistake at ${place}`);
+    faults.clear();
+    await rig.admin.resume(rig.at('q1'), { by: 'ada' });
+    await rig.untilStatus('q1', 'compensated');
+    assert.deepEqual(rig.receiver.effects, ['mind.think q1', 'mind.forget q1']);
+    assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
+    assert.equal(runner.state, 'started');
+  });
+}
+
+test('what an operator skips is as good as done: an answer, a timer, an event', async () => {
+  const faults = new Set(['onDone']);
+  const faulty = faultySaga(faults);
+  const rig = createSagaRig(faulty);
+  await using runner = await startSaga(rig.store, faulty, rig.options);
+  await append(rig.store, asked(q1));
+  await rig.untilStatus('q1', 'parked');
+  faults.clear();
+  faults.add('timer');
+  await rig.admin.skip(rig.at('q1'), { by: 'ada' });
+  await until(rig.clock, async () => {
+    const { parked } = await rig.admin.get(rig.at('q1'));
+    return parked?.at === 'timer';
+  });
+  faults.add('event');
+  await append(rig.store, answered(q1));
+  await runner.subscription.whenCaughtUp();
+  await rig.admin.skip(rig.at('q1'), { by: 'ada' });
+  await until(rig.clock, async () => {
+    const { parked } = await rig.admin.get(rig.at('q1'));
+    return parked?.at === 'event';
+  });
+  await rig.admin.skip(rig.at('q1'), { by: 'ada' });
+  const { status, steps, held, timers } = await rig.admin.get(rig.at('q1'));
+  assert.equal(status, 'running');
+  assert.equal(steps[0]?.status, 'done');
+  assert.equal(held, 0);
+  assert.deepEqual(timers, []);
+});
+
+test('a mistake at the start is a dead letter of the event, and its replay starts the saga', async () => {
+  const faults = new Set(['start']);
+  const faulty = faultySaga(faults);
+  const rig = createSagaRig(faulty);
+  await using runner = await startSaga(rig.store, faulty, rig.options);
+  await append(rig.store, asked(q1));
+  const { deadLetters } = rig.store.subscriptions;
+  await until(rig.clock, async () => (await deadLetters.count({ status: 'pending' })) === 1);
+  faults.clear();
+  await deadLetters.replay({}, { by: 'ada', atMs: rig.clock.now() });
+  await rig.untilStatus('q1', 'running');
+  assert.equal(runner.state, 'started');
+});
+
+test('a denied step may have another way out', async () => {
+  const faulty = faultySaga(new Set());
+  const rig = createSagaRig(faulty);
+  rig.receiver.answer('mind.think', 'refuse');
+  await using runner = await startSaga(rig.store, faulty, rig.options);
+  await append(rig.store, asked(q1));
+  await rig.untilStatus('q1', 'compensated');
+  assert.equal((await rig.admin.get(rig.at('q1'))).reason, 'no thought');
+  // Nothing took effect, so nothing is undone.
+  assert.deepEqual(rig.receiver.effects, []);
+  assert.equal(runner.state, 'started');
+});
+
+test('a command that takes too long is given up, and sent again', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  let isStuck = true;
+  await using runner = await startSaga(rig.store, order, {
+    ...rig.options,
+    send: async (request) => {
+      if (!isStuck) return rig.receiver.send(request);
+      isStuck = false;
+      // Ends when it is told to, not before.
+      return new Promise((_resolve, reject) => {
+        request.signal?.addEventListener('abort', () => reject(new Error('told to end')));
+      });
+    },
+  });
+  await append(rig.store, placed({ orderId: 'o1' }));
+  await append(rig.store, paid({ orderId: 'o1' }));
+  await rig.untilStatus('o1', 'completed');
+  assert.equal(rig.receiver.effects[0], 'stock.reserve o1');
+  assert.equal(runner.state, 'started');
+});
+
+test('two events of one key, handled by two processes at once, come into one order', async () => {
+  const order = orderSaga({ shards: 4 });
+  const rig = createSagaRig(order);
+  await using first = await startSaga(rig.store, order, rig.options);
+  await using second = await startSaga(rig.store, order, rig.options);
+  await until(
+    rig.clock,
+    () =>
+      first.subscription.status.shards.length === 2 &&
+      second.subscription.status.shards.length === 2,
+  );
+  const keys = Array.from({ length: 20 }, (_, each) => `n${each}`);
+  await Promise.all(
+    keys.flatMap((orderId) => [
+      append(rig.store, placed({ orderId })),
+      append(rig.store, paid({ orderId })),
+    ]),
+  );
+  await until(rig.clock, async () => {
+    const { sagas } = await rig.admin.list({ status: 'completed' });
+    return sagas.length === keys.length;
+  });
+  for (const orderId of keys) {
+    assert.deepEqual(
+      rig.receiver.effects.filter((effect) => effect.endsWith(` ${orderId}`)),
+      [`stock.reserve ${orderId}`, `card.charge ${orderId}`, `parcel.ship ${orderId}`],
+    );
+  }
+});
+
+test('a definition that does not fit together is refused', () => {
+  const invalid = (error: unknown): boolean =>
+    error instanceof MillraceError && error.code === 'REACTOR_INVALID';
+  const define = (more: object) =>
+    saga({
+      bc: 'help',
+      name: 'broken',
+      version: 1,
+      from: 'now',
+      events: [asked],
+      startOn: ['question.asked.v1'],
+      correlateBy: () => 'x',
+      initial: {},
+      on: { 'question.asked.v1': () => [] },
+      steps: {},
+      ...more,
+    });
+  assert.throws(() => define({ startOn: [] }), invalid);
+  assert.throws(() => define({ startOn: ['question.answered.v1'] }), invalid);
+  assert.throws(() => define({ on: {} }), invalid);
+  assert.throws(() => define({ expiresAfterMs: 0.5 }), invalid);
+  assert.throws(() => define({ commandTimeoutMs: 0 }), invalid);
+});

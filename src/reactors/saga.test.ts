@@ -1,0 +1,341 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../foundation/error.ts';
+import { until } from '../subscriptions/rig.test.ts';
+import {
+  expiryMs,
+  orderSaga,
+  paid,
+  paymentMs,
+  placed,
+  quickRetry,
+  withdrawn,
+} from './example-order.test.ts';
+import { append, createSagaRig } from './saga-rig.test.ts';
+import { startSaga } from './start-saga.ts';
+
+const o1 = { orderId: 'o1' };
+
+test('goes through its steps and is completed, each command once', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  const startId = await append(store, placed(o1));
+  await untilStatus('o1', 'running');
+  await append(store, paid(o1));
+  await untilStatus('o1', 'completed');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
+  assert.equal(receiver.calls.length, 3);
+  const { data, steps, timers } = await admin.get(at('o1'));
+  assert.deepEqual(data, { orderId: 'o1', isPaid: true });
+  assert.deepEqual(
+    steps.map(({ step, status }) => `${step} ${status}`),
+    ['reserve done', 'charge done', 'ship done'],
+  );
+  assert.deepEqual(timers, []);
+  // One flow, from the first event to the last command; each command names the event that asked.
+  const [start] = await store.readStream('shop.order.v1-core-o1').toArray();
+  assert.equal(start?.eventId, startId);
+  const own = await store.readStream('shop.fulfilment.v1-core-o1').toArray();
+  for (const { correlationId, causationId } of receiver.calls) {
+    assert.equal(correlationId, start.correlationId);
+    assert.ok(own.some(({ eventId }) => eventId === causationId));
+  }
+  assert.ok(own.every(({ correlationId }) => correlationId === start.correlationId));
+});
+
+test('a refused step undoes what was done, last first', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('parcel.ship', 'refuse');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects, [
+    'stock.reserve o1',
+    'card.charge o1',
+    'card.refund o1',
+    'stock.release o1',
+  ]);
+  assert.equal((await admin.get(at('o1'))).reason, 'ship: said-no');
+});
+
+test('a timer fires once, at its time, and its end undoes the steps', async () => {
+  const saga = orderSaga();
+  const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await untilStatus('o1', 'running');
+  await clock.advance(paymentMs - 1_000);
+  assert.equal((await admin.get(at('o1'))).status, 'running');
+  await clock.advance(1_000);
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
+  const own = await store.readStream('shop.fulfilment.v1-core-o1').toArray();
+  assert.equal(own.filter(({ type }) => type === 'fulfilment.timer-fired.v1').length, 1);
+});
+
+test('a timer survives the process that set it', async () => {
+  const saga = orderSaga();
+  const { clock, store, receiver, options, untilStatus } = createSagaRig(saga);
+  {
+    await using started = await startSaga(store, saga, options);
+    assert.equal(started.state, 'started');
+    await append(store, placed(o1));
+    await untilStatus('o1', 'running');
+    await until(clock, () => receiver.effects.length === 1);
+  }
+  // Nobody is there when it is due.
+  await clock.advance(paymentMs * 2);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
+});
+
+test('a saga that takes too long is undone, and with it the step that is under way', async () => {
+  const saga = orderSaga({
+    retry: { ...quickRetry, initialMs: 5_000, capMs: 5_000, attemptsMax: 100 },
+  });
+  const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('card.charge', 'fail');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await until(clock, () => receiver.calls.length === 2);
+  await clock.advance(expiryMs);
+  receiver.answer('card.charge', 'accept');
+  await clock.advance(5_000);
+  await untilStatus('o1', 'compensated');
+  assert.equal((await admin.get(at('o1'))).reason, 'expired');
+  // Whether the charge took effect is not known: it is brought to an answer first, and then undone.
+  assert.deepEqual(receiver.effects, [
+    'stock.reserve o1',
+    'card.charge o1',
+    'card.refund o1',
+    'stock.release o1',
+  ]);
+});
+
+test('a lost answer is asked for again, and the command has its effect once', async () => {
+  const saga = orderSaga();
+  const { store, receiver, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('card.charge', 'lose-answer', 'accept');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'completed');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
+  assert.equal(receiver.calls.length, 4);
+});
+
+test('a step without an answer parks the saga, or is undone with the others', async () => {
+  for (const onUnanswered of ['park', 'compensate'] as const) {
+    const saga = orderSaga({ onUnanswered });
+    const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+    receiver.answer('card.charge', 'lose-answer', 'fail');
+    await using started = await startSaga(store, saga, options);
+    assert.equal(started.state, 'started');
+    await append(store, placed(o1));
+    await append(store, paid(o1));
+    await untilStatus('o1', onUnanswered === 'park' ? 'parked' : 'compensated');
+    const { parked } = await admin.get(at('o1'));
+    if (onUnanswered === 'park') {
+      assert.deepEqual(parked, {
+        at: 'step',
+        n: 1,
+        reason: 'unanswered',
+        message: 'card.charge cannot be reached',
+        from: 'running',
+      });
+      assert.equal(receiver.effects.length, 2);
+    } else {
+      assert.deepEqual(receiver.effects.slice(2), ['card.refund o1', 'stock.release o1']);
+    }
+  }
+});
+
+test('an operator who skips a step without an answer has the others undone', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('card.charge', 'fail');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'parked');
+  await admin.skip(at('o1'), { by: 'ada', note: 'the terminal is broken' });
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
+});
+
+test('a compensation that fails parks the saga; resumed, it goes on where it was', async () => {
+  const saga = orderSaga();
+  const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('card.refund', 'refuse');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'parked');
+  const { parked, steps } = await admin.get(at('o1'));
+  assert.equal(parked?.at, 'compensation');
+  assert.equal(parked.reason, 'said-no');
+  assert.deepEqual(
+    steps.map(({ status }) => status),
+    ['done', 'compensating', 'failed'],
+  );
+  // Still no: parked again, and nothing behind it was touched.
+  const { revision } = await admin.get(at('o1'));
+  await admin.resume(at('o1'), { by: 'ada' });
+  await until(clock, async () => (await admin.get(at('o1'))).revision === revision + 2);
+  assert.equal((await admin.get(at('o1'))).status, 'parked');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1']);
+
+  receiver.answer('card.refund', 'accept');
+  await admin.resume(at('o1'), { by: 'ada' });
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects.slice(2), ['card.refund o1', 'stock.release o1']);
+  await assert.rejects(admin.resume(at('o1'), { by: 'ada' }), (error) =>
+    hasCode(error, 'SAGA_NOT_PARKED'),
+  );
+});
+
+test('a compensation that was done by hand is skipped, and those before it go on', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('card.refund', 'refuse');
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'parked');
+  await admin.skip(at('o1'), { by: 'ada', note: 'refunded in the shop' });
+  await untilStatus('o1', 'compensated');
+  assert.deepEqual(receiver.effects.slice(2), ['stock.release o1']);
+  const own = await store.readStream('shop.fulfilment.v1-core-o1').toArray();
+  const resumed = own.find(({ type }) => type === 'fulfilment.resumed.v1');
+  assert.deepEqual(resumed?.payload, { how: 'skip', by: 'ada', note: 'refunded in the shop' });
+});
+
+test('an event that comes before the start waits for it', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, paid(o1));
+  await untilStatus('o1', 'waiting');
+  assert.equal((await admin.get(at('o1'))).held, 1);
+  await append(store, placed(o1));
+  await untilStatus('o1', 'completed');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
+});
+
+test('an early event can be ignored; then nothing is kept of it', async () => {
+  const saga = orderSaga({ onEarly: 'ignore' });
+  const { clock, store, admin, at, options, untilStatus } = createSagaRig(saga);
+  await using runner = await startSaga(store, saga, options);
+  await append(store, paid(o1));
+  await until(clock, () => runner.subscription.status.shards[0]?.isLive === true);
+  await runner.subscription.whenCaughtUp();
+  await assert.rejects(admin.get(at('o1')), (error) => hasCode(error, 'SAGA_UNKNOWN'));
+  await append(store, placed(o1));
+  await untilStatus('o1', 'running');
+});
+
+test('a duplicate, a second start and an event after the end change nothing', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  await using runner = await startSaga(store, saga, options);
+  await append(store, placed(o1), { eventId: 'p-1' });
+  await append(store, placed(o1), { eventId: 'p-1', stream: 'shop.order.v1-core-copy' });
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'completed');
+  const { revision } = await admin.get(at('o1'));
+  await append(store, withdrawn(o1));
+  await append(store, paid(o1));
+  await runner.subscription.whenCaughtUp();
+  assert.equal((await admin.get(at('o1'))).revision, revision);
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
+});
+
+test('a reset of its subscription reads everything again, and repeats nothing', async () => {
+  const saga = orderSaga();
+  const { clock, store, receiver, options, untilStatus } = createSagaRig(saga);
+  await using runner = await startSaga(store, saga, options);
+  await append(store, placed(o1));
+  await append(store, paid(o1));
+  await untilStatus('o1', 'completed');
+  const { length } = receiver.calls;
+  await runner.subscription.reset();
+  const { position } = (await store.readAll().toArray()).at(-1) ?? {};
+  await until(clock, () => runner.subscription.status.shards[0]?.position === position);
+  assert.equal(receiver.calls.length, length);
+});
+
+test('events while it is parked wait in their order until it is resumed', async () => {
+  const saga = orderSaga();
+  const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
+  receiver.answer('stock.reserve', 'fail');
+  await using runner = await startSaga(store, saga, options);
+  await append(store, placed(o1));
+  await untilStatus('o1', 'parked');
+  await append(store, paid(o1));
+  await runner.subscription.whenCaughtUp();
+  assert.equal((await admin.get(at('o1'))).held, 1);
+  receiver.answer('stock.reserve', 'accept');
+  await admin.resume(at('o1'), { by: 'ada' });
+  await untilStatus('o1', 'completed');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
+});
+
+test('lists by status, page by page', async () => {
+  const saga = orderSaga();
+  const { clock, store, admin, options } = createSagaRig(saga);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  for (let each = 0; each < 7; each += 1) await append(store, placed({ orderId: `n${each}` }));
+  await append(store, paid({ orderId: 'n3' }));
+  await until(clock, async () => (await admin.list({ status: 'completed' })).sagas.length === 1);
+  await until(clock, async () => (await admin.list({ status: 'running' })).sagas.length === 6);
+  const keys: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = await admin.list({
+      status: 'running',
+      limit: 2,
+      ...(after === undefined ? {} : { after }),
+    });
+    keys.push(...page.sagas.map(({ key }) => key));
+    after = page.next;
+  } while (after !== undefined);
+  assert.deepEqual(keys, ['n0', 'n1', 'n2', 'n4', 'n5', 'n6']);
+});
+
+test('a person who is forgotten is forgotten in the saga, too', async () => {
+  const saga = orderSaga();
+  const { store, admin, at, options, untilStatus, clock, receiver } = createSagaRig(saga);
+  await using started = await startSaga(store, saga, options);
+  assert.equal(started.state, 'started');
+  await append(store, placed(o1), { subject: 'ada' });
+  await untilStatus('o1', 'running');
+  await until(clock, () => receiver.effects.length === 1);
+  await store.forget('ada');
+  const { data, steps, status } = await admin.get(at('o1'));
+  assert.equal(data, undefined);
+  assert.equal(status, 'running');
+  assert.equal(steps[0]?.command, undefined);
+  // What it was to undo is not known any more: somebody has to look at it.
+  await append(store, withdrawn(o1));
+  await untilStatus('o1', 'parked');
+  assert.equal((await admin.get(at('o1'))).parked?.reason, 'forgotten');
+});

@@ -1,0 +1,174 @@
+// A saga, checked: a state machine for each key, which commands go out when, and how they are undone.
+
+import { eventFlowBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { buildSubscriptionName } from '../contracts/subscription-name.ts';
+import { encodePayload } from '../contracts/json-payload.ts';
+import type { Position } from '../store/position.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import type { EventNamed } from './reaction.ts';
+import type { ReactorTuning } from './reactor.ts';
+import type {
+  SagaAction,
+  SagaActions,
+  SagaDefinition,
+  SagaStep,
+  SagaView,
+} from './saga-definition.ts';
+import { sagaCategory, sagaTypes, type SagaName } from './saga-fact.ts';
+
+export const sagaLimits = {
+  commandTimeoutMs: 10_000,
+  /** What is left of the handler's time to write the answer down. */
+  answerMarginMs: 20_000,
+  /** How often a saga that others change at the same time is decided anew. */
+  conflictRetriesMax: 50,
+  /** How often each process looks for timers that others have set. */
+  pollMs: 1_000,
+  /** Timers that are fired before looking again. */
+  timersPerLook: 100,
+  listMax: 1_000,
+  /** Sagas that a process remembers to have nothing to do for. */
+  settledMax: 10_000,
+} as const;
+
+/** The timer of `expiresAfterMs`; no name of a user's holds a `$`. */
+export const expiryTimer = '$expiry';
+
+export type AnyAction = SagaAction<unknown, string, string>;
+type AnyActions = SagaActions<unknown, string, string>;
+type AnyStep = SagaStep<unknown, string, string>;
+
+/** As `startSaga` and `givenSaga` take it. */
+export interface Saga extends SagaName {
+  /** `sub:<bc>:<name>:v<version>`. */
+  readonly subscription: string;
+  /** Of its streams. */
+  readonly category: string;
+  readonly from: 'start' | 'end' | Position;
+  /** Those of the outside. */
+  readonly handles: ReadonlySet<string>;
+  /** Those that it handles, and its own. */
+  readonly types: readonly string[];
+  readonly startOn: ReadonlySet<string>;
+  readonly initial: unknown;
+  readonly expiresAfterMs: number | undefined;
+  readonly onEarly: 'hold' | 'ignore';
+  readonly onUnanswered: 'park' | 'compensate';
+  readonly commandTimeoutMs: number;
+  readonly retry: BackoffPolicy;
+  readonly tuning: Omit<ReactorTuning, 'timeoutMs' | 'retry'>;
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly timers: ReadonlyMap<string, (view: SagaView) => AnyActions>;
+  correlate(event: RecordedEvent): string | undefined;
+  react(event: RecordedEvent, view: SagaView): AnyActions;
+}
+
+/**
+ * Defines a saga; `startSaga` runs it, `givenSaga` tests it.
+ *
+ * @example
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { saga } from 'millrace/reactors';
+ * import { z } from 'zod';
+ *
+ * const order = z.object({ orderId: z.string() });
+ * const placed = defineEvent('order.placed.v1', order);
+ * const paid = defineEvent('payment.received.v1', order);
+ * const reserve = defineCommand('stock.reserve', order);
+ * const release = defineCommand('stock.release', order);
+ * const ship = defineCommand('parcel.ship', order);
+ *
+ * const fulfilment = saga({
+ *   bc: 'shop',
+ *   name: 'fulfilment',
+ *   version: 1,
+ *   from: 'now',
+ *   events: [placed, paid],
+ *   startOn: ['order.placed.v1'],
+ *   correlateBy: ({ payload }) => payload.orderId,
+ *   initial: { orderId: '' },
+ *   on: {
+ *     'order.placed.v1': ({ payload }) => [
+ *       { data: payload },
+ *       { run: 'reserve', id: 'main', command: reserve(payload) },
+ *       { timer: 'payment', afterMs: 15 * 60_000 },
+ *     ],
+ *     'payment.received.v1': (_event, { data }) => [
+ *       { cancel: 'payment' },
+ *       { run: 'ship', id: data.orderId, command: ship(data) },
+ *       { end: 'completed' },
+ *     ],
+ *   },
+ *   steps: {
+ *     reserve: { compensate: ({ data }) => ({ id: 'main', command: release(data) }) },
+ *     ship: {},
+ *   },
+ *   timers: { payment: () => [{ end: 'failed', reason: 'not paid in time' }] },
+ * });
+ */
+export function saga<
+  const Bc extends string,
+  const Name extends string,
+  const Definitions extends readonly EventNamed[],
+  Data,
+  const Step extends string,
+  const Timer extends string = never,
+>(definition: SagaDefinition<Bc, Name, Definitions, Data, Step, Timer>): Saga {
+  const { version, events, on, from, startOn, steps, timers, correlateBy, initial } = definition;
+  const { expiresAfterMs, onEarly = 'hold', onUnanswered = 'park' } = definition;
+  const { commandTimeoutMs = sagaLimits.commandTimeoutMs, retry = eventFlowBackoff } = definition;
+  const { lanes, shards, inFlightMax, onDeadLetter = 'park' } = definition;
+  const bc = definition.bc as string;
+  const name = definition.name as string;
+  const id: SagaName = { bc, name, version };
+  const subscription = buildSubscriptionName<string, string>(bc, name, version);
+  const handlers = new Map(Object.entries(on as Readonly<Record<string, AnyHandler>>));
+  const types = events.map(({ type }) => type);
+
+  const refuse = (reason: string): never => {
+    throw new MillraceError('REACTOR_INVALID', `${subscription} ${reason}`, {
+      details: { saga: subscription },
+    });
+  };
+  const unhandled = types.find((type) => !handlers.has(type));
+  if (unhandled !== undefined) refuse(`does not say what follows from ${unhandled}`);
+  if (startOn.length === 0) refuse('does not say which events start it');
+  const foreign = startOn.find((type) => !types.includes(type));
+  if (foreign !== undefined) refuse(`starts on ${foreign}, which is not among its events`);
+  for (const [field, value] of Object.entries({ commandTimeoutMs, expiresAfterMs })) {
+    const isFine = value === undefined || (Number.isSafeInteger(value) && value >= 1);
+    if (!isFine) refuse(`needs a whole number of milliseconds as ${field}`);
+  }
+  encodePayload(initial);
+
+  return {
+    ...id,
+    subscription,
+    category: sagaCategory(id),
+    from: from === 'now' ? 'end' : from,
+    handles: new Set(types),
+    types: [...types, ...sagaTypes(id)],
+    startOn: new Set<string>(startOn),
+    initial,
+    expiresAfterMs,
+    onEarly,
+    onUnanswered,
+    commandTimeoutMs,
+    retry,
+    tuning: {
+      onDeadLetter,
+      ...(lanes === undefined ? {} : { lanes }),
+      ...(shards === undefined ? {} : { shards }),
+      ...(inFlightMax === undefined ? {} : { inFlightMax }),
+    },
+    steps: new Map(Object.entries(steps as Readonly<Record<string, AnyStep>>)),
+    timers: new Map(
+      Object.entries((timers ?? {}) as Readonly<Record<string, (view: SagaView) => AnyActions>>),
+    ),
+    correlate: (event) => correlateBy(event as Parameters<typeof correlateBy>[0]),
+    react: (event, view) => handlers.get(event.type)?.(event, view),
+  };
+}
+
+type AnyHandler = (event: unknown, view: SagaView) => AnyActions;

@@ -1,0 +1,71 @@
+// The index of sagas on an SQL database: one row for each, beside the events.
+
+import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql-database.ts';
+import { sagaListLimit, type SagaEntry, type SagaIndex } from './saga-index.ts';
+import type { SagaStatus } from './saga-state.ts';
+
+export function sqlSagaIndex({ dialect, run }: SqlDatabase): SagaIndex {
+  const table = dialect.table('saga_index');
+  const columns = `stream, saga, tenant, saga_key, status, revision, updated_at_ms, due_at_ms, shard, reason`;
+  const sql = {
+    put: `insert into ${table} as s (${columns})
+      values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+      on conflict (stream) do update set status = excluded.status, revision = excluded.revision,
+        updated_at_ms = excluded.updated_at_ms, due_at_ms = excluded.due_at_ms,
+        shard = excluded.shard, reason = excluded.reason
+      where s.revision < excluded.revision`,
+    // Shard by shard: each is a range of the index, already in order.
+    upcoming: `select stream, due_at_ms from ${table}
+      where saga = ?1 and shard = ?2 and due_at_ms is not null order by due_at_ms limit ?3`,
+  };
+  return {
+    async put(entry) {
+      const { stream, saga, tenant, key, status, revision, updatedAtMs, shard } = entry;
+      const { dueAtMs = null, reason = null } = entry;
+      const first = [stream, saga, tenant, key, status, revision, updatedAtMs];
+      await run([{ sql: sql.put, values: [...first, dueAtMs, shard, reason] }]);
+    },
+    async upcoming({ saga, shards, limit }) {
+      if (shards.length === 0) return [];
+      const pages = await run(
+        shards.map((shard) => ({ sql: sql.upcoming, values: [saga, shard, limit] })),
+      );
+      return pages
+        .flat()
+        .map(([stream, dueAtMs]) => ({ stream: String(stream), dueAtMs: Number(dueAtMs) }))
+        .toSorted((a, b) => a.dueAtMs - b.dueAtMs)
+        .slice(0, limit);
+    },
+    async list({ saga, status, tenant, after = '', limit = sagaListLimit }) {
+      // Every stream of a saga begins with its category: what sorts before it need not be looked at.
+      const values: SqlCell[] = [saga !== undefined && saga > after ? saga : after, limit];
+      const equals = Object.entries({ saga, status, tenant }).flatMap(([column, value]) =>
+        value === undefined ? [] : [`and ${column} = ?${values.push(value)}`],
+      );
+      const [rows = []] = await run([
+        {
+          sql: `select ${columns} from ${table} where stream > ?1 ${equals.join(' ')}
+            order by stream limit ?2`,
+          values,
+        },
+      ]);
+      return rows.map(toEntry);
+    },
+  };
+}
+
+function toEntry(row: SqlCells): SagaEntry {
+  const [stream, saga, tenant, key, status, revision, updatedAtMs, dueAtMs, shard, reason] = row;
+  return {
+    stream: String(stream),
+    saga: String(saga),
+    tenant: String(tenant),
+    key: String(key),
+    status: String(status) as SagaStatus,
+    revision: Number(revision),
+    updatedAtMs: Number(updatedAtMs),
+    dueAtMs: dueAtMs === null || dueAtMs === undefined ? undefined : Number(dueAtMs),
+    shard: Number(shard),
+    reason: reason === null || reason === undefined ? undefined : String(reason),
+  };
+}

@@ -1,0 +1,101 @@
+// A reactor at work: a subscription whose handler sends commands. It has a checkpoint of its own, so
+// that whoever rebuilds a read model never makes it act again.
+
+import { isForgotten } from '../store/erasure.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { Terminal } from '../subscriptions/handler-outcome.ts';
+import { startSubscription } from '../subscriptions/start-subscription.ts';
+import { subscription } from '../subscriptions/subscription.ts';
+import type {
+  SubscriptionOptions,
+  SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import { askCommand, type CommandDenied } from './command-answer.ts';
+import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
+import type { Reactor, ReactorContext } from './reactor.ts';
+
+export interface ReactorOptions extends SubscriptionOptions {
+  readonly send: SendCommand;
+}
+
+/**
+ * Runs a reactor in this process. Each command has a key that comes from the event and the reactor:
+ * after a crash, a reset or in another process it is the same command again, and the aggregate
+ * answers with what it did the first time.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { reactor, startReactor } from 'millrace/reactors';
+ * import { z } from 'zod';
+ *
+ * const opened = defineEvent('account.opened.v1', z.object({}));
+ * const greet = defineCommand('letter.send', z.object({}));
+ * const greetings = reactor({
+ *   name: 'sub:banking:greetings:v1',
+ *   events: [opened],
+ *   from: 'now',
+ *   onRefused: 'ignore',
+ *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
+ * });
+ *
+ * await using store = memoryEventStore();
+ * await using runner = await startReactor(store, greetings, {
+ *   send: async ({ id, command, idempotencyKey }) => console.log(id, command.type, idempotencyKey),
+ * });
+ * await runner.whenCaughtUp();
+ */
+export function startReactor(
+  store: EventStore & Partial<SubscriptionHost>,
+  reactor: Reactor,
+  { send, ...options }: ReactorOptions,
+): Promise<SubscriptionRunner> {
+  const { name, from, filter, tuning } = reactor;
+  const definition = subscription({
+    ...tuning,
+    name,
+    from,
+    filter,
+    handler: (event, context) => react(reactor, send, event, context),
+  });
+  return startSubscription(store, definition, options);
+}
+
+async function react(
+  reactor: Reactor,
+  send: SendCommand,
+  event: RecordedEvent,
+  context: ReactorContext,
+): Promise<void> {
+  // The person was forgotten: nobody is left to act for.
+  if (isForgotten(event.payload)) return;
+  const { attempt, signal } = context;
+  const reactions = await reactor.react(event, { attempt, signal });
+  const { onRefused } = reactor;
+  const accepted: Reaction[] = [];
+  for (const [index, request] of toRequests(event, reactions, reactor).entries()) {
+    const reaction = reactions[index] as Reaction;
+    const answer = await askCommand(send, { ...request, signal });
+    if (answer.kind === 'accepted') {
+      accepted.push(reaction);
+      continue;
+    }
+    if (answer.kind === 'refused' && onRefused === 'ignore') continue;
+    if (answer.kind === 'rejected' || typeof onRefused === 'string') throw denied(request, answer);
+    const { reason, message } = answer;
+    const instead = await onRefused({ event, reaction, reason, message, accepted });
+    const branch = request.idempotencyKey ?? '';
+    for (const other of toRequests(event, instead, { ...reactor, branch })) {
+      const again = await askCommand(send, { ...other, signal });
+      if (again.kind !== 'accepted') throw denied(other, again);
+    }
+    return;
+  }
+}
+
+function denied({ command }: Parameters<SendCommand>[0], answer: CommandDenied): Terminal {
+  const { kind, reason, message, cause } = answer;
+  return new Terminal(`${command.type} was ${kind} (${reason}): ${message}`, { cause });
+}

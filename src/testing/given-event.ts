@@ -1,0 +1,35 @@
+// An event as a subscription would deliver it, always the same one for the same place in a test.
+
+import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
+import { parseEventType } from '../contracts/event-type.ts';
+import { buildStreamName } from '../contracts/stream-name.ts';
+import { idFromKey } from '../foundation/ids.ts';
+import { toPosition } from '../store/position.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+
+export const givenTenant = 'test';
+export const givenNowMs = Date.UTC(2025, 8, 30, 10);
+
+export function givenEvent(
+  { type, payload }: NewEvent,
+  { place, nowMs, id = 'given' }: { place: number; nowMs: number; id?: string },
+): RecordedEvent {
+  const { agg } = parseEventType(type);
+  const clock = { now: () => nowMs, sleep: () => Promise.resolve() };
+  const envelope = createEnvelope(
+    { type, payload },
+    {
+      tenant: givenTenant,
+      aggregate: { bc: 'given', type: agg, id },
+      eventId: idFromKey(`given#${place}`),
+    },
+    { clock },
+  );
+  return {
+    ...envelope,
+    stream: buildStreamName<string, string>('given', agg, 1, givenTenant, id),
+    revision: place,
+    position: toPosition(place + 1),
+    recordedAt: envelope.occurredAt,
+  };
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  charge,
+  orderSaga,
+  paid,
+  paymentMs,
+  placed,
+  refund,
+  release,
+  reserve,
+  ship,
+  withdrawn,
+} from '../reactors/example-order.test.ts';
+import { reactor } from '../reactors/reactor.ts';
+import { givenReactor } from './given-reactor.ts';
+import { givenSaga } from './given-saga.ts';
+
+const o1 = { orderId: 'o1' };
+const saga = orderSaga();
+
+test('a saga is told by what goes out, where it is, what it knows and what it waits for', () => {
+  givenSaga(saga, [])
+    .when(placed(o1))
+    .thenSends([{ id: 'main', command: reserve(o1) }])
+    .thenStatus('running')
+    .thenData({ orderId: 'o1', isPaid: false })
+    .thenTimers({ payment: paymentMs });
+  givenSaga(saga, [placed(o1), { passMs: 1_000 }])
+    .thenTimers({ payment: paymentMs - 1_000 })
+    .when(paid(o1))
+    .thenSends([
+      { id: 'card', command: charge(o1) },
+      { id: 'o1', command: ship(o1) },
+    ])
+    .thenStatus('completed')
+    .thenTimers({});
+});
+
+test('refusals, silence, time and operators happen as they are told to', () => {
+  givenSaga(saga, [placed(o1)])
+    .when(paid(o1), { refused: { 'parcel.ship': 'sold-out' } })
+    .thenSends([
+      { id: 'card', command: charge(o1) },
+      { id: 'o1', command: ship(o1) },
+      { id: 'card', command: refund(o1) },
+      { id: 'main', command: release(o1) },
+    ])
+    .thenStatus('compensated');
+  givenSaga(saga, [placed(o1)])
+    .when({ passMs: paymentMs })
+    .thenSends([{ id: 'main', command: release(o1) }])
+    .thenStatus('compensated');
+  givenSaga(saga, [placed(o1), withdrawn(o1)], { refused: { 'stock.release': 'no' } })
+    .thenStatus('parked')
+    .when({ operator: 'resume' }, {})
+    .thenSends([{ id: 'main', command: release(o1) }])
+    .thenStatus('compensated');
+  givenSaga(saga, [paid(o1)])
+    .thenStatus('waiting')
+    .when(placed(o1))
+    .thenStatus('completed');
+  givenSaga(orderSaga({ onUnanswered: 'compensate' }), [])
+    .when(placed(o1), { unanswered: ['stock.reserve'] })
+    .thenSends([
+      { id: 'main', command: reserve(o1) },
+      { id: 'main', command: release(o1) },
+    ]);
+});
+
+test('a difference says what was expected, and what is', () => {
+  const begun = givenSaga(saga, [placed(o1)], { refused: { 'stock.reserve': 'sold-out' } });
+  assert.throws(
+    () => begun.thenStatus('running'),
+    /expected the saga to be running, but it is compensated \(reserve: sold-out\)/,
+  );
+  assert.throws(
+    () => givenSaga(saga, []).when(placed(o1)).thenSends([]),
+    (error) => error instanceof Error && /\+.*stock\.reserve/s.test(error.message),
+  );
+  assert.throws(() => begun.thenTimers({ payment: 1 }), /payment/);
+  assert.throws(() => begun.thenData({}), /orderId/);
+  assert.throws(
+    () => givenSaga(saga, [placed(o1), paid({ orderId: 'o2' })]),
+    /payment\.received\.v1 belongs to 'o2', and the others to 'o1'/,
+  );
+});
+
+test('a reactor is told by the commands that follow from an event', async () => {
+  const restock = reactor({
+    name: 'sub:shop:restock:v1',
+    events: [withdrawn],
+    from: 'now',
+    onRefused: 'ignore',
+    on: {
+      'order.withdrawn.v1': ({ payload, aggregate }) => ({
+        id: aggregate.id,
+        command: release(payload),
+      }),
+    },
+  });
+  const when = givenReactor(restock).when(withdrawn(o1), { id: 'w1' });
+  await when.thenSends([{ id: 'w1', command: release(o1) }]);
+  await assert.rejects(when.thenSends([]), /stock\.release/);
+});

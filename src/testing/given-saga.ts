@@ -1,0 +1,248 @@
+// Sagas tested in their own words: what had happened, what happens now, and what goes out.
+
+import { AssertionError } from 'node:assert';
+import type { NewEvent } from '../contracts/envelope.ts';
+import type { CommandAnswer } from '../reactors/command-answer.ts';
+import {
+  decideAnswer,
+  decideCompensationAnswer,
+  decideDue,
+  decideEvent,
+  decideHeld,
+  decidePark,
+  decideResume,
+  decideSettle,
+  decideTimer,
+  nextWork,
+} from '../reactors/decide-saga.ts';
+import { expiryTimer, type Saga } from '../reactors/saga.ts';
+import type { SagaFact, SagaRequest } from '../reactors/saga-fact.ts';
+import { evolveSaga, foldSaga, type SagaState, type SagaStatus } from '../reactors/saga-state.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { assertEqual } from './assert-equal.ts';
+import { givenEvent, givenNowMs, givenTenant } from './given-event.ts';
+import { plainCommand, type SentCommand } from './given-reactor.ts';
+
+/** An event, time that passes, or what an operator does. */
+export type SagaHappening =
+  | NewEvent
+  | { readonly passMs: number }
+  | { readonly operator: 'resume' | 'skip' };
+
+/** How commands are answered, by their type; all others are accepted. */
+export interface SagaAnswers {
+  /** With the reason. */
+  readonly refused?: Readonly<Record<string, string>>;
+  /** Neither yes nor no, after the last attempt. */
+  readonly unanswered?: readonly string[];
+}
+
+/** A story: what happens, and what must be true then, as often as it takes. */
+export interface GivenSaga {
+  when(happening: SagaHappening, answers?: SagaAnswers): GivenSaga;
+  /** Fails unless exactly these commands go out, compensations included; `[]`: none. */
+  thenSends(expected: readonly SentCommand[]): GivenSaga;
+  thenStatus(expected: SagaStatus): GivenSaga;
+  thenData(expected: unknown): GivenSaga;
+  /** By name, in how many milliseconds each of them fires. */
+  thenTimers(expected: Readonly<Record<string, number>>): GivenSaga;
+}
+
+/**
+ * Begins with what happened before; all of its commands have been answered. No store, no waiting.
+ *
+ * @example
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { saga } from 'millrace/reactors';
+ * import { givenSaga } from 'millrace/testing';
+ * import { z } from 'zod';
+ *
+ * const asked = defineEvent('question.asked.v1', z.object({ id: z.string() }));
+ * const remind = defineCommand('letter.send', z.object({ id: z.string() }));
+ * const reminder = saga({
+ *   bc: 'help',
+ *   name: 'reminder',
+ *   version: 1,
+ *   from: 'now',
+ *   events: [asked],
+ *   startOn: ['question.asked.v1'],
+ *   correlateBy: ({ payload }) => payload.id,
+ *   initial: {},
+ *   on: { 'question.asked.v1': () => [{ timer: 'tomorrow', afterMs: 86_400_000 }] },
+ *   steps: { remind: {} },
+ *   timers: {
+ *     tomorrow: ({ key }) => [
+ *       { run: 'remind', id: key, command: remind({ id: key }) },
+ *       { end: 'completed' },
+ *     ],
+ *   },
+ * });
+ *
+ * givenSaga(reminder, [asked({ id: 'q1' })])
+ *   .when({ passMs: 86_400_000 })
+ *   .thenSends([{ id: 'q1', command: remind({ id: 'q1' }) }])
+ *   .thenStatus('completed');
+ */
+export function givenSaga(
+  saga: Saga,
+  history: readonly SagaHappening[],
+  answers: SagaAnswers = {},
+): GivenSaga {
+  const world = createWorld(saga);
+  for (const happening of history) world.happen(happening, answers);
+
+  const thenSends: GivenSaga['thenSends'] = (expected) => {
+    assertEqual(world.sent.map(plainCommand), expected.map(plainCommand), thenSends);
+    return story;
+  };
+  const thenStatus: GivenSaga['thenStatus'] = (expected) => {
+    const { status, reason, parked } = world.state;
+    if (status === expected) return story;
+    const why = parked?.message ?? parked?.reason ?? reason;
+    const because = why === undefined ? '' : ` (${why})`;
+    const message = `expected the saga to be ${expected}, but it is ${status}${because}`;
+    throw new AssertionError({ message, actual: status, expected, stackStartFn: thenStatus });
+  };
+  const thenData: GivenSaga['thenData'] = (expected) => {
+    assertEqual(world.state.data, expected, thenData);
+    return story;
+  };
+  const thenTimers: GivenSaga['thenTimers'] = (expected) => {
+    const left = [...world.state.timers]
+      .filter(([timer]) => timer !== expiryTimer)
+      .map(([timer, { dueAtMs }]) => [timer, dueAtMs - world.nowMs] as const);
+    assertEqual(Object.fromEntries(left), { ...expected }, thenTimers);
+    return story;
+  };
+  const story: GivenSaga = {
+    when(happening, now = answers) {
+      world.sent.length = 0;
+      world.happen(happening, now);
+      return story;
+    },
+    thenSends,
+    thenStatus,
+    thenData,
+    thenTimers,
+  };
+  return story;
+}
+
+interface World {
+  readonly sent: SentCommand[];
+  readonly nowMs: number;
+  readonly state: SagaState;
+  happen(happening: SagaHappening, answers: SagaAnswers): void;
+}
+
+/** The saga's own runner does the same, with a store between the steps. */
+function createWorld(saga: Saga): World {
+  const sent: SentCommand[] = [];
+  const events = new Map<string, RecordedEvent>();
+  let state = foldSaga([]);
+  let nowMs = givenNowMs;
+  let key: string | undefined;
+  let count = 0;
+
+  const context = () => ({ saga, tenant: givenTenant, key: key ?? '', nowMs });
+
+  function write(facts: readonly SagaFact[]): void {
+    for (const fact of facts) {
+      count += 1;
+      const occurredAt = new Date(nowMs).toISOString();
+      const event = { eventId: `fact-${count}`, occurredAt, correlationId: 'given' };
+      state = { ...evolveSaga(state, fact, event), revision: state.revision + 1 };
+    }
+  }
+
+  function ask({ tenant, id, command }: SagaRequest, answers: SagaAnswers): Answer {
+    sent.push({ id, command, ...(tenant === givenTenant ? {} : { tenant }) });
+    const { type } = command;
+    if (answers.unanswered?.includes(type) === true) {
+      return { kind: 'doubt', message: `${type} has no answer` };
+    }
+    const reason = answers.refused?.[type];
+    if (reason === undefined) return { kind: 'accepted' };
+    return { kind: 'refused', reason, message: `${type} was refused`, cause: undefined };
+  }
+
+  function settle(answers: SagaAnswers): void {
+    for (;;) {
+      const work = nextWork(state);
+      if (work.kind === 'none') return;
+      if (work.kind === 'settle') write(decideSettle(state, context()));
+      if (work.kind === 'timer') write(decideTimer(state, work.timer, context()));
+      if (work.kind === 'event') {
+        const { held } = work;
+        write(decideHeld(state, held, events.get(held.eventId), context()));
+      }
+      if (work.kind === 'step') step(work.step.n, work.step.request, answers);
+      if (work.kind === 'compensation') {
+        undo(work.step.n, work.step.compensation, answers);
+      }
+    }
+  }
+
+  function step(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
+    if (request === undefined) return;
+    const answer = ask(request, answers);
+    const isParked = answer.kind === 'doubt' && saga.onUnanswered === 'park';
+    write(
+      isParked
+        ? decidePark(state, { at: 'step', n }, { reason: 'unanswered', message: answer.message })
+        : decideAnswer(state, n, answer, context()),
+    );
+  }
+
+  function undo(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
+    if (request === undefined) return;
+    const answer = ask(request, answers);
+    write(
+      answer.kind === 'doubt'
+        ? decidePark(state, { at: 'compensation', n }, { ...answer, reason: 'unanswered' })
+        : decideCompensationAnswer(state, n, answer, context()),
+    );
+  }
+
+  return {
+    sent,
+    get nowMs() {
+      return nowMs;
+    },
+    get state() {
+      return state;
+    },
+    happen(happening, answers) {
+      if ('passMs' in happening) {
+        // One due time after the other, as the clock would meet them.
+        const untilMs = nowMs + happening.passMs;
+        for (;;) {
+          const due = [...state.timers.values()].map((timer) => timer.dueAtMs);
+          const nextMs = state.status === 'running' ? Math.min(...due) : Number.POSITIVE_INFINITY;
+          if (nextMs > untilMs) break;
+          nowMs = Math.max(nowMs, nextMs);
+          write(decideDue(state, nowMs));
+          settle(answers);
+        }
+        nowMs = untilMs;
+      } else if ('operator' in happening) {
+        write(decideResume(state, happening.operator, { by: 'operator' }));
+      } else {
+        const event = givenEvent(happening, { place: events.size, nowMs });
+        events.set(event.eventId, event);
+        const belongsTo = saga.handles.has(event.type) ? saga.correlate(event) : undefined;
+        if (belongsTo === undefined) return;
+        key ??= belongsTo;
+        if (belongsTo !== key) {
+          throw new TypeError(
+            `${event.type} belongs to '${belongsTo}', and the others to '${key}'`,
+          );
+        }
+        write(decideEvent(state, event, context()));
+      }
+      settle(answers);
+    },
+  };
+}
+
+type Answer = CommandAnswer | { readonly kind: 'doubt'; readonly message: string };

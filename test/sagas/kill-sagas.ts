@@ -1,0 +1,117 @@
+// Workers that are killed at random while sagas are under way, and what must be true afterwards.
+
+import assert from 'node:assert/strict';
+import { createEnvelope, type NewEvent } from '../../src/contracts/index.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { sagaAdmin, type SagaHost } from '../../src/reactors/index.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { soakMinutes, until, type EngineName } from '../store/rig.ts';
+import { expectedEntries, kindOf, orderSaga, paid, placed } from './order-saga.ts';
+import type { SagaWorkerInput } from './worker-main.ts';
+
+export interface SagaPlan {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly seed: number;
+}
+
+type Store = EventStore & SubscriptionHost & SagaHost;
+
+const workers = 2;
+const leaseMs = 1_000;
+const { orders, faults } =
+  soakMinutes > 0 ? { orders: 300, faults: 40 } : { orders: 45, faults: 6 };
+
+export async function killSagas({ engine, url, seed }: SagaPlan, store: Store): Promise<void> {
+  const random = seededRandom(seed);
+  let generation = 0;
+  const start = (): Child => {
+    generation += 1;
+    const name = `w${generation}`;
+    const input: SagaWorkerInput = { engine, url, name, seed: seed + generation, leaseMs };
+    return startChild(new URL('./worker-main.ts', import.meta.url), { input });
+  };
+  const children = Array.from({ length: workers }, start);
+  try {
+    await Promise.race(children.map((child) => child.message(hasStarted)));
+    const appending = appendOrders(store);
+    for (let fault = 0; fault < faults; fault += 1) {
+      await systemClock.sleep(300 + random.below(700));
+      const slot = random.below(children.length);
+      await children[slot]?.kill('SIGKILL');
+      children[slot] = start();
+    }
+    await appending;
+    await untilAllEnded(store);
+  } finally {
+    await Promise.all(children.map((child) => child.kill()));
+  }
+  await check(store, seed);
+}
+
+function hasStarted(message: unknown): message is 'started' {
+  return message === 'started';
+}
+
+const orderIds = Array.from({ length: orders }, (_, each) => `o${each}`);
+
+async function appendOrders(store: EventStore): Promise<void> {
+  for (const orderId of orderIds) {
+    const isPaid = kindOf(orderId) !== 'unpaid';
+    // At once, in two streams: which of them is handled first is chance.
+    await Promise.all([
+      append(store, placed({ orderId })),
+      isPaid ? append(store, paid({ orderId })) : undefined,
+    ]);
+    await systemClock.sleep(50);
+  }
+}
+
+async function append(store: EventStore, event: NewEvent): Promise<void> {
+  const { orderId } = event.payload as { orderId: string };
+  const [type = ''] = event.type.split('.');
+  const aggregate = { bc: 'shop', type, id: orderId };
+  const envelope = createEnvelope(event, { tenant: 'core', aggregate });
+  await store.append(`shop.${type}.v1-core-${orderId}`, [envelope]);
+}
+
+/** One whose command had no answer so often that it is parked is resumed, as an operator would. */
+async function untilAllEnded(store: Store): Promise<void> {
+  const admin = sagaAdmin(store, orderSaga);
+  const isOver = async (): Promise<boolean> => {
+    for (const { tenant, key } of (await admin.list({ status: 'parked' })).sagas) {
+      await admin.resume({ tenant, key }, { by: 'rig' }).catch(() => undefined);
+    }
+    const ended = await Promise.all(
+      (['completed', 'compensated'] as const).map((status) => admin.list({ status, limit: 1_000 })),
+    );
+    return ended.reduce((sum, { sagas }) => sum + sagas.length, 0) === orders;
+  };
+  await until('every saga has ended', isOver, 120_000);
+}
+
+async function check(store: Store, seed: number): Promise<void> {
+  const admin = sagaAdmin(store, orderSaga);
+  for (const orderId of orderIds) {
+    const kind = kindOf(orderId);
+    const { status } = await admin.get({ tenant: 'core', key: orderId });
+    const entries = await store.readStream(`shop.ledger.v1-core-${orderId}`).toArray();
+    const own = await store.readStream(`shop.orderFlow.v1-core-${orderId}`).toArray();
+    const why = `seed ${seed}, ${orderId} ${kind}: ${own.map(({ type }) => type).join(', ')}`;
+    assert.equal(status, kind === 'completed' ? 'completed' : 'compensated', why);
+    assert.deepEqual(
+      entries.map(({ payload }) => (payload as { what: string }).what),
+      expectedEntries[kind],
+      why,
+    );
+    const fired = own.filter(({ type }) => type === 'order-flow.timer-fired.v1');
+    assert.equal(fired.length, kind === 'unpaid' ? 1 : 0, why);
+    // One flow: every effect belongs to the event that started the saga.
+    const [first] = await store.readStream(`shop.order.v1-core-${orderId}`).toArray();
+    for (const event of entries) assert.equal(event.correlationId, first?.correlationId, why);
+  }
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+}

@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { createWorkspace, inRounds } from '../store/rig.ts';
+import { killSagas } from './kill-sagas.ts';
+
+test('sagas over one file whose workers are killed all end, with each effect once and undone in reverse', () =>
+  inRounds(async (seed) => {
+    await using workspace = await createWorkspace();
+    const path = join(workspace.folder, 'events.db');
+    await using store = await sqliteEventStore(path);
+    await killSagas({ engine: 'sqlite', url: `sqlite:${path}`, seed }, store);
+  }));

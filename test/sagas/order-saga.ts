@@ -1,0 +1,86 @@
+// The saga of the rig, and the aggregate that its commands are for: every effect is an event in the
+// order's ledger, so that what happened, and in which order, can be read back.
+
+import { z } from 'zod';
+import { defineAggregate, Refused } from '../../src/aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
+import { saga } from '../../src/reactors/index.ts';
+
+const order = z.object({ orderId: z.string() });
+export const placed = defineEvent('order.placed.v1', order);
+export const paid = defineEvent('payment.received.v1', order);
+
+const entry = z.object({ orderId: z.string(), what: z.string() });
+const entered = defineEvent('ledger.entered.v1', entry);
+const enter = defineCommand('ledger.enter', entry);
+
+export const ledger = defineAggregate({
+  bc: 'shop',
+  name: 'ledger',
+  version: 1,
+  events: [entered],
+  commands: [enter],
+  initial: 0,
+  evolve: { 'ledger.entered.v1': (count) => count + 1 },
+  decide: {
+    'ledger.enter': ({ orderId, what }) => {
+      if (what === 'ship' && kindOf(orderId) === 'refused') {
+        throw new Refused('sold-out', 'there is nothing to ship');
+      }
+      return entered({ orderId, what });
+    },
+  },
+});
+
+export type OrderKind = 'completed' | 'refused' | 'unpaid';
+const kinds: readonly OrderKind[] = ['completed', 'refused', 'unpaid'];
+
+/** `o17`: what becomes of an order is in its number. */
+export function kindOf(orderId: string): OrderKind {
+  return kinds[Number(orderId.slice(1)) % kinds.length] as OrderKind;
+}
+
+export const expectedEntries: Readonly<Record<OrderKind, readonly string[]>> = {
+  completed: ['reserve', 'charge', 'ship'],
+  refused: ['reserve', 'charge', 'refund', 'release'],
+  unpaid: ['reserve', 'release'],
+};
+
+const enterInto = (orderId: string, what: string) => ({
+  id: orderId,
+  command: enter({ orderId, what }),
+});
+
+export const orderSaga = saga({
+  bc: 'shop',
+  name: 'order-flow',
+  version: 1,
+  from: 'start',
+  events: [placed, paid],
+  startOn: ['order.placed.v1'],
+  correlateBy: ({ payload }) => payload.orderId,
+  initial: {},
+  on: {
+    'order.placed.v1': ({ payload: { orderId } }) => [
+      { run: 'reserve', ...enterInto(orderId, 'reserve') },
+      // Long for those who have paid: the rig's machine may stand still for a while.
+      { timer: 'payment', afterMs: kindOf(orderId) === 'unpaid' ? 1_000 : 600_000 },
+    ],
+    'payment.received.v1': ({ payload: { orderId } }) => [
+      { cancel: 'payment' },
+      { run: 'charge', ...enterInto(orderId, 'charge') },
+    ],
+  },
+  steps: {
+    reserve: { compensate: ({ key }) => enterInto(key, 'release') },
+    charge: {
+      onDone: ({ key }) => [{ run: 'ship', ...enterInto(key, 'ship') }, { end: 'completed' }],
+      compensate: ({ key }) => enterInto(key, 'refund'),
+    },
+    ship: {},
+  },
+  timers: { payment: () => [{ end: 'failed', reason: 'not paid in time' }] },
+  shards: 3,
+  lanes: 4,
+  retry: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 5, attemptsMax: 8 },
+});

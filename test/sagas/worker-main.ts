@@ -1,0 +1,43 @@
+// A worker process of the rig: runs the saga until it is killed, over a receiver that fails at random,
+// before the command takes effect or after it did.
+
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { createCommandHandler } from '../../src/aggregates/index.ts';
+import { dispatchCommands, startSaga } from '../../src/reactors/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import type { EngineName } from '../store/rig.ts';
+import { ledger, orderSaga } from './order-saga.ts';
+
+export interface SagaWorkerInput {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly name: string;
+  readonly seed: number;
+  readonly leaseMs: number;
+}
+
+const { engine, url, name, seed, leaseMs } = childInput() as SagaWorkerInput;
+const random = seededRandom(seed);
+const store =
+  engine === 'sqlite'
+    ? await sqliteEventStore(url)
+    : await postgresEventStore(url, { connectionsMax: 8 });
+const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
+
+await startSaga(store, orderSaga, {
+  worker: name,
+  leaseMs,
+  checkpointEvery: 20,
+  checkpointMs: 100,
+  pollMs: 200,
+  timerPollMs: 200,
+  async send(request) {
+    if (random.below(100) < 5) throw new Error('before, by chance');
+    const result = await send(request);
+    if (random.below(100) < 5) throw new Error('behind it, by chance');
+    return result;
+  },
+});
+tellParent('started');
