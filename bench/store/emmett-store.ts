@@ -37,7 +37,12 @@ const catchUpPulling = { batchSize: 10_000, pullingFrequencyInMs: 0 };
 /** A batch that was full is followed by the next at once; only a batch of one is always full. */
 const livePulling = { batchSize: 1, pullingFrequencyInMs: 0 };
 
-export async function openEmmett(engine: Engine, place: string): Promise<Appending & Reading> {
+export interface EmmettSubject extends Appending, Reading {
+  /** All events from the first, one after the other, each awaited. */
+  consume(total: number, handle: (message: EmmettMessage) => Promise<void>): Promise<void>;
+}
+
+export async function openEmmett(engine: Engine, place: string): Promise<EmmettSubject> {
   const opened = await (engine === 'sqlite' ? openSqlite(place) : openPostgres(place));
   const { store } = opened;
   await store.schema.migrate();
@@ -58,6 +63,7 @@ export async function openEmmett(engine: Engine, place: string): Promise<Appendi
       return state.balance;
     },
     catchUp: (total) => catchUp(store, total),
+    consume: (total, handle) => consumeAll(store, total, handle),
     follow: async () => follow(await opened.second()),
     close: () => opened.close(),
   };
@@ -144,6 +150,22 @@ function catchUp(store: EmmettStore, total: number): CatchUp {
       await consuming;
     },
   };
+}
+
+async function consumeAll(
+  store: EmmettStore,
+  total: number,
+  handle: (message: EmmettMessage) => Promise<void>,
+): Promise<void> {
+  let count = 0;
+  const eachMessage = async (message: EmmettMessage): Promise<{ type: 'STOP' } | undefined> => {
+    await handle(message);
+    count += 1;
+    return count === total ? { type: 'STOP' } : undefined;
+  };
+  await consumerOf(store, catchUpPulling, { startFrom: 'BEGINNING', eachMessage }).start();
+  // It ends without a word when its handler fails.
+  if (count !== total) throw new Error(`emmett stopped behind ${count} of ${total} events`);
 }
 
 async function follow({ store, close }: Opened): Promise<Follower> {

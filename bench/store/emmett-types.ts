@@ -3,6 +3,7 @@
 export interface EmmettMessage {
   readonly type: string;
   readonly data: { readonly number: number; readonly amount: number };
+  readonly metadata: { readonly streamName: string };
 }
 
 export interface EmmettStore {

@@ -3,6 +3,7 @@
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import { createCommandHandler, type AggregateStorage } from '../../src/aggregates/index.ts';
+import type { ReadModelHost } from '../../src/projections/index.ts';
 import type { DomainEventEnvelope } from '../../src/contracts/index.ts';
 import type { EventStore, FeedItem } from '../../src/store/index.ts';
 import { account } from './account.ts';
@@ -19,7 +20,7 @@ import {
 } from './subject-store.ts';
 
 export interface MillraceSubject extends Appending, Reading {
-  readonly store: EventStore & AggregateStorage;
+  readonly store: EventStore & AggregateStorage & ReadModelHost;
 }
 
 export async function openMillrace(engine: Engine, place: string): Promise<MillraceSubject> {
