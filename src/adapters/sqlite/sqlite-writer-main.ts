@@ -3,13 +3,15 @@
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { StreamWrite } from '../../store/store-engine.ts';
+import { documentsToWrite, hasMoved } from '../../projections/inline-appends.ts';
+import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { unpackRows } from './packed-rows.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
 import { createSqliteDocuments } from './sqlite-documents.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
+  InlineWrites,
   PackedWrite,
   SqlStatement,
   WriterReply,
@@ -110,8 +112,12 @@ function serve(database: DatabaseSync): void {
 
   function execute(request: WriterRequest): unknown {
     switch (request.kind) {
-      case 'append':
-        return append.append(request.writes.map(unpack), request.nowMs);
+      case 'append': {
+        const writes = request.writes.map(unpack);
+        return request.inline === undefined
+          ? append.append(writes, request.nowMs)
+          : appendInline(writes, request.nowMs, request.inline);
+      }
       case 'documents':
         return documents.write(request);
       case 'clear':
@@ -119,6 +125,30 @@ function serve(database: DatabaseSync): void {
       default:
         return request.statements.map(runStatement);
     }
+  }
+
+  /** The documents with the events, or neither: what was planned for other revisions is wrong. */
+  function appendInline(
+    writes: readonly StreamWrite[],
+    nowMs: number,
+    inline: InlineWrites,
+  ): readonly WriteOutcome[] | 'moved' {
+    database.exec('savepoint inline');
+    const outcomes = append.append(writes, nowMs);
+    const isRefused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
+    const isMoved =
+      !isRefused &&
+      (hasMoved(inline.revisions, outcomes) ||
+        documentsToWrite(inline.documents, writes, outcomes).some((each) =>
+          documents.write(each).includes('foreign'),
+        ));
+    if (isMoved) {
+      database.exec('rollback to inline');
+      append.forgetNames();
+      documents.forgetNames();
+    }
+    database.exec('release inline');
+    return isMoved ? 'moved' : outcomes;
   }
 
   function runStatement({ sql, values, expect }: SqlStatement): unknown {
