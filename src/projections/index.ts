@@ -68,5 +68,6 @@ export {
   retireProjection,
   switchProjection,
   type ProjectionStatus,
+  type ProjectionVersion,
   type RetireOptions,
 } from './switch-projection.ts';
