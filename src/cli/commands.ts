@@ -13,6 +13,10 @@ import { importCommand } from './import-command.ts';
 import { lintCommand } from './lint-command.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { newCommand } from './new-command.ts';
+import { projectionsRebuildCommand } from './projections-rebuild-command.ts';
+import { projectionsRetireCommand } from './projections-retire-command.ts';
+import { projectionsStatusCommand } from './projections-status-command.ts';
+import { projectionsSwitchCommand } from './projections-switch-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
 import { startCommand } from './start-command.ts';
 import { streamAppendCommand } from './stream-append-command.ts';
@@ -54,6 +58,10 @@ export const commands: readonly Command[] = [
   dlqReplayCommand,
   dlqDiscardCommand,
   dlqNoteCommand,
+  projectionsStatusCommand,
+  projectionsRebuildCommand,
+  projectionsSwitchCommand,
+  projectionsRetireCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

@@ -9,6 +9,8 @@ export {
   type PageOptions,
   type RangeOptions,
 } from './documents.ts';
+export type { InlineAppends, InlineHost, InlinePlan } from './inline-appends.ts';
+export { inlineProjections } from './inline-projections.ts';
 export { memoryReadModels } from './memory-read-models.ts';
 export type { HostOptions, ProjectionStore } from './projection-host.ts';
 export { projectionLimits } from './projection-limits.ts';
@@ -66,6 +68,7 @@ export {
   retireProjection,
   switchProjection,
   type ProjectionStatus,
+  type ProjectionVersion,
   type RetireOptions,
 } from './switch-projection.ts';
 export {

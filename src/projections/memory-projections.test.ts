@@ -5,9 +5,6 @@ import { projectionsConformance } from './projections.conformance.ts';
 const store = memoryEventStore();
 after(() => store[Symbol.asyncDispose]());
 
-for (const { name, skip, run } of projectionsConformance({
-  open: async () => store,
-  inline: false,
-})) {
-  test(`projections in memory: ${name}`, { skip: skip ?? false }, run);
+for (const { name, run } of projectionsConformance({ open: async () => store })) {
+  test(`projections in memory: ${name}`, run);
 }

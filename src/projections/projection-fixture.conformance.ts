@@ -7,17 +7,16 @@ import type { EventStore } from '../store/event-store.ts';
 import { newEvent } from '../store/store-fixture.conformance.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { documentsOf, type Documents } from './documents.ts';
+import type { InlineHost } from './inline-appends.ts';
 import { projection, type ProjectedEvent, type Projection } from './projection.ts';
 import type { ReadModelHost } from './read-model-store.ts';
 import { readModel } from './read-model.ts';
 
-export type HostStore = EventStore & SubscriptionHost & ReadModelHost;
+export type HostStore = EventStore & SubscriptionHost & ReadModelHost & InlineHost;
 
 export interface ProjectionFixture {
   /** May be the same one each time; whoever opened it closes it. */
   open(): Promise<HostStore>;
-  /** Whether the engine appends and projects in one transaction. */
-  readonly inline: boolean;
 }
 
 export interface Counter {

@@ -9,9 +9,8 @@ import type {
   SubscriptionHost,
   SubscriptionStorage,
 } from '../subscriptions/subscription-storage.ts';
-import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
+import type { ModelKey, ReadModelHost, ReadModelStore } from './read-model-store.ts';
 import type { ReadModelVersions } from './read-model-versions.ts';
-import type { ReadModel } from './read-model.ts';
 
 export type ProjectionStore = EventStore & Partial<SubscriptionHost> & Partial<ReadModelHost>;
 
@@ -45,7 +44,7 @@ export function hostOf(store: ProjectionStore, options: HostOptions): Projection
   };
 }
 
-export function familyOf({ bc, aggregate }: Pick<ReadModel<object>, 'bc' | 'aggregate'>): string {
+export function familyOf({ bc, aggregate }: Pick<ModelKey, 'bc' | 'aggregate'>): string {
   return `${bc}.${aggregate}`;
 }
 

@@ -51,7 +51,7 @@ export interface Projection<Document extends object = object> {
   readonly readModel: ReadModel<Document>;
   readonly filter: EventFilter;
   readonly idOf: (event: ProjectedEvent) => string;
-  readonly apply: (document: Document | null, event: ProjectedEvent) => Document | null;
+  apply(document: Document | null, event: ProjectedEvent): Document | null;
   readonly tuning: Pick<
     ProjectionDefinition<Document, Record<string, unknown>>,
     'batchSize' | 'lanes' | 'shards' | 'retry' | 'timeoutMs'

@@ -1,5 +1,6 @@
 // The one suite of running projections, on every engine that has room for checkpoints and documents.
 
+import { inlineCases } from './inline.conformance.ts';
 import type { HostStore, ProjectionFixture } from './projection-fixture.conformance.ts';
 import { rebuildCases } from './rebuild.conformance.ts';
 import { runningCases } from './running.conformance.ts';
@@ -16,20 +17,19 @@ export type ProjectionCases = Readonly<Record<string, CaseBody>>;
 export interface ProjectionCase {
   /** A sentence; its topic comes first. */
   readonly name: string;
-  readonly skip?: string;
   readonly run: () => Promise<void>;
 }
 
 const topics: Readonly<Record<string, ProjectionCases>> = {
   running: runningCases,
   rebuilding: rebuildCases,
+  inline: inlineCases,
 };
 
 export function projectionsConformance(fixture: ProjectionFixture): readonly ProjectionCase[] {
   return Object.entries(topics).flatMap(([topic, cases]) =>
     Object.entries(cases).map(([sentence, run]): ProjectionCase => ({
       name: `${topic}: ${sentence}`,
-      ...(topic === 'inline' && !fixture.inline ? { skip: 'needs inline' } : {}),
       run: async () => run({ store: await fixture.open(), fixture }),
     })),
   );

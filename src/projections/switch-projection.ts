@@ -6,10 +6,16 @@ import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
 import { projectionLimits as limits } from './projection-limits.ts';
-import type { Projection } from './projection.ts';
+import type { ModelKey } from './read-model-store.ts';
 import type { ReadModelVersion } from './read-model-versions.ts';
 import { readModelLimits } from './read-model-limits.ts';
 import { takeAllShards } from './shard-leases.ts';
+
+/** As much of a projection as these need: its code may be gone already. */
+export interface ProjectionVersion {
+  readonly name: string;
+  readonly readModel: ModelKey;
+}
 
 export interface RetireOptions extends HostOptions {
   readonly signal?: AbortSignal;
@@ -22,13 +28,13 @@ export interface RetireOptions extends HostOptions {
  * From one moment to the next all queries ask this version. It must have caught up once.
  *
  * @example
- * import { switchProjection, type Projection, type ProjectionStore } from 'millrace/projections';
+ * import { switchProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
  *
- * const goLive = (store: ProjectionStore, accounts: Projection) => switchProjection(store, accounts);
+ * const goLive = (store: ProjectionStore, accounts: ProjectionVersion) => switchProjection(store, accounts);
  */
-export async function switchProjection<Document extends object>(
+export async function switchProjection(
   store: ProjectionStore,
-  projection: Projection<Document>,
+  projection: ProjectionVersion,
   options: HostOptions = {},
 ): Promise<void> {
   const { versions, clock } = hostOf(store, options);
@@ -49,13 +55,13 @@ export async function switchProjection<Document extends object>(
  * Returns how many documents this call removed.
  *
  * @example
- * import { retireProjection, type Projection, type ProjectionStore } from 'millrace/projections';
+ * import { retireProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
  *
- * const cleanUp = (store: ProjectionStore, old: Projection) => retireProjection(store, old);
+ * const cleanUp = (store: ProjectionStore, old: ProjectionVersion) => retireProjection(store, old);
  */
-export async function retireProjection<Document extends object>(
+export async function retireProjection(
   store: ProjectionStore,
-  projection: Projection<Document>,
+  projection: ProjectionVersion,
   options: RetireOptions = {},
 ): Promise<number> {
   const { versions, storage, readModels, clock } = hostOf(store, options);
@@ -73,7 +79,8 @@ export async function retireProjection<Document extends object>(
   }
   const from = ['building', 'ready', 'retiring'] as const;
   await versions.setStatus(key, { from, to: 'retiring' }, clock.now());
-  const { shards } = await storage.checkpoints.open(name, projection.tuning.shards ?? 1);
+  // One that never ran is made known, so that it can be stopped.
+  const { shards } = await storage.checkpoints.open(name, 1);
   await subscriptionAdmin(store, { storage, clock }).pause(name);
   // Whoever still runs it gives up its shards when it sees the pause.
   const owner = `retire-${randomUUID()}`;
@@ -136,9 +143,9 @@ export async function projectionStatus(
   return found;
 }
 
-async function knownVersion<Document extends object>(
+async function knownVersion(
   store: ProjectionStore,
-  { name, readModel }: Projection<Document>,
+  { name, readModel }: ProjectionVersion,
   options: HostOptions,
 ): Promise<ReadModelVersion> {
   const family = familyOf(readModel);

@@ -9,6 +9,14 @@ import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
+import {
+  documentsToWrite,
+  hasMoved,
+  InlineMoved,
+  InlineTransaction,
+  planInline,
+  type InlineHost,
+} from '../../projections/inline-appends.ts';
 import { memoryReadModels } from '../../projections/memory-read-models.ts';
 import { memoryVersions } from '../../projections/memory-versions.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
@@ -52,7 +60,12 @@ interface MemoryRow extends StoredRow {
  */
 export function memoryEventStore(
   options: EventStoreOptions = {},
-): EventStore & AggregateStorage & SubscriptionHost<MemoryTransaction> & ReadModelHost & SagaHost {
+): EventStore &
+  AggregateStorage &
+  SubscriptionHost<MemoryTransaction> &
+  ReadModelHost &
+  InlineHost &
+  SagaHost {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
@@ -69,11 +82,19 @@ export function memoryEventStore(
       crossProcess: false,
     },
 
-    async write(writes, { signal }) {
+    async write(writes, { signal, transaction }) {
       if (signal?.aborted === true) throw aborted(signal);
       const decisions = decideAll(writes);
       if (decisions.some(({ kind }) => kind === 'conflict' || kind === 'deleted')) return decisions;
+      const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
+      if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
+      // All of them in this turn of the event loop: nobody sees one without the other.
+      await Promise.all(
+        documentsToWrite(inline?.documents ?? [], writes, outcomes).map((each) =>
+          readModels.write(each.model, each.writes),
+        ),
+      );
       for (const wake of waiting) wake();
       return outcomes;
     },
@@ -281,6 +302,7 @@ export function memoryEventStore(
     readModels,
     readModelVersions: memoryVersions(),
     sagas: memorySagaIndex(),
+    inlineAppends: planInline(),
   });
 }
 

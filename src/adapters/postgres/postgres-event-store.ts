@@ -10,6 +10,7 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
+import type { InlineHost } from '../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import { sqlVersions } from '../../projections/sql-versions.ts';
 import { postgresAggregateStorage } from './postgres-aggregates.ts';
@@ -51,7 +52,12 @@ export async function postgresEventStore(
   target: string | Pool,
   options: PostgresOptions = {},
 ): Promise<
-  EventStore & AggregateStorage & SubscriptionHost<ClientBase> & ReadModelHost & SagaHost
+  EventStore &
+    AggregateStorage &
+    SubscriptionHost<ClientBase> &
+    ReadModelHost &
+    InlineHost &
+    SagaHost
 > {
   const {
     schema = 'millrace',
@@ -131,7 +137,7 @@ export async function postgresEventStore(
     postgresAggregateStorage(connection, schema),
     {
       subscriptions: postgresSubscriptionStorage(connection, database),
-      readModels: postgresReadModels(database),
+      ...postgresReadModels(database, () => listener.wakeAll()),
       readModelVersions: sqlVersions(database),
       sagas: sqlSagaIndex(database),
     },

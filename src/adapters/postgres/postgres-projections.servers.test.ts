@@ -7,9 +7,6 @@ const { url } = await sharedPostgres();
 const store = await postgresEventStore(url, { schema: 'projections', connectionsMax: 8 });
 after(() => store[Symbol.asyncDispose]());
 
-for (const { name, skip, run } of projectionsConformance({
-  open: async () => store,
-  inline: false,
-})) {
-  test(`projections in PostgreSQL: ${name}`, { skip: skip ?? false }, run);
+for (const { name, run } of projectionsConformance({ open: async () => store })) {
+  test(`projections in PostgreSQL: ${name}`, run);
 }

@@ -1,15 +1,26 @@
 // Read models in the events' own schema.
 
+import {
+  documentsToWrite,
+  hasMoved,
+  InlineMoved,
+  type InlineAppends,
+  type InlineHost,
+} from '../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
 import type {
+  DocumentWrite,
   ModelKey,
-  ReadModelStore,
+  ReadModelHost,
   StoredDocument,
 } from '../../projections/read-model-store.ts';
 import type { PostgresDatabase } from './postgres-database.ts';
 import { postgresDocuments } from './postgres-documents.ts';
 
-export function postgresReadModels(database: PostgresDatabase): ReadModelStore {
+export function postgresReadModels(
+  database: PostgresDatabase,
+  onCommit: () => void,
+): Pick<ReadModelHost & InlineHost, 'readModels' | 'inlineAppends'> {
   const { dialect, run, together } = database;
   const documents = postgresDocuments(dialect);
   const models = dialect.table('read_models');
@@ -35,7 +46,36 @@ export function postgresReadModels(database: PostgresDatabase): ReadModelStore {
     return number;
   }
 
-  return sqlReadModels({
+  const inlineAppends: InlineAppends = {
+    async commit({ revisions, documents: planned }, append) {
+      const numbered: { readonly model: number; readonly writes: readonly DocumentWrite[] }[] = [];
+      for (const { model, writes } of planned) {
+        numbered.push({ model: await numberOf(model), writes });
+      }
+      try {
+        const results = await together(async (execute, client) => {
+          const appended = await append(client);
+          const outcomes = appended.map(({ repeated, revision }) => ({
+            kind: repeated ? ('repeated' as const) : ('appended' as const),
+            revision,
+          }));
+          if (hasMoved(revisions, outcomes)) throw new InlineMoved();
+          for (const { model, writes } of documentsToWrite(numbered, appended, outcomes)) {
+            const written = await documents.write(execute, model, writes);
+            if (written.includes('foreign')) throw new InlineMoved();
+          }
+          return appended;
+        });
+        onCommit();
+        return results;
+      } catch (error) {
+        if (isMoved(error)) return undefined;
+        throw error;
+      }
+    },
+  };
+
+  const readModels = sqlReadModels({
     dialect,
     run,
     async query(sql, values) {
@@ -59,4 +99,10 @@ export function postgresReadModels(database: PostgresDatabase): ReadModelStore {
       return together((execute) => documents.clear(execute, number, limit));
     },
   });
+  return { readModels, inlineAppends };
+}
+
+/** The transaction tells of it as of any failure. */
+function isMoved(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof InlineMoved;
 }

@@ -12,13 +12,19 @@ import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { StoreEngine, SubjectKey } from '../../store/store-engine.ts';
+import {
+  InlineMoved,
+  InlineTransaction,
+  planInline,
+  type InlineHost,
+} from '../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
 import { sqliteDatabase } from './sqlite-database.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
-import { sqliteReadModels } from './sqlite-read-models.ts';
+import { inlineWrites, sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
 import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
 import { watchSqlite } from './sqlite-watch.ts';
@@ -46,7 +52,12 @@ export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
 ): Promise<
-  EventStore & AggregateStorage & SubscriptionHost<SqliteTransaction> & ReadModelHost & SagaHost
+  EventStore &
+    AggregateStorage &
+    SubscriptionHost<SqliteTransaction> &
+    ReadModelHost &
+    InlineHost &
+    SagaHost
 > {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
@@ -94,7 +105,16 @@ export async function sqliteEventStore(
       durable: true,
       crossProcess: true,
     },
-    write: (writes, { signal }) => writer.append(writes, clock.now(), signal),
+    async write(writes, { signal, transaction }) {
+      const inline =
+        transaction instanceof InlineTransaction ? inlineWrites(transaction.plan) : undefined;
+      const outcomes = await writer.append(writes, clock.now(), {
+        signal,
+        ...(inline === undefined ? {} : { inline }),
+      });
+      if (outcomes === 'moved') throw new InlineMoved();
+      return outcomes;
+    },
     readStream: (query) => reading(query.signal, () => reader.readStream(query)),
     readAll: (query) => reading(query.signal, () => reader.readAll(query)),
     findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
@@ -153,6 +173,7 @@ export async function sqliteEventStore(
     subscriptions: sqliteSubscriptionStorage(writer, database),
     sagas: sqlSagaIndex(database),
     readModelVersions: sqlVersions(database),
+    inlineAppends: planInline(),
     readModels: sqliteReadModels({
       writer,
       database,

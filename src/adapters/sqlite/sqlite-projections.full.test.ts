@@ -12,9 +12,6 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-for (const { name, skip, run } of projectionsConformance({
-  open: async () => store,
-  inline: false,
-})) {
-  test(`projections in SQLite: ${name}`, { skip: skip ?? false }, run);
+for (const { name, run } of projectionsConformance({ open: async () => store })) {
+  test(`projections in SQLite: ${name}`, run);
 }

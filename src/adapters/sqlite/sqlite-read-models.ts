@@ -1,10 +1,11 @@
 // Read models in the events' own file: written by the writer thread, read on the caller's.
 
+import type { InlinePlan } from '../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
 import type { DocumentOutcome, ReadModelStore } from '../../projections/read-model-store.ts';
 import type { SqlCells, SqlDatabase } from '../../subscriptions/sql-database.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
-import type { SqliteWriter } from './sqlite-writer.ts';
+import type { InlineWrites, SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteReadModelsOptions {
   readonly writer: SqliteWriter;
@@ -41,4 +42,11 @@ export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelSto
     clear: async (model, limit) =>
       Number(await writer.documents({ kind: 'clear', model: modelName(model), limit })),
   });
+}
+
+export function inlineWrites({ revisions, documents }: InlinePlan): InlineWrites {
+  return {
+    revisions,
+    documents: documents.map(({ model, writes }) => ({ model: modelName(model), writes })),
+  };
 }

@@ -3,12 +3,15 @@
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { documentsToWrite, hasMoved } from '../../projections/inline-appends.ts';
+import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
 import { createSqliteDocuments } from './sqlite-documents.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
+  InlineWrites,
   SqlStatement,
   WriterMessage,
   WriterReplies,
@@ -133,7 +136,9 @@ function serve(database: DatabaseSync): void {
   function execute(request: WriterRequest): unknown {
     switch (request.kind) {
       case 'append':
-        return appender.together(request.writes, request.nowMs);
+        return request.inline === undefined
+          ? appender.together(request.writes, request.nowMs)
+          : appendInline(request.writes, request.nowMs, request.inline);
       case 'documents':
         return documents.write(request);
       case 'clear':
@@ -141,6 +146,30 @@ function serve(database: DatabaseSync): void {
       default:
         return request.statements.map(runStatement);
     }
+  }
+
+  /** The documents with the events, or neither: what was planned for other revisions is wrong. */
+  function appendInline(
+    writes: readonly StreamWrite[],
+    nowMs: number,
+    inline: InlineWrites,
+  ): readonly WriteOutcome[] | 'moved' {
+    database.exec('savepoint inline');
+    const outcomes = appender.together(writes, nowMs);
+    const isRefused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
+    const isMoved =
+      !isRefused &&
+      (hasMoved(inline.revisions, outcomes) ||
+        documentsToWrite(inline.documents, writes, outcomes).some((each) =>
+          documents.write(each).includes('foreign'),
+        ));
+    if (isMoved) {
+      database.exec('rollback to inline');
+      appender.forget();
+      documents.forgetNames();
+    }
+    database.exec('release inline');
+    return isMoved ? 'moved' : outcomes;
   }
 
   function runStatement({ sql, values, expect }: SqlStatement): unknown {

@@ -26,10 +26,17 @@ export type WriterRequest =
       readonly kind: 'append';
       readonly writes: readonly StreamWrite[];
       readonly nowMs: number;
+      readonly inline?: InlineWrites;
     }
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
   | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] }
   | ({ readonly id: number } & DocumentRequest);
+
+/** Documents that go into the append's own commit. Unless the revisions are these: `moved`. */
+export interface InlineWrites {
+  readonly revisions: readonly number[];
+  readonly documents: readonly ModelWrites[];
+}
 
 /** Answers with the outcome of each write, or with how many were removed. */
 type DocumentRequest =
@@ -58,8 +65,8 @@ export interface SqliteWriter extends AsyncDisposable {
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
-    signal?: AbortSignal,
-  ): Promise<readonly WriteOutcome[]>;
+    options?: { readonly signal?: AbortSignal | undefined; readonly inline?: InlineWrites },
+  ): Promise<readonly WriteOutcome[] | 'moved'>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   documents(request: DocumentRequest): Promise<unknown>;
 }
@@ -180,13 +187,14 @@ export async function startSqliteWriter(
   }
 
   return {
-    append(writes, nowMs, signal) {
+    append(writes, nowMs, { signal, inline } = {}) {
       // Once handed over it is committed or not; a signal that fires later changes nothing.
       if (signal?.aborted === true) return Promise.reject(aborted(signal));
-      const outcomes = isPlain(writes)
-        ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })))
-        : post({ kind: 'append', writes, nowMs });
-      return outcomes as Promise<readonly WriteOutcome[]>;
+      const outcomes =
+        inline === undefined && isPlain(writes)
+          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })))
+          : post({ kind: 'append', writes, nowMs, ...(inline === undefined ? {} : { inline }) });
+      return outcomes as Promise<readonly WriteOutcome[] | 'moved'>;
     },
     run: (statements) =>
       post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,

@@ -1,0 +1,197 @@
+// Projections in the append's own transaction: whoever sees the event sees the document.
+
+import { isEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
+import { encodePayload } from '../contracts/json-payload.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { compileFilter } from '../store/event-filter.ts';
+import type { EventStore, StreamAppend } from '../store/event-store.ts';
+import { categoryOf } from '../store/recorded-event.ts';
+import type { RowFilter } from '../store/store-engine.ts';
+import {
+  foldDocument,
+  groupByDocument,
+  toDocumentWrite,
+  toState,
+  type DocumentEvents,
+} from './fold-documents.ts';
+import type { InlineHost, InlinePlan } from './inline-appends.ts';
+import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
+import type { ProjectedEvent, Projection } from './projection.ts';
+import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
+import { checkVersion } from './start-projection.ts';
+
+/** How often an append is planned anew because somebody else was faster. */
+const attemptsMax = 50;
+
+/**
+ * The same store, whose appends also write the documents of these projections: both or neither. A
+ * handler that throws fails the append. What such a document has missed (events from before, or from
+ * processes that append without this) is read and folded in when the next event comes.
+ *
+ * @example
+ * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ * import { inlineProjections, projection, readModel } from 'millrace/projections';
+ *
+ * const accounts = projection({
+ *   name: 'sub:banking:accounts:v1',
+ *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
+ *   on: { 'account.opened.v1': () => ({ opened: true }) },
+ * });
+ * const openStore = async () =>
+ *   inlineProjections(await sqliteEventStore('sqlite:.millrace/events.db'), [accounts]);
+ */
+export async function inlineProjections<Store extends EventStore & ReadModelHost & InlineHost>(
+  store: Store,
+  projections: readonly Projection[],
+  options: Omit<HostOptions, 'readModels'> = {},
+): Promise<Store> {
+  const { versions, clock, readModels } = hostOf(store, options);
+  const wanted = projections.map((projection) => ({
+    projection,
+    filter: compileFilter(projection.filter),
+  }));
+  for (const { name, readModel } of projections) {
+    const key = { family: familyOf(readModel), version: readModel.version };
+    const target = await store.head();
+    checkVersion(name, await versions.declare({ ...key, projection: name, target }, clock.now()));
+  }
+
+  async function appendMany(
+    appends: readonly StreamAppend[],
+    appendOptions: Parameters<EventStore['appendMany']>[1] = {},
+  ) {
+    if (appendOptions.transaction !== undefined) {
+      throw new MillraceError(
+        'NOT_SUPPORTED',
+        'inline projections bring a transaction of their own',
+        { details: { capability: 'callerTransaction' } },
+      );
+    }
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const bases = await basesOf(appends, attempt > 0);
+      const plan = await planOf(appends, bases);
+      const results = await store.inlineAppends.commit(plan, (transaction) =>
+        store.appendMany(appends, { ...appendOptions, transaction }),
+      );
+      if (results !== undefined) return results;
+      if (attempt > 3) await clock.sleep(attempt, appendOptions.signal);
+    }
+    throw new MillraceError('STORE_UNAVAILABLE', 'others append to these streams all the time', {
+      details: { streams: appends.map(({ stream }) => stream), attempts: attemptsMax },
+    });
+  }
+
+  /** What each stream is at. Before the documents are read: they can only be newer than this. */
+  async function basesOf(
+    appends: readonly StreamAppend[],
+    isRepeat: boolean,
+  ): Promise<ReadonlyMap<string, number>> {
+    const bases = new Map<string, number>();
+    for (const { stream, expected } of appends) {
+      if (bases.has(stream)) continue;
+      const guess = typeof expected === 'number' ? expected : expected === 'none' ? -1 : undefined;
+      // Also what was deleted goes on counting: a guess may be wrong, and is not made twice.
+      const base =
+        isRepeat || guess === undefined ? (await store.streamInfo(stream))?.revision : guess;
+      bases.set(stream, base ?? -1);
+    }
+    return bases;
+  }
+
+  async function planOf(
+    appends: readonly StreamAppend[],
+    bases: ReadonlyMap<string, number>,
+  ): Promise<InlinePlan> {
+    const next = new Map(bases);
+    const events: ProjectedEvent[] = [];
+    const revisions = appends.map(({ stream, events: given }) => {
+      let revision = next.get(stream) ?? -1;
+      for (const event of given) {
+        revision += 1;
+        // What is no event is refused by the append itself.
+        if (isEnvelope(event)) events.push(asStored(event, stream, revision));
+      }
+      next.set(stream, revision);
+      return revision;
+    });
+    const documents = [];
+    for (const { projection, filter } of wanted) {
+      const mine = events.filter((event) => matches(filter, event));
+      if (mine.length === 0) continue;
+      const writes = await writesOf({ projection, filter, events: mine, bases });
+      documents.push({ model: projection.readModel, writes });
+    }
+    return { revisions, documents };
+  }
+
+  async function writesOf({
+    projection,
+    filter,
+    events,
+    bases,
+  }: {
+    readonly projection: Projection;
+    readonly filter: RowFilter;
+    readonly events: readonly ProjectedEvent[];
+    readonly bases: ReadonlyMap<string, number>;
+  }): Promise<DocumentWrite[]> {
+    const groups = [...groupByDocument(projection, events).values()];
+    const stored = await readModels.load(projection.readModel, groups);
+    const writes: DocumentWrite[] = [];
+    for (const [index, group] of groups.entries()) {
+      const kept = stored[index];
+      const state = kept === undefined ? undefined : toState(projection, kept);
+      const from = (state?.revision ?? -1) + 1;
+      const upTo = bases.get(group.stream) ?? -1;
+      const missed = from > upTo ? [] : await missedBy({ projection, filter, group, from, upTo });
+      const whole = { ...group, events: [...missed, ...group.events] };
+      const folded = foldDocument(projection, state, whole);
+      if (folded !== undefined) writes.push(toDocumentWrite(projection, group, folded));
+    }
+    return writes;
+  }
+
+  async function missedBy({
+    projection,
+    filter,
+    group,
+    from,
+    upTo,
+  }: {
+    readonly projection: Projection;
+    readonly filter: RowFilter;
+    readonly group: DocumentEvents;
+    readonly from: number;
+    readonly upTo: number;
+  }): Promise<ProjectedEvent[]> {
+    const missed: ProjectedEvent[] = [];
+    for await (const event of store.readStream(group.stream, { from })) {
+      if (event.revision > upTo) break;
+      if (matches(filter, event) && projection.idOf(event) === group.id) missed.push(event);
+    }
+    return missed;
+  }
+
+  const append: EventStore['append'] = async (stream, events, given = {}) => {
+    const { expected = 'any', ...appendOptions } = given;
+    const [result] = await appendMany([{ stream, events, expected }], appendOptions);
+    if (result === undefined) throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+    return result;
+  };
+  return { ...store, append, appendMany };
+}
+
+/** As it will be read back. */
+function asStored(event: DomainEventEnvelope, stream: string, revision: number): ProjectedEvent {
+  const payload = JSON.parse(encodePayload(event.payload).json) as unknown;
+  return { ...event, payload, stream, revision };
+}
+
+function matches(filter: RowFilter, { type, tenant, stream }: ProjectedEvent): boolean {
+  return (
+    filter.type?.(type) !== false &&
+    (filter.tenant === undefined || filter.tenant === tenant) &&
+    (filter.category === undefined || filter.category === categoryOf(stream)) &&
+    filter.stream?.(stream) !== false
+  );
+}

@@ -1,0 +1,152 @@
+// Projecting processes that are killed at random, and what must be true of the documents afterwards.
+
+import assert from 'node:assert/strict';
+import { systemClock } from '../../src/foundation/clock.ts';
+import {
+  activeDocuments,
+  startProjection,
+  switchProjection,
+  type ReadModelHost,
+} from '../../src/projections/index.ts';
+import { startPosition, type EventStore } from '../../src/store/index.ts';
+import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { newEvent, newEvents, streamName, type EngineName } from '../store/rig.ts';
+import { checkItems, itemProjection } from './item-projection.ts';
+import type { ProjectorInput, ProjectorMessage } from './projector-main.ts';
+
+export interface ProjectorRig {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly seed: number;
+  readonly store: EventStore & SubscriptionHost & ReadModelHost;
+}
+
+const streams = 40;
+const leaseMs = 600;
+
+function startProjector(
+  { engine, url }: ProjectorRig,
+  more: Pick<ProjectorInput, 'role' | 'version'> & Partial<ProjectorInput>,
+): Child {
+  return startChild(new URL('./projector-main.ts', import.meta.url), {
+    input: {
+      engine,
+      url,
+      shards: 2,
+      leaseMs,
+      name: 'none',
+      streams,
+      ...more,
+    } satisfies ProjectorInput,
+  });
+}
+
+function says<Kind extends ProjectorMessage['kind']>(kind: Kind) {
+  return (message: unknown): message is Extract<ProjectorMessage, { kind: Kind }> =>
+    (message as ProjectorMessage).kind === kind;
+}
+
+/** Two at a time share the shards; each is killed while events come in. */
+export async function killLiveProjectors(rig: ProjectorRig, kills: number): Promise<void> {
+  const random = seededRandom(rig.seed);
+  let isOver = false;
+  const append = async (): Promise<void> => {
+    for (let round = 0; !isOver; round += 1) {
+      await Promise.all(
+        Array.from({ length: 6 }, (_, each) =>
+          rig.store.append(
+            streamName(random.below(streams)),
+            newEvents(`e${round}-${each}`, 1 + random.below(4)),
+          ),
+        ),
+      );
+      await systemClock.sleep(10);
+    }
+  };
+  const appending = append();
+  const children: Child[] = [];
+  const start = (): Child => startProjector(rig, { role: 'run', version: 1 });
+  try {
+    children.push(start(), start());
+    for (let kill = 0; kill < kills; kill += 1) {
+      const slot = random.below(children.length);
+      const child = children[slot] as Child;
+      await child.message(says('working'));
+      await systemClock.sleep(random.below(500));
+      await child.kill();
+      children[slot] = start();
+    }
+  } finally {
+    isOver = true;
+    await appending;
+    await Promise.all(children.map((child) => child.kill()));
+  }
+  const { name } = itemProjection(1);
+  const state = await rig.store.subscriptions.checkpoints.get(name);
+  const far = (state?.positions ?? []).filter((each) => each !== undefined && each > startPosition);
+  assert.ok(far.length > 0, 'those that were killed had done nothing');
+  await using runner = await startProjection(rig.store, itemProjection(1, 2), { leaseMs });
+  await runner.whenCaughtUp();
+  await checkItems(rig.store, 1);
+  assert.equal(await rig.store.subscriptions.deadLetters.count({ handler: name }), 0);
+}
+
+/** A rebuild that is killed at some page, again and again, until one gets to the end. */
+export async function killRebuilds(rig: ProjectorRig, kills: number): Promise<void> {
+  const random = seededRandom(rig.seed);
+  const total = 3_000;
+  for (let at = 0; at < total; at += 100) {
+    const events = Array.from({ length: 100 }, (_, each) => newEvent(`r${at + each}`));
+    await Promise.all(
+      events.map((event) => rig.store.append(streamName(random.below(streams)), [event])),
+    );
+  }
+  const [one, two] = [itemProjection(1, 2), itemProjection(2, 2)];
+  {
+    await using runner = await startProjection(rig.store, one);
+    await runner.whenCaughtUp();
+  }
+  const queries = activeDocuments(rig.store, [one.readModel, two.readModel]);
+  let killed = 0;
+  let folded = 0;
+  for (;;) {
+    await using child = startProjector(rig, { role: 'rebuild', version: 2 });
+    if (killed === kills) {
+      const { events } = await child.message(says('done'));
+      assert.ok(events < total, `the last one began anew: ${events}`);
+      break;
+    }
+    // It has come further than the one before: it went on from where that was.
+    const pages = 2 + random.below(4);
+    const progress = await child.message(
+      (message): message is Extract<ProjectorMessage, { kind: 'progress' }> =>
+        says('progress')(message) && message.events >= pages * 50,
+    );
+    await child.kill();
+    assert.equal((await queries.bySet('core', 'all', { limit: 1_000 })).items.length, streams);
+    killed += 1;
+    folded += progress.events;
+  }
+  assert.ok(folded < 2 * total, `${folded} events were folded in vain`);
+  await checkItems(rig.store, 2);
+  await switchProjection(rig.store, two);
+  await checkItems(rig.store, 1);
+}
+
+/** Whatever is in the store is in the documents, at any moment: nothing has to catch up. */
+export async function killInlineProjectors(rig: ProjectorRig, kills: number): Promise<void> {
+  const random = seededRandom(rig.seed);
+  for (let kill = 0; kill < kills; kill += 1) {
+    const children = ['a', 'b'].map((name) =>
+      startProjector(rig, { role: 'inline', version: 1, name: `${name}${kill}` }),
+    );
+    await Promise.all(children.map((child) => child.message(says('working'))));
+    await systemClock.sleep(100 + random.below(400));
+    await Promise.all(children.map((child) => child.kill()));
+    await checkItems(rig.store, 1);
+  }
+  const [last] = await rig.store.readAll({ direction: 'backwards', limit: 1 }).toArray();
+  assert.notEqual(last, undefined, 'nobody appended anything');
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { createWorkspace, inRounds } from '../store/rig.ts';
+import {
+  killInlineProjectors,
+  killLiveProjectors,
+  killRebuilds,
+  type ProjectorRig,
+} from './kill-projectors.ts';
+
+const onFile = (run: (rig: ProjectorRig) => Promise<void>) => () =>
+  inRounds(async (seed) => {
+    await using workspace = await createWorkspace();
+    const path = join(workspace.folder, 'events.db');
+    await using store = await sqliteEventStore(path);
+    await run({ engine: 'sqlite', url: `sqlite:${path}`, seed, store });
+  });
+
+test(
+  'projectors that are killed over one file apply every event once, in order',
+  onFile((rig) => killLiveProjectors(rig, 6)),
+);
+
+test(
+  'a rebuild that is killed over one file goes on, while queries have their answers',
+  onFile((rig) => killRebuilds(rig, 4)),
+);
+
+test(
+  'processes that are killed while they append to a file leave no event without its document',
+  onFile((rig) => killInlineProjectors(rig, 3)),
+);

@@ -1,0 +1,70 @@
+// A process that projects until it is killed: live, as a rebuild, or in the transactions of its own appends.
+
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import {
+  inlineProjections,
+  rebuildProjection,
+  startProjection,
+} from '../../src/projections/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { newEvent, streamName, type EngineName } from '../store/rig.ts';
+import { itemProjection } from './item-projection.ts';
+
+export interface ProjectorInput {
+  readonly engine: EngineName;
+  readonly url: string;
+  readonly role: 'run' | 'rebuild' | 'inline';
+  readonly version: number;
+  readonly shards: number;
+  readonly leaseMs: number;
+  /** Of the events that an inline one appends. */
+  readonly name: string;
+  readonly streams: number;
+}
+
+export type ProjectorMessage =
+  | { readonly kind: 'working' }
+  | { readonly kind: 'progress'; readonly events: number; readonly done: number }
+  | { readonly kind: 'done'; readonly events: number };
+
+const { engine, url, role, version, shards, leaseMs, name, streams } =
+  childInput() as ProjectorInput;
+const store =
+  engine === 'sqlite'
+    ? await sqliteEventStore(url)
+    : await postgresEventStore(url, { connectionsMax: 6 });
+const items = itemProjection(version, shards);
+const tell = (message: ProjectorMessage): void => tellParent(message);
+
+if (role === 'run') {
+  await using runner = await startProjection(store, items, {
+    leaseMs,
+    checkpointEvery: 40,
+    checkpointMs: 50,
+    pageSize: 60,
+  });
+  tell({ kind: 'working' });
+  // Until it is killed.
+  while (runner.state === 'started') await new Promise((resolve) => setTimeout(resolve, 1_000));
+} else if (role === 'rebuild') {
+  const { events } = await rebuildProjection(store, items, {
+    pageSize: 50,
+    leaseMs,
+    onProgress: (progress) =>
+      tell({ kind: 'progress', events: progress.events, done: progress.done }),
+  });
+  await store[Symbol.asyncDispose]();
+  tell({ kind: 'done', events });
+  process.channel?.unref();
+} else {
+  const projecting = await inlineProjections(store, [items]);
+  tell({ kind: 'working' });
+  for (let round = 0; ; round += 1) {
+    const appends = Array.from({ length: 4 }, (_, each) => {
+      const stream = streamName((round * 7 + each) % streams);
+      return projecting.append(stream, [newEvent(`${name}-${round}-${each}`)]);
+    });
+    await Promise.all(appends);
+  }
+}
