@@ -70,6 +70,7 @@ export function createHandlerCalls<Transaction>(
       const context: HandlerContext<Transaction> = {
         subscription: name,
         attempt,
+        token: fence.token,
         get signal() {
           controller ??= new AbortController();
           ownSignal ??= AbortSignal.any([signal, controller.signal]);

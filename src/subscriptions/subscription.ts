@@ -12,6 +12,8 @@ export interface BatchContext<Transaction> {
   readonly subscription: string;
   /** From 1. */
   readonly attempt: number;
+  /** Grows with every owner of the shard: for receivers that refuse whoever was taken over from. */
+  readonly token: number;
   /** Fires on the timeout, and when this process must stop. */
   readonly signal: AbortSignal;
   /**

@@ -5,6 +5,8 @@ export interface Effect {
   readonly stream: string;
   readonly revision: number;
   readonly worker: string;
+  /** With which it owned the shard. */
+  readonly token: number;
 }
 
 interface Expected {
@@ -27,6 +29,10 @@ export function checkEffects(expected: readonly Expected[], effects: readonly Ef
     const previous = last.get(effect.stream);
     if (previous !== undefined && previous.revision >= effect.revision) {
       problems.push(`out of order: ${show(effect)} after ${show(previous)}`);
+    }
+    // Told by itself: where repeats are refused anyway, they would hide that nobody was fenced off.
+    if (previous !== undefined && previous.token > effect.token) {
+      problems.push(`stale owner: ${show(effect)} by ${effect.worker} after ${previous.worker}`);
     }
     last.set(effect.stream, effect);
   }

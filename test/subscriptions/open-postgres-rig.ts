@@ -18,7 +18,7 @@ export async function openPostgresRig(): Promise<OpenedRig> {
   url.pathname = `/${name}`;
   const client = await connect(url.href);
   await client.query(
-    'create table effects (id bigserial primary key, event_id text, stream text, revision integer, worker text)',
+    'create table effects (id bigserial primary key, event_id text, stream text, revision integer, worker text, token integer)',
   );
   const store = await postgresEventStore(url.href);
   return {
@@ -26,7 +26,7 @@ export async function openPostgresRig(): Promise<OpenedRig> {
     store,
     async effects() {
       const { rows } = await client.query<Effect>(
-        'select event_id as "eventId", stream, revision, worker from effects order by id',
+        'select event_id as "eventId", stream, revision, worker, token from effects order by id',
       );
       return rows;
     },

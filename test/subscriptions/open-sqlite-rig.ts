@@ -19,10 +19,10 @@ export async function openSqliteRig(): Promise<SqliteRig> {
   const store = await sqliteEventStore(path);
   const database = new DatabaseSync(path, { timeout: 60_000 });
   database.exec(
-    'create table effects (id integer primary key, event_id text, stream text, revision integer, worker text)',
+    'create table effects (id integer primary key, event_id text, stream text, revision integer, worker text, token integer)',
   );
   const select = database.prepare(
-    'select event_id as eventId, stream, revision, worker from effects order by id',
+    'select event_id as eventId, stream, revision, worker, token from effects order by id',
   );
   return {
     url: `sqlite:${path}`,

@@ -63,10 +63,10 @@ function createScene(): Scene {
       const each = subscription<MemoryTransaction>({
         name,
         timeoutMs: 10_000_000,
-        async handler(event, { transaction }) {
+        async handler(event, { transaction, token }) {
           const { onCommit } = await transaction();
           const { eventId, stream, revision } = event;
-          onCommit(() => void effects.push({ eventId, stream, revision, worker }));
+          onCommit(() => void effects.push({ eventId, stream, revision, worker, token }));
           await hold(event);
         },
       });
@@ -174,7 +174,9 @@ test('an owner without a fence repeats what its successor did, and the checker s
       },
     };
   };
-  assert.ok((await overslept(collecting)).includes('repeated'));
+  const problems = await overslept(collecting);
+  assert.ok(problems.includes('repeated'));
+  assert.ok(problems.includes('stale owner'));
 });
 
 /** Two aggregates: the first is held in its handler, the second is done, then the process dies. */

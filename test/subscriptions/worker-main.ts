@@ -51,7 +51,7 @@ function mayFail(event: RecordedEvent): void {
 }
 
 const insert = (values: string): string =>
-  `insert into effects (event_id, stream, revision, worker) values (${values})`;
+  `insert into effects (event_id, stream, revision, worker, token) values (${values})`;
 
 function define<Transaction>(
   handler: (event: RecordedEvent, context: HandlerContext<Transaction>) => Promise<void>,
@@ -85,7 +85,8 @@ async function run() {
     const each = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
       const { eventId, stream, revision } = event;
-      transaction.run(insert('?, ?, ?, ?'), eventId, stream, revision, input.name);
+      const values = [eventId, stream, revision, input.name, context.token] as const;
+      transaction.run(insert('?, ?, ?, ?, ?'), ...values);
       mayFail(event);
     });
     return { store, runner: await startSubscription(store, subscription(each), tuning) };
@@ -94,8 +95,8 @@ async function run() {
   const each = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();
     const { eventId, stream, revision } = event;
-    const values = [eventId, stream, revision, input.name];
-    await transaction.query(insert('$1, $2, $3, $4'), values);
+    const values = [eventId, stream, revision, input.name, context.token];
+    await transaction.query(insert('$1, $2, $3, $4, $5'), values);
     mayFail(event);
   });
   return { store, runner: await startSubscription(store, subscription(each), tuning) };
