@@ -52,6 +52,9 @@ export function createHandlerCalls<Transaction>(
   const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
     buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
 
+  /** Had outside, but the confirmation did not arrive: the next attempt begins with it. */
+  const acted = new Map<string, number>();
+
   return {
     run({ events, attempt, tickets, trace, drained }, deadline) {
       const [event] = events;
@@ -96,11 +99,13 @@ export function createHandlerCalls<Transaction>(
       const isOver =
         result === undefined &&
         effect === undefined &&
-        claimToken === undefined &&
+        claiming === undefined &&
         drained === undefined;
       return isOver ? undefined : finish(result);
 
       async function claim(): Promise<boolean> {
+        const before = acted.get(claimKey().eventId);
+        if (before !== undefined && (await confirm(before))) return false;
         const ttlMs = subscription.claimTtlMs;
         const leaseMs = timeoutMs + claimMarginMs;
         const claimed = await storage.processed.claim(claimKey(), { leaseMs, ttlMs });
@@ -115,7 +120,10 @@ export function createHandlerCalls<Transaction>(
       async function finish(running: void | Promise<void>): Promise<void> {
         try {
           if (running !== undefined) await deadline.race(running);
-          // Whatever comes after this line is ours: the handler has done its part.
+          // Whatever comes after this line is ours: the handler has done its part. First what it did
+          // outside, which no rollback undoes: then an attempt that only the commit failed is not
+          // had twice there.
+          if (claimToken !== undefined) await confirm(claimToken);
           if (effect !== undefined || drained !== undefined) await commit();
         } catch (error) {
           controller?.abort(error);
@@ -124,7 +132,16 @@ export function createHandlerCalls<Transaction>(
           }
           throw error;
         }
-        if (claimToken !== undefined) await storage.processed.confirm(claimKey(), claimToken);
+      }
+
+      /** False: the claim has passed to somebody else. */
+      async function confirm(token: number): Promise<boolean> {
+        const key = claimKey();
+        claimToken = undefined;
+        acted.set(key.eventId, token);
+        const isConfirmed = await storage.processed.confirm(key, token);
+        acted.delete(key.eventId);
+        return isConfirmed;
       }
 
       function claimKey(): ClaimKey {
