@@ -4,9 +4,13 @@ import fc from 'fast-check';
 import { seededRandom } from '../testing/seeded-random.ts';
 import { simulateProcess, type SimulatedProcess } from './faulty-storage.test.ts';
 import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
+import {
+  memorySubscriptionStorage,
+  type MemoryTransaction,
+} from './memory-subscription-storage.ts';
 import { createRig, labelOf, streamOf } from './rig.test.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
+import type { LeaseStore } from './subscription-storage.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:model:v1';
@@ -20,6 +24,8 @@ type Step =
   | { readonly kind: 'time'; readonly ms: number }
   /** Frozen until others have taken over and gone on. */
   | { readonly kind: 'oversleep'; readonly process: number }
+  /** Leases that are kept elsewhere are forgotten, tokens and all. */
+  | { readonly kind: 'amnesia' }
   | { readonly kind: 'replay' };
 
 const process = fc.integer({ min: 0, max: 1 });
@@ -45,6 +51,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constantFrom('kill', 'freeze', 'thaw', 'start'), process }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('oversleep'), process }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'amnesia' }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'replay' }) },
 );
 
@@ -57,6 +64,7 @@ const plan = fc.record({
   inFlightMax: fc.constantFrom(4, 50),
   batchSize: fc.constantFrom(undefined, 3),
   failuresPercent: fc.constantFrom(0, 10, 40),
+  leases: fc.constantFrom('own' as const, 'elsewhere' as const),
 });
 
 type Plan = typeof plan extends fc.Arbitrary<infer P> ? P : never;
@@ -68,6 +76,16 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   const effects: string[] = [];
   const counts = new Map<string, number>();
   let isHealed = false;
+  let elsewhere = memorySubscriptionStorage({ clock }).leases;
+  const forgetful: LeaseStore = {
+    acquire: (...args) => elsewhere.acquire(...args),
+    renew: (...args) => elsewhere.renew(...args),
+    release: (...args) => elsewhere.release(...args),
+    list: (...args) => elsewhere.list(...args),
+    announce: (...args) => elsewhere.announce(...args),
+    leave: (...args) => elsewhere.leave(...args),
+  };
+  const all = each.leases === 'own' ? shared : { ...shared, leases: forgetful };
   const processes: (SimulatedProcess | undefined)[] = [];
   const stops: (() => void)[] = [];
 
@@ -109,7 +127,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
 
   function start(slot: number): void {
     if (processes[slot] !== undefined) return;
-    const simulated = simulateProcess(scheduler, shared, (position, committed = []) => {
+    const simulated = simulateProcess(scheduler, all, (position, committed = []) => {
       // Of one shard only what is its own is passed; with several, the end tells.
       if (each.shards > 1) return;
       checks.push(accounted(position).catch((error: unknown) => void passed.push(error)));
@@ -153,6 +171,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     );
     const runner = createSubscriptionRunner(store, definition, {
       storage: simulated.storage,
+      ...(each.leases === 'own' ? {} : { leases: simulated.storage.leases }),
       clock,
       leaseMs,
       checkpointEvery: 3,
@@ -199,6 +218,8 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
       await pass(given.ms);
     } else if (given.kind === 'replay') {
       await shared.deadLetters.replay({}, { by: 'model', atMs: clock.now() });
+    } else if (given.kind === 'amnesia') {
+      elsewhere = memorySubscriptionStorage({ clock }).leases;
     } else if (given.kind === 'start') {
       start(given.process);
     } else if (given.kind === 'oversleep') {

@@ -29,10 +29,15 @@ export function withLeases<Transaction>(
         const lease = await leases.acquire(key, owner, ttlMs, { above: highest });
         if (lease.kind === 'held') return lease;
         const fence = { ...key, token: lease.token };
-        if (await tokens.raise(fence)) return lease;
-        // Somebody was faster, with as high a token: this lease is good for nothing.
-        await leases.release(fence);
-        return { kind: 'held', retryInMs: 1 };
+        let isInForce = false;
+        try {
+          isInForce = await tokens.raise(fence);
+        } finally {
+          // Somebody was faster, with as high a token, or the storage is away: nobody should wait
+          // for a lease that is good for nothing.
+          if (!isInForce) await leases.release(fence);
+        }
+        return isInForce ? lease : { kind: 'held', retryInMs: 1 };
       },
       async renew(fence, ttlMs) {
         const [isHeld, token] = await Promise.all([

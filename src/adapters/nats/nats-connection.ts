@@ -33,6 +33,8 @@ export async function connectNats(
 
   async function watch(): Promise<void> {
     for await (const { type } of driver.status()) {
+      // The user's own connection goes on without us.
+      if (isClosed) return;
       if (type === 'disconnect' && !isAway) {
         isAway = true;
         observer.log?.warn({ server: driver.getServer() }, 'NATS is away');

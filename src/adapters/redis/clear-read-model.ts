@@ -1,11 +1,11 @@
 // Removes all of a model's version. Which tenants have it is written nowhere: their keys tell.
 
-import type { Cluster, Redis } from 'ioredis';
 import { parseRedisKey } from '../../contracts/parse-redis-key.ts';
 import type { ModelKey } from '../../projections/read-model-store.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { readModelSpace } from './read-model-space.ts';
-import type { RedisClient, RedisConnection } from './redis-connection.ts';
+import type { RedisConnection } from './redis-connection.ts';
+import { mastersOf } from './redis-risks.ts';
 
 /** About `limit` documents; 0 when no tenant has any. */
 export type ClearReadModel = (model: ModelKey, limit: number) => Promise<number>;
@@ -56,7 +56,7 @@ async function tenantsOf(
   const prefix = client.options.keyPrefix ?? '';
   const match = `${escapeGlob(prefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
   const tenants = new Set<string>();
-  for (const node of nodesOf(client)) {
+  for (const node of mastersOf(client)) {
     let cursor = '0';
     do {
       const from = cursor;
@@ -69,10 +69,6 @@ async function tenantsOf(
     } while (cursor !== '0');
   }
   return [...tenants];
-}
-
-function nodesOf(client: RedisClient): readonly Redis[] {
-  return client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
 }
 
 function escapeGlob(text: string): string {

@@ -8,11 +8,13 @@ const passing =
 
 export function redisUnavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  // Of a cluster, what the last node said tells more than that all of them failed.
+  const said = (error as { readonly lastNodeError?: unknown } | undefined)?.lastNodeError ?? error;
+  const reason = said instanceof Error ? said.message : String(said);
   return new MillraceError('STORE_UNAVAILABLE', `Redis did not do it: ${reason}`, {
     cause: error,
     // Only an answer can say that it is pointless; everything else is a matter of the connection.
-    retryable: !isReply(error) || passing.test(reason),
+    retryable: !isReply(said) || passing.test(reason),
     details: { reason },
   });
 }

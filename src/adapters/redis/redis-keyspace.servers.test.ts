@@ -190,6 +190,31 @@ test('a client of your own may have a prefix, and stays open', async () => {
   }
 });
 
+test('a Redis that forgets is told at the start, and claims no durability', async () => {
+  await using own = await startRedis({
+    appendOnly: 'everysec',
+    settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' },
+  });
+  await using safe = await startRedis({ appendOnly: 'always' });
+  const said: unknown[] = [];
+  const ignore = (): void => undefined;
+  const warn = (fields: object, message: string): void => void said.push([message, fields]);
+  const observer = { log: { debug: ignore, info: ignore, error: ignore, warn } };
+  for (const { url, durable } of [
+    { url: server.url, durable: false },
+    { url: own.url, durable: true },
+    { url: safe.url, durable: true },
+  ]) {
+    await using opened = await redisReadModels(url, { observer });
+    assert.equal(opened.capabilities.durable, durable);
+  }
+  const message = 'Redis may lose documents that a checkpoint passed';
+  assert.deepEqual(said, [
+    [message, { settings: 'appendonly no' }],
+    [message, { settings: 'appendfsync everysec, maxmemory-policy allkeys-lru' }],
+  ]);
+});
+
 test('a document that was evicted is told, and not taken for one that never was', async () => {
   await using _ = await begin();
   await documents.put(from('USD', 0), dollar);

@@ -17,6 +17,7 @@ import { fromRedisText, type DocumentShape } from './document-text.ts';
 import { keepListScript, listScript, loadScript, rangeScript } from './read-model-scripts.ts';
 import { readModelSpace } from './read-model-space.ts';
 import { createDocumentWriter } from './document-writer.ts';
+import { readRedisRisks } from './redis-risks.ts';
 import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis-connection.ts';
 
 export interface RedisReadModelsOptions extends RedisConnectionOptions {
@@ -51,6 +52,11 @@ export async function redisReadModels(
   const { documents: shape = 'json' } = options;
   const connection = await connectRedis(target, options);
   const writer = createDocumentWriter(connection, shape);
+  const risks = await readRedisRisks(connection);
+  if (risks !== undefined && risks.length > 0) {
+    const settings = risks.map(({ setting }) => setting).join(', ');
+    options.observer?.log?.warn({ settings }, 'Redis may lose documents that a checkpoint passed');
+  }
 
   async function loadOf(
     model: ModelKey,
@@ -85,7 +91,12 @@ export async function redisReadModels(
   }
 
   return {
-    capabilities: { durable: true, crossProcess: true, orderedSets: false },
+    capabilities: {
+      // What it does not tell is taken for granted.
+      durable: risks?.some(({ loses }) => loses === 'all') !== true,
+      crossProcess: true,
+      orderedSets: false,
+    },
 
     async write(model, writes) {
       const outcomes = new Map<DocumentWrite, DocumentOutcome>();
