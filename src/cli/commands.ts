@@ -17,6 +17,9 @@ import { projectionsRebuildCommand } from './projections-rebuild-command.ts';
 import { projectionsRetireCommand } from './projections-retire-command.ts';
 import { projectionsStatusCommand } from './projections-status-command.ts';
 import { projectionsSwitchCommand } from './projections-switch-command.ts';
+import { sagasListCommand } from './sagas-list-command.ts';
+import { sagasResumeCommand } from './sagas-resume-command.ts';
+import { sagasShowCommand } from './sagas-show-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
 import { startCommand } from './start-command.ts';
 import { streamAppendCommand } from './stream-append-command.ts';
@@ -62,6 +65,9 @@ export const commands: readonly Command[] = [
   projectionsRebuildCommand,
   projectionsSwitchCommand,
   projectionsRetireCommand,
+  sagasListCommand,
+  sagasShowCommand,
+  sagasResumeCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

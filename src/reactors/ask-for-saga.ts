@@ -4,6 +4,7 @@ import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
+import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import { askCommand, type CommandAnswer } from './command-answer.ts';
 import type { SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
@@ -18,6 +19,7 @@ interface Asking {
   /** After this attempt nobody tries again by himself. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
+  readonly trace?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Nobody knows whether the command took effect. */
@@ -38,7 +40,8 @@ export function createAskForSaga({
   readonly send: SendCommand;
   readonly clock: Clock;
 }): AskForSaga {
-  return async (request, { stream, n, what, correlationId, causationId, isLast, signal }) => {
+  return async (request, asking) => {
+    const { stream, n, what, correlationId, causationId, isLast, signal, trace } = asking;
     // The same in every attempt, in every process, and after an operator has resumed it.
     const idempotencyKey = buildIdempotencyKey({
       tenant: request.tenant,
@@ -53,11 +56,13 @@ export function createAskForSaga({
       correlationId,
       causationId,
       signal: AbortSignal.any([signal, late.signal]),
+      ...(trace === undefined ? {} : { headers: trace }),
     });
     try {
       return await within(sent, { clock, limitMs: saga.commandTimeoutMs, late });
     } catch (error) {
-      if (!isLast || signal.aborted || isAway(error)) throw error;
+      const isPutOff = outcomeOf(error).kind === 'snooze';
+      if (!isLast || isPutOff || signal.aborted || isAway(error)) throw error;
       return { kind: 'doubt', message: textOf(error) };
     }
   };

@@ -59,3 +59,21 @@ test('timers fire in the order of their times, and only while the saga runs', ()
   const failed = after(begun, [{ kind: 'compensating', reason: 'x' }]);
   assert.deepEqual(decideDue(failed, laterMs), []);
 });
+
+test('a timer needs a time that can be, and an action a name that is known', () => {
+  const lost = (actions: readonly object[]) => () => {
+    const broken = { ...saga, react: () => actions as never };
+    return decideEvent(nothing, start, { ...context, saga: broken });
+  };
+  for (const afterMs of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e15]) {
+    assert.throws(lost([{ timer: 'payment', afterMs }]), /set timer payment to/);
+  }
+  assert.throws(lost([{ timer: 'tea', afterMs: 1 }]), /has no timer 'tea'/);
+  assert.throws(
+    lost([{ run: 'dance', id: 'x', command: { type: 'a.b', payload: 1 } }]),
+    /step 'dance'/,
+  );
+  // Behind an end nothing follows, however it is written.
+  const facts = lost([{ end: 'completed' }, { timer: 'payment', afterMs: 1 }])();
+  assert.deepEqual(facts.slice(-2), [{ kind: 'completing' }, { kind: 'completed' }]);
+});

@@ -4,7 +4,7 @@
 import { MillraceError } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { CommandAnswer } from './command-answer.ts';
-import { expiryTimer, type AnyAction, type Saga } from './saga.ts';
+import { expiryTimer, sagaLimits, type AnyAction, type Saga } from './saga.ts';
 import type { SagaView } from './saga-definition.ts';
 import type { ParkedAt, SagaFact, SagaOperator, SagaRequest } from './saga-fact.ts';
 import { evolveSaga, unanswered, type SagaState, type SagaStepState } from './saga-state.ts';
@@ -274,7 +274,7 @@ function performOne(decision: Decision, action: AnyAction): void {
 }
 
 function setTimer(decision: Decision, timer: string, afterMs: number): void {
-  if (!Number.isFinite(afterMs) || afterMs < 0) {
+  if (!(afterMs >= 0 && afterMs <= sagaLimits.timerMsMax)) {
     throw invalid(decision.saga, `set timer ${timer} to ${afterMs} ms`);
   }
   const dueAt = new Date(decision.nowMs + Math.ceil(afterMs)).toISOString();

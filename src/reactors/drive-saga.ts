@@ -18,7 +18,7 @@ import {
   type DecideWith,
   type SagaWork,
 } from './decide-saga.ts';
-import type { SendCommand } from './reaction.ts';
+import { traceOf, type SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
 import type { ParkedAt, SagaFact } from './saga-fact.ts';
 import type { SagaChange, SagaJournal } from './saga-journal.ts';
@@ -53,7 +53,8 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
     const work = nextWork(state);
     const isLast = attempt >= saga.retry.attemptsMax;
     const { correlationId = own.correlationId } = state;
-    const asking = { stream, correlationId, isLast, signal };
+    const { headers: trace } = traceOf(own);
+    const asking = { stream, correlationId, isLast, signal, trace };
 
     /** Nothing but what is still the next piece is changed: somebody else may have done it. */
     const write = (
@@ -64,7 +65,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
       journal.change(stream, (now) => ({
         ...more,
         facts: isSame(work, nextWork(now)) ? decide(now) : [],
-        cause: { id: `${cause} ${now.resumes}`, causationId: own.eventId },
+        cause: { id: `${cause} ${now.resumes}`, causationId: own.eventId, trace },
       }));
 
     /** What the user's code throws is tried again, and is for an operator in the end. */

@@ -26,6 +26,8 @@ export interface OrderOptions {
   readonly onEarly?: 'hold' | 'ignore';
   readonly shards?: number;
   readonly paymentMs?: number;
+  readonly expiresAfterMs?: number;
+  readonly startOn?: readonly 'order.placed.v1'[];
 }
 
 export const quickRetry: BackoffPolicy = {

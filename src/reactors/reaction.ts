@@ -75,7 +75,7 @@ export function toRequests(
 }
 
 /** Only the trace: other headers say something about the event that need not hold for what follows. */
-function traceOf({ headers }: Pick<RecordedEvent, 'headers'>): {
+export function traceOf({ headers }: Pick<RecordedEvent, 'headers'>): {
   readonly headers?: Readonly<Record<string, unknown>>;
 } {
   const traceparent = headers?.['traceparent'];

@@ -94,8 +94,9 @@ export interface SagaDefinition<
   readonly events: Definitions;
   /** Where a new one begins: with what is appended from now on, or with all that ever happened. */
   readonly from: 'now' | 'start' | Position;
+  /** Empty, with `onEarly: 'ignore'`: those under way end, and no new one begins. */
   readonly startOn: readonly EventOf<Definitions[number]>['type'][];
-  /** Which saga an event belongs to; undefined: to none. One key runs once. */
+  /** Which saga of its tenant an event belongs to; undefined: to none. One key runs once. */
   readonly correlateBy: (
     event: RecordedEventOf<EventOf<Definitions[number]>>,
   ) => string | undefined;

@@ -160,6 +160,8 @@ export interface FactPlace extends SagaName {
 export interface FactCause {
   readonly id: string;
   readonly causationId: string;
+  /** The headers of the trace that it is part of. */
+  readonly trace?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export function toEnvelopes(
@@ -169,8 +171,15 @@ export function toEnvelopes(
   clock: Clock,
 ): readonly DomainEventEnvelope[] {
   const { bc, name, version, tenant, key, revision, stream, correlationId, subject } = place;
+  const headersOf = (payload: object): Readonly<Record<string, unknown>> => ({
+    ...cause.trace,
+    ...(subject === undefined
+      ? {}
+      : { [subjectHeader]: subject, [skeletonHeader]: skeletonOf(payload) }),
+  });
   return facts.map((fact, index) => {
     const { kind, ...payload } = fact;
+    const headers = headersOf(payload);
     return createEnvelope(
       { type: buildEventType<string, string, number>(name, kind, version), payload },
       {
@@ -179,9 +188,7 @@ export function toEnvelopes(
         eventId: idFromKey(`${stream} ${cause.id} ${index}`),
         correlationId,
         causationId: cause.causationId,
-        ...(subject === undefined
-          ? {}
-          : { headers: { [subjectHeader]: subject, [skeletonHeader]: skeletonOf(payload) } }),
+        ...(Object.keys(headers).length === 0 ? {} : { headers }),
       },
       { clock },
     );

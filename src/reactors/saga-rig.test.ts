@@ -3,7 +3,6 @@
 import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
 import { Refused } from '../aggregates/refused.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
-import type { Clock } from '../foundation/clock.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { until } from '../subscriptions/rig.test.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
@@ -60,7 +59,7 @@ export async function append(
     readonly stream?: string;
     readonly subject?: string;
     readonly eventId?: string;
-    readonly clock?: Clock;
+    readonly headers?: Readonly<Record<string, unknown>>;
   } = {},
 ): Promise<string> {
   const { orderId } = event.payload as { orderId: string };
@@ -69,6 +68,7 @@ export async function append(
     tenant: 'core',
     aggregate: { bc: 'shop', type: agg, id: orderId },
     ...(options.eventId === undefined ? {} : { eventId: options.eventId }),
+    ...(options.headers === undefined ? {} : { headers: options.headers }),
     ...(options.subject === undefined ? {} : { headers: { dataSubject: options.subject } }),
   });
   await store.append(options.stream ?? `shop.${agg}.v1-core-${orderId}`, [envelope]);

@@ -19,9 +19,9 @@ import {
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { decideDue, decideEvent, nextWork } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
-import type { SendCommand } from './reaction.ts';
+import { traceOf, type SendCommand } from './reaction.ts';
 import { sagaLimits, type Saga } from './saga.ts';
-import { sagaStream } from './saga-fact.ts';
+import { sagaStream, toFact } from './saga-fact.ts';
 import type { SagaEntry, SagaHost, SagaIndex } from './saga-index.ts';
 import { createSagaJournal } from './saga-journal.ts';
 import { dueAtMs, type SagaState } from './saga-state.ts';
@@ -60,6 +60,7 @@ export function createSagaRunner(
     { attempt, signal }: HandlerContext<unknown>,
   ): Promise<void> {
     if (event.stream.startsWith(`${saga.category}-`)) {
+      if (attempt === 1) tell(event);
       if (settled.isPast(event)) return;
       const state = await drive(event, { attempt, signal });
       await enter(event.stream, state);
@@ -75,10 +76,25 @@ export function createSagaRunner(
     const { tenant, eventId, correlationId } = event;
     await journal.change(sagaStream(saga, { tenant, key }, tenants), (state) => ({
       facts: decideEvent(state, event, { saga, tenant, key, nowMs: clock.now() }),
-      cause: { id: `event ${eventId}`, causationId: eventId },
+      cause: { id: `event ${eventId}`, causationId: eventId, trace: traceOf(event).headers },
       correlationId,
       subject: subjectOf(event),
     }));
+  }
+
+  /** What people want to hear of: how sagas end, and that one waits for somebody. */
+  function tell(own: RecordedEvent): void {
+    const fact = toFact(own);
+    if (fact?.kind === 'completed' || fact?.kind === 'compensated' || fact?.kind === 'parked') {
+      observer.count?.('sagas_total', { saga: saga.subscription, outcome: fact.kind });
+    }
+    if (fact?.kind !== 'parked') return;
+    const { stream, tenant, correlationId, eventId } = own;
+    const { at, reason } = fact;
+    observer.log?.error(
+      { saga: saga.subscription, stream, tenant, correlationId, eventId, at, reason },
+      'saga is parked',
+    );
   }
 
   async function enter(stream: string, state: SagaState): Promise<void> {

@@ -4,10 +4,15 @@ import { z } from 'zod';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { Snooze } from '../subscriptions/handler-outcome.ts';
 import { until } from '../subscriptions/rig.test.ts';
+import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { orderSaga, paid, placed, quickRetry } from './example-order.test.ts';
 import { saga } from './saga.ts';
+import { memorySagaIndex } from './saga-index.ts';
 import { append, createSagaRig } from './saga-rig.test.ts';
+import { createSagaRunner } from './saga-runner.ts';
 import { startSaga } from './start-saga.ts';
 
 const asked = defineEvent('question.asked.v1', z.object({ orderId: z.string() }));
@@ -226,4 +231,108 @@ test('a definition that does not fit together is refused', () => {
   assert.throws(() => define({ on: {} }), invalid);
   assert.throws(() => define({ expiresAfterMs: 0.5 }), invalid);
   assert.throws(() => define({ commandTimeoutMs: 0 }), invalid);
+});
+
+test('what ends and what is parked is told, once, and the trace goes on to the commands', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  rig.receiver.answer('parcel.ship', 'refuse');
+  rig.receiver.answer('card.refund', 'refuse', 'accept');
+  const counts: string[] = [];
+  const errors: object[] = [];
+  const quiet = (): void => undefined;
+  const observer: Observer = {
+    count: (name, { outcome }) => {
+      if (name === 'sagas_total') counts.push(String(outcome));
+    },
+    log: { debug: quiet, info: quiet, warn: quiet, error: (fields) => void errors.push(fields) },
+  };
+  await using runner = await startSaga(rig.store, order, { ...rig.options, observer });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await append(rig.store, placed({ orderId: 'o1' }), { headers: { traceparent, secret: 'x' } });
+  await append(rig.store, paid({ orderId: 'o1' }));
+  await rig.untilStatus('o1', 'parked');
+  await rig.admin.resume(rig.at('o1'), { by: 'ada' });
+  await rig.untilStatus('o1', 'compensated');
+  await runner.subscription.whenCaughtUp();
+  assert.deepEqual(counts, ['parked', 'compensated']);
+  const [error] = errors as { readonly stream: string; readonly reason: string }[];
+  assert.equal(error?.stream, 'shop.fulfilment.v1-core-o1');
+  assert.equal(error.reason, 'said-no');
+  assert.equal(errors.length, 1);
+  assert.deepEqual(rig.receiver.calls[0]?.headers, { traceparent });
+});
+
+test('a receiver that wants to be asked later does not use up attempts', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  let snoozes = 0;
+  await using runner = await startSaga(rig.store, order, {
+    ...rig.options,
+    send: (request) => {
+      snoozes += 1;
+      if (snoozes <= 10) return Promise.reject(new Snooze(10));
+      return rig.receiver.send(request);
+    },
+  });
+  await append(rig.store, placed({ orderId: 'o1' }));
+  await append(rig.store, paid({ orderId: 'o1' }));
+  await rig.untilStatus('o1', 'completed');
+  assert.equal(runner.state, 'started');
+});
+
+test('an old version that starts on nothing lets those under way end', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  {
+    await using runner = await startSaga(rig.store, order, rig.options);
+    await append(rig.store, placed({ orderId: 'o1' }));
+    await rig.untilStatus('o1', 'running');
+    assert.equal(runner.state, 'started');
+  }
+  const old = orderSaga({ startOn: [], onEarly: 'ignore' });
+  await using runner = await startSaga(rig.store, old, rig.options);
+  await append(rig.store, placed({ orderId: 'o2' }));
+  await append(rig.store, paid({ orderId: 'o2' }));
+  await append(rig.store, paid({ orderId: 'o1' }));
+  await rig.untilStatus('o1', 'completed');
+  await runner.subscription.whenCaughtUp();
+  assert.equal((await rig.admin.list()).sagas.length, 1);
+});
+
+test('an index that was lost is made again by a reset, and nothing is sent for it', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  {
+    await using runner = await startSaga(rig.store, order, rig.options);
+    await append(rig.store, placed({ orderId: 'o1' }));
+    await append(rig.store, placed({ orderId: 'o2' }));
+    await append(rig.store, paid({ orderId: 'o2' }));
+    await rig.untilStatus('o2', 'completed');
+    await until(rig.clock, () => rig.receiver.effects.length === 4);
+    assert.equal(runner.state, 'started');
+  }
+  const { length } = rig.receiver.calls;
+  const index = memorySagaIndex();
+  await using runner = await startSaga(rig.store, order, { ...rig.options, index });
+  await runner.subscription.reset();
+  await until(rig.clock, async () => (await index.list({ status: 'completed' })).length === 1);
+  await until(rig.clock, async () => (await index.list({ status: 'running' })).length === 1);
+  assert.equal(rig.receiver.calls.length, length);
+  const [upcoming] = await index.upcoming({ saga: order.category, shards: [0], limit: 1 });
+  assert.equal(upcoming?.stream, 'shop.fulfilment.v1-core-o1');
+});
+
+test('start and stop may come in any order, and leave no lease and no timer behind', async () => {
+  const order = orderSaga();
+  const rig = createSagaRig(order);
+  await stressLifecycle({
+    rounds: 100,
+    create: () => createSagaRunner(rig.store, order, rig.options),
+    async assertReleased() {
+      const leases = await rig.store.subscriptions.leases.list(order.subscription);
+      assert.ok(leases.every(({ remainingMs }) => remainingMs <= 0));
+      assert.equal(rig.clock.sleepers, 0);
+    },
+  });
 });

@@ -27,6 +27,8 @@ export const sagaLimits = {
   pollMs: 1_000,
   /** Timers that are fired before looking again. */
   timersPerLook: 100,
+  /** A century: what is longer was not meant in milliseconds. */
+  timerMsMax: 100 * 365 * 86_400_000,
   listMax: 1_000,
   /** Sagas that a process remembers to have nothing to do for. */
   settledMax: 10_000,
@@ -133,7 +135,9 @@ export function saga<
   };
   const unhandled = types.find((type) => !handlers.has(type));
   if (unhandled !== undefined) refuse(`does not say what follows from ${unhandled}`);
-  if (startOn.length === 0) refuse('does not say which events start it');
+  if (startOn.length === 0 && onEarly === 'hold') {
+    refuse("starts on nothing: to let those under way end, it also needs onEarly: 'ignore'");
+  }
   const foreign = startOn.find((type) => !types.includes(type));
   if (foreign !== undefined) refuse(`starts on ${foreign}, which is not among its events`);
   for (const [field, value] of Object.entries({ commandTimeoutMs, expiresAfterMs })) {

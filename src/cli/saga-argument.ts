@@ -1,0 +1,35 @@
+// The saga that a command is about: its stream names it, and its first event says whose it is.
+
+import { parseStreamName } from '../contracts/stream-name.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { SagaAddress, SagaAdmin, SagaHost } from '../reactors/index.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { usage } from './command.ts';
+
+export function sagaArgument(command: string, positionals: readonly string[]): string {
+  const [stream, ...rest] = positionals;
+  if (stream === undefined || stream === '' || rest.length > 0) {
+    throw usage(`${command} takes one saga's stream, such as shop.fulfilment.v1-core-o1`);
+  }
+  return stream;
+}
+
+/** Stores that have an index of sagas bring it as a part of themselves. */
+export function sagaHost(store: EventStore & Partial<SagaHost>): EventStore & SagaHost {
+  const { sagas } = store;
+  if (sagas !== undefined) return Object.assign(store, { sagas });
+  throw new MillraceError('NOT_SUPPORTED', 'this store has no index of sagas');
+}
+
+export async function sagaAt(
+  store: EventStore & SagaHost,
+  stream: string,
+): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress }> {
+  const [first] = await store.readStream(stream, { limit: 1 }).toArray();
+  // Only the event knows where a tenant with a hyphen ends.
+  const tenants = new Set(first === undefined ? [] : [first.tenant]);
+  const { bc, agg, version, tenant, id } = parseStreamName(stream, tenants);
+  const { sagaAdmin } = await import('../reactors/saga-admin.ts');
+  const sagas = sagaAdmin(store, { bc, name: agg, version }, { tenants });
+  return { sagas, address: { tenant, key: id } };
+}

@@ -1,0 +1,132 @@
+// The commands on sagas, as operators use them.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createEnvelope, type NewEvent } from '../src/contracts/envelope.ts';
+import { orderSaga, paid, placed, quickRetry } from '../src/reactors/example-order.test.ts';
+import { sagaAdmin, startSaga, type SagaHost, type SagaStatus } from '../src/reactors/index.ts';
+import { createReceiver } from '../src/reactors/saga-rig.test.ts';
+import type { EventStore } from '../src/store/event-store.ts';
+import type { SubscriptionHost } from '../src/subscriptions/index.ts';
+import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
+import { until } from './store/rig.ts';
+
+type Store = EventStore & Partial<SubscriptionHost> & Partial<SagaHost>;
+
+const stream = 'shop.fulfilment.v1-core-o1';
+/** Real time: whatever the machine does, no timer of it comes in between. */
+const order = orderSaga({ retry: quickRetry, paymentMs: 600_000, expiresAfterMs: 900_000 });
+
+async function append(store: EventStore, event: NewEvent, tenant = 'core'): Promise<void> {
+  const { orderId } = event.payload as { orderId: string };
+  const [type = ''] = event.type.split('.');
+  const envelope = createEnvelope(event, { tenant, aggregate: { bc: 'shop', type, id: orderId } });
+  await store.append(`shop.${type}.v1-${tenant}-${orderId}`, [envelope]);
+}
+
+/** Runs the saga until it is where the test wants it. */
+async function run(
+  store: Store,
+  { refund, key, status, tenant = 'core' }: Wanted,
+): Promise<readonly string[]> {
+  const receiver = createReceiver();
+  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('card.refund', refund);
+  const tenants = new Set([tenant]);
+  await using runner = await startSaga(store, order, { send: receiver.send, tenants });
+  const admin = sagaAdmin(store, order, { tenants });
+  await until(`${key} is ${status}`, async () => {
+    const { sagas } = await admin.list({ status, tenant });
+    return sagas.some((each) => each.key === key);
+  });
+  assert.equal(runner.state, 'started');
+  return receiver.effects;
+}
+
+interface Wanted {
+  readonly refund: 'accept' | 'refuse';
+  readonly key: string;
+  readonly status: SagaStatus;
+  readonly tenant?: string;
+}
+
+describe('millrace sagas', () => {
+  const home = useWorkspace();
+  const park = (tenant = 'core') =>
+    home.fillDefault(async (store) => {
+      await append(store, placed({ orderId: 'o1' }), tenant);
+      await append(store, paid({ orderId: 'o1' }), tenant);
+      await run(store, { refund: 'refuse', key: 'o1', status: 'parked', tenant });
+    });
+
+  test('shows what is parked and why, and lets it go on', async () => {
+    await park();
+    const { code, stdout } = await home.millrace('sagas list --status parked');
+    assert.equal(code, 0);
+    assert.match(stdout, /^parked {8}\d{4}-.*Z {2}shop\.fulfilment\.v1-core-o1 {2}said-no\n$/);
+    assert.equal((await home.millrace('sagas list --status completed')).stdout, '');
+
+    const shown = await home.millrace(`sagas show ${stream}`);
+    assert.match(shown.stdout, /^status +parked$/m);
+    assert.match(shown.stdout, /^parked at +compensation of charge: said-no \(card\.refund/m);
+    assert.match(shown.stdout, /^step +reserve done$/m);
+    assert.match(shown.stdout, /^step +ship failed \(said-no\)$/m);
+    const info = jsonOf(await home.millrace(`sagas show ${stream} --json`));
+    assert.equal((info as { status: string }).status, 'parked');
+
+    const resumed = await home.millrace(`sagas resume ${stream} --by ada --note try`);
+    assert.deepEqual(resumed, { code: 0, stdout: `resumed ${stream}\n`, stderr: '' });
+    const again = await home.millrace(`sagas resume ${stream}`);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /^SAGA_NOT_PARKED: the saga 'o1' is compensating/);
+    await home.fillDefault(async (store) => {
+      const wanted: Wanted = { refund: 'accept', key: 'o1', status: 'compensated' };
+      assert.deepEqual(await run(store, wanted), ['card.refund o1', 'stock.release o1']);
+    });
+  });
+
+  test('skips what was done by hand, also for a tenant whose name holds a hyphen', async () => {
+    await park('demo-za');
+    const name = 'shop.fulfilment.v1-demo-za-o1';
+    const skipped = jsonOf(await home.millrace(`sagas resume ${name} --skip --json`));
+    assert.deepEqual(skipped, { stream: name, how: 'skip' });
+    await home.fillDefault(async (store) => {
+      const events = await store.readStream(name).toArray();
+      assert.ok(events.every(({ tenant }) => tenant === 'demo-za'));
+      const wanted = { key: 'o1', status: 'compensated', tenant: 'demo-za' } as const;
+      assert.deepEqual(await run(store, { refund: 'refuse', ...wanted }), ['stock.release o1']);
+    });
+  });
+
+  test('pages through them, and answers scripts line by line', async () => {
+    await home.fillDefault(async (store) => {
+      for (const orderId of ['a', 'b', 'c']) await append(store, placed({ orderId }));
+      await run(store, { refund: 'accept', key: 'c', status: 'running' });
+      await run(store, { refund: 'accept', key: 'a', status: 'running' });
+      await run(store, { refund: 'accept', key: 'b', status: 'running' });
+    });
+    const first = await home.millrace('sagas list --saga shop.fulfilment.v1 --limit 2');
+    assert.equal(first.stdout.split('\n').length, 3);
+    assert.equal(first.stderr, 'there are more: --after shop.fulfilment.v1-core-b\n');
+    const rest = await home.millrace('sagas list --after shop.fulfilment.v1-core-b --json');
+    const { key, status } = jsonOf(rest) as { key: string; status: string };
+    assert.deepEqual([key, status], ['c', 'running']);
+  });
+
+  test('says what it was not told, and what there is not', async () => {
+    await home.fillDefault(async () => undefined);
+    for (const [line, code, said] of [
+      ['sagas list x', 2, /takes options only/],
+      ['sagas list --status lost', 2, /--status takes waiting, running/],
+      ['sagas list --limit few', 2, /whole number/],
+      ['sagas show', 2, /takes one saga's stream/],
+      ['sagas resume', 2, /takes one saga's stream/],
+      [`sagas show ${stream}`, 1, /^SAGA_UNKNOWN: fulfilment has no saga 'o1'/],
+      ['sagas show what', 1, /^NAME_INVALID/],
+    ] as const) {
+      const outcome = await home.millrace(line);
+      assert.deepEqual([outcome.code, outcome.stdout], [code, ''], line);
+      assert.match(outcome.stderr, said);
+    }
+  });
+});
