@@ -211,6 +211,7 @@ function split(
   events: readonly RecordedEvent[],
   shards: number,
 ): readonly (readonly RecordedEvent[] | undefined)[] {
+  if (shards === 1) return [events];
   const all: RecordedEvent[][] = [];
   for (const event of events) (all[shardOf(event.stream, shards)] ??= []).push(event);
   return all;
@@ -221,7 +222,11 @@ function itemOf(
   { shard, from, position }: { shard: number; from: Position; position: Position },
 ): FeedItem {
   if (page.kind !== 'events') return { kind: page.kind, position };
-  const events = page.events[shard]?.filter((event) => event.position > from) ?? [];
+  const all = page.events[shard] ?? [];
+  const [first] = all;
+  // Only whoever came in the middle of a page has had a part of it.
+  const isNew = first === undefined || first.position > from;
+  const events = isNew ? all : all.filter((event) => event.position > from);
   return events.length === 0
     ? { kind: 'checkpoint', position }
     : { kind: 'events', events, position };
