@@ -9,6 +9,7 @@ import {
   toState,
   type DocumentState,
 } from './fold-documents.ts';
+import { projectionLimits } from './projection-limits.ts';
 import type { ProjectedEvent, Projection } from './projection.ts';
 import type { DocumentWrite, ReadModelStore } from './read-model-store.ts';
 
@@ -36,15 +37,35 @@ export async function writeDocuments<Document extends object>(
   { name, readModel }: Projection<Document>,
   writes: readonly DocumentWrite[],
 ): Promise<void> {
-  if (writes.length === 0) return;
-  const outcomes = await store.write(readModel, writes);
-  const refused = writes[outcomes.indexOf('foreign')];
-  if (refused === undefined) return;
-  // Two streams brought the document at the same time; a moment later `foldDocument` would tell.
-  const { tenant, id, stream } = refused;
-  throw new MillraceError(
-    'DOCUMENT_FOREIGN',
-    `${name}: document '${id}' belongs to another stream than '${stream}'`,
-    { details: { name, tenant, id, stream } },
-  );
+  for (const chunk of chunksOf(writes, projectionLimits.writeChars)) {
+    const outcomes = await store.write(readModel, chunk);
+    const refused = chunk[outcomes.indexOf('foreign')];
+    if (refused === undefined) continue;
+    // Two streams brought the document at the same time; a moment later `foldDocument` would tell.
+    const { tenant, id, stream } = refused;
+    throw new MillraceError(
+      'DOCUMENT_FOREIGN',
+      `${name}: document '${id}' belongs to another stream than '${stream}'`,
+      { details: { name, tenant, id, stream } },
+    );
+  }
+}
+
+/** Long documents go in several steps: each of them is fenced for itself. */
+export function chunksOf(
+  writes: readonly DocumentWrite[],
+  charsMax: number,
+): readonly (readonly DocumentWrite[])[] {
+  const chunks: DocumentWrite[][] = [];
+  let left = 0;
+  for (const write of writes) {
+    const length = write.document?.length ?? 0;
+    if (chunks.length === 0 || length > left) {
+      chunks.push([]);
+      left = charsMax;
+    }
+    chunks.at(-1)?.push(write);
+    left -= length;
+  }
+  return chunks;
 }

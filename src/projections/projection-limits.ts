@@ -8,7 +8,11 @@ export const projectionLimits = {
   waitMs: 30_000,
   /** Events that a rebuild reads and writes at once. */
   rebuildPage: 5_000,
-  /** Documents that a rebuild keeps in memory between batches. */
+  /** Documents that a rebuild keeps in memory between batches, and how long they may be together. */
   rebuildDocuments: 20_000,
+  rebuildChars: 32 * 1_048_576,
+  rebuildCheckpointMs: 100,
+  /** What goes to the store of read models at once is no longer than this. */
+  writeChars: 8 * 1_048_576,
   leaseMs: 10_000,
 } as const;

@@ -103,7 +103,9 @@ export interface CachedList {
 }
 
 /**
- * Read models of all tenants and versions. Nothing but `clear` reaches over more than one tenant.
+ * Read models of all tenants and versions. Nothing but `clear` reaches over more than one tenant. An
+ * engine that is somewhere else than the events says by itself, once, that it is away (and then fails
+ * with `STORE_UNAVAILABLE`), and once that it is back: only it knows of all its callers.
  *
  * @example
  * import { memoryReadModels, type ReadModelStore } from 'millrace/projections';

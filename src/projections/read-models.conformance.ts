@@ -7,6 +7,7 @@ import { documentCases } from './documents.conformance.ts';
 import { fenceCases } from './fence.conformance.ts';
 import { indexCases } from './index-entries.conformance.ts';
 import { listCases } from './cached-lists.conformance.ts';
+import { modelCases } from './model.conformance.ts';
 import { rangeCases } from './ranges.conformance.ts';
 import {
   contextOf,
@@ -27,6 +28,7 @@ const topics: Readonly<Record<string, ReadModelCases>> = {
   ranges: rangeCases,
   'cached lists': listCases,
   clearing: clearCases,
+  model: modelCases,
   'bad input': badInputCases,
   'several processes': sharingCases,
 };

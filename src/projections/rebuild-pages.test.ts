@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
 import { newCounters } from './projection-fixture.conformance.ts';
+import { chunksOf } from './project-events.ts';
 import { createPageProjector } from './rebuild-pages.ts';
 
 test('with however little memory and however small pages, each event is folded once', async () => {
@@ -12,12 +13,14 @@ test('with however little memory and however small pages, each event is folded o
       fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 60 }),
       fc.integer({ min: 1, max: 12 }),
       fc.integer({ min: 0, max: 8 }),
-      async (order, pageSize, documentsMax) => {
+      fc.integer({ min: 0, max: 400 }),
+      async (order, pageSize, documentsMax, charsMax) => {
         await using store = memoryEventStore();
         const counters = newCounters();
         for (const id of order) await store.append(counters.stream(`s${id}`), counters.add(1));
         const projector = createPageProjector(store.readModels, counters.projection(), {
           documentsMax,
+          charsMax,
         });
         let written = 0;
         const pages: (readonly RecordedEvent[])[] = [];
@@ -38,4 +41,22 @@ test('with however little memory and however small pages, each event is folded o
     ),
     { numRuns: 60 },
   );
+});
+
+test('long documents are written in several steps, none of them left out', () => {
+  const writes = [5, 5, 1, 0, 20, 3, 7].map((length, index) => ({
+    tenant: 'core',
+    id: `s${index}`,
+    stream: `s-${index}`,
+    revision: 0,
+    document: length === 0 ? null : 'x'.repeat(length),
+    entries: { indexes: {}, sets: [], ranges: {} },
+  }));
+  const chunks = chunksOf(writes, 10);
+  assert.deepEqual(
+    chunks.map((chunk) => chunk.map(({ id }) => id)),
+    [['s0', 's1'], ['s2', 's3'], ['s4'], ['s5', 's6']],
+  );
+  assert.deepEqual(chunks.flat(), writes);
+  assert.deepEqual(chunksOf([], 10), []);
 });

@@ -24,29 +24,45 @@ export interface PageProjector {
   finish(): Promise<void>;
 }
 
+interface Kept<Document> {
+  /** Undefined: nothing was ever written. */
+  readonly state: DocumentState<Document> | undefined;
+  readonly chars: number;
+}
+
 export function createPageProjector<Document extends object>(
   store: ReadModelStore,
   projection: Projection<Document>,
-  { documentsMax }: { readonly documentsMax: number },
+  { documentsMax, charsMax }: { readonly documentsMax: number; readonly charsMax: number },
 ): PageProjector {
-  /** Least recently used first. What is not there is in the store, unless it is being written. */
-  const kept = new Map<string, DocumentState<Document> | undefined>();
+  /** Least recently used first. Whatever is being written is in it; what is not in it, in the store. */
+  const kept = new Map<string, Kept<Document>>();
+  let chars = 0;
   let writing: Promise<void> = Promise.resolve();
 
   async function load(missing: readonly DocumentEvents[]): Promise<void> {
     if (missing.length === 0) return;
-    await writing;
     const stored = await store.load(projection.readModel, missing);
     for (const [index, group] of missing.entries()) {
       const found = stored[index];
-      kept.set(documentKey(group), found === undefined ? undefined : toState(projection, found));
+      const state = found === undefined ? undefined : toState(projection, found);
+      keep(documentKey(group), { state, chars: found?.document?.length ?? 0 });
     }
   }
 
-  function trim(): void {
-    for (const key of kept.keys()) {
-      if (kept.size <= documentsMax) return;
+  function keep(key: string, document: Kept<Document>): void {
+    chars += document.chars - (kept.get(key)?.chars ?? 0);
+    kept.delete(key);
+    kept.set(key, document);
+  }
+
+  /** Never those of this page: the next one must not look for them in the store before they are there. */
+  function trim(ofThisPage: number): void {
+    for (const [key, document] of kept) {
+      const isRoomy = kept.size <= documentsMax && chars <= charsMax;
+      if (isRoomy || kept.size <= ofThisPage) return;
       kept.delete(key);
+      chars -= document.chars;
     }
   }
 
@@ -55,13 +71,17 @@ export function createPageProjector<Document extends object>(
       const groups = [...groupByDocument(projection, events)];
       await load(groups.filter(([key]) => !kept.has(key)).map(([, group]) => group));
       const writes = groups.flatMap(([key, group]) => {
-        const state = kept.get(key);
-        const folded = foldDocument(projection, state, group);
-        kept.delete(key);
-        kept.set(key, folded ?? state);
-        return folded === undefined ? [] : [toDocumentWrite(projection, group, folded)];
+        const before = kept.get(key);
+        const folded = foldDocument(projection, before?.state, group);
+        if (folded === undefined) {
+          keep(key, before ?? { state: undefined, chars: 0 });
+          return [];
+        }
+        const write = toDocumentWrite(projection, group, folded);
+        keep(key, { state: folded, chars: write.document?.length ?? 0 });
+        return [write];
       });
-      trim();
+      trim(groups.length);
       await writing;
       const write = async (): Promise<void> => {
         await writeDocuments(store, projection, writes);

@@ -100,6 +100,7 @@ export async function rebuildProjection<Document extends object>(
     position = began;
     const projector = createPageProjector(readModels, projection, {
       documentsMax: limits.rebuildDocuments,
+      charsMax: limits.rebuildChars,
     });
     tell();
     try {
@@ -164,6 +165,7 @@ export async function rebuildProjection<Document extends object>(
       storage,
       clock,
       leaseMs,
+      checkpointMs: limits.rebuildCheckpointMs,
       ...(options.observer === undefined ? {} : { observer: options.observer }),
     });
     await runner.start();

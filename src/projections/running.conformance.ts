@@ -131,7 +131,7 @@ export const runningCases: ProjectionCases = {
     });
     await store.append(counters.stream('a'), counters.add(1, 2, 3));
     await store.append(counters.stream('b'), counters.add(1));
-    await using runner = await startProjection(store, counted, { pollMs: 5 });
+    await using runner = await startProjection(store, counted, { pollMs: 5, checkpointMs: 10 });
     await runner.whenCaughtUp();
     await assertTotal(counters.documents(store), 'a', [1]);
     await assertTotal(counters.documents(store), 'b', [1]);

@@ -54,10 +54,8 @@ export async function startProjection<Document extends object>(
     clock.now(),
   );
   checkVersion(name, version);
-  const runner = createSubscriptionRunner(store, projectionSubscription(projection, readModels), {
-    ...options,
-    storage,
-  });
+  const each = projectionSubscription(projection, readModels);
+  const runner = createSubscriptionRunner(store, each, { ...options, storage });
   await runner.start();
   const ending = new AbortController();
   const readying = version.status === 'building' ? becomeReady() : undefined;

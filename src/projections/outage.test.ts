@@ -1,0 +1,72 @@
+// Read models that are somewhere else than the events, and away for a while.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { until } from '../subscriptions/rig.test.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { documentsOf } from './documents.ts';
+import { memoryReadModels } from './memory-read-models.ts';
+import { assertTotal, newCounters } from './projection-fixture.conformance.ts';
+import type { ReadModelStore } from './read-model-store.ts';
+import { startProjection } from './start-projection.ts';
+
+test('away for ten seconds: no line for each event, shown as lag, and made up for without a loss', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore({ clock });
+  const remote = memoryReadModels({ clock });
+  let isAway = false;
+  const reaching = <T>(work: () => Promise<T>): Promise<T> =>
+    isAway
+      ? Promise.reject(new MillraceError('STORE_UNAVAILABLE', 'the connection broke'))
+      : work();
+  const readModels: ReadModelStore = {
+    ...remote,
+    load: (model, keys) => reaching(() => remote.load(model, keys)),
+    write: (model, writes) => reaching(() => remote.write(model, writes)),
+  };
+  const lines: string[] = [];
+  const lags: number[] = [];
+  const note =
+    (level: string) =>
+    (_fields: object, message: string): void =>
+      void lines.push(`${level}: ${message}`);
+  const observer: Observer = {
+    log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
+    gauge: (name, value) => void (name === 'projection_lag_seconds' && lags.push(value)),
+  };
+  const counters = newCounters();
+  // With the usual patience between two attempts.
+  const counted = { ...counters.projection(), tuning: {} };
+  const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
+  const append = () =>
+    Promise.all(ids.map((id) => store.append(counters.stream(id), counters.add(1))));
+
+  await using runner = await startProjection(store, counted, { clock, observer, readModels });
+  await append();
+  await until(clock, async () => (await runner.lag()).behind === 0);
+  isAway = true;
+  const awaySinceMs = clock.now();
+  for (let second = 0; second < 10; second += 1) {
+    await append();
+    await clock.advance(1_000);
+  }
+  await until(clock, () => clock.now() - awaySinceMs >= 10_000 && Math.max(...lags) >= 5);
+  isAway = false;
+  await until(clock, async () => (await runner.lag()).behind === 0);
+  const documents = documentsOf(remote, counted.readModel);
+  for (const id of ids) {
+    await assertTotal(
+      documents,
+      id,
+      Array.from({ length: 11 }, () => 1),
+    );
+  }
+  assert.deepEqual(
+    lines.filter((line) => !line.startsWith('debug')),
+    ['info: shard acquired'],
+  );
+  assert.equal(await store.subscriptions.deadLetters.count({ handler: counted.name }), 0);
+});
