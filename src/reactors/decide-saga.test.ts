@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { givenEvent, givenNowMs } from '../testing/given-event.ts';
-import { decideAnswer, decideDue, decideEvent, decidePark, decideResume } from './decide-saga.ts';
+import {
+  decideAnswer,
+  decideCompensationAnswer,
+  decideDue,
+  decideEvent,
+  decidePark,
+  decideResume,
+} from './decide-saga.ts';
 import { orderSaga, paid, placed } from './example-order.test.ts';
 import type { SagaFact } from './saga-fact.ts';
 import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
@@ -36,6 +43,35 @@ test('a second answer to a step changes nothing, whatever it says', () => {
   assert.deepEqual(decideAnswer(done, 0, accepted, context), []);
   assert.deepEqual(decideAnswer(done, 0, denial, context), []);
   assert.deepEqual(decideAnswer(begun, 7, accepted, context), []);
+});
+
+test('what is accepted after it was refused elsewhere is undone, even when the saga has ended', () => {
+  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const ended = after(begun, decideAnswer(begun, 0, denial, context));
+  assert.equal(ended.status, 'compensated');
+  const facts = decideAnswer(ended, 0, accepted, context);
+  assert.deepEqual(
+    facts.map(({ kind }) => kind),
+    ['step-done', 'compensating', 'compensation-requested'],
+  );
+  const again = after(ended, facts);
+  assert.equal(again.status, 'compensating');
+  const undone = after(again, decideCompensationAnswer(again, 0, accepted, context));
+  assert.equal(undone.status, 'compensated');
+  assert.deepEqual(decideAnswer(undone, 0, accepted, context), []);
+});
+
+test('what is accepted after the saga took another way is for somebody to look at', () => {
+  const steps = new Map(saga.steps).set('reserve', { onDenied: () => [] });
+  const other = { ...context, saga: { ...saga, steps } };
+  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const onItsWay = after(begun, decideAnswer(begun, 0, denial, other));
+  assert.equal(onItsWay.status, 'running');
+  const parked = after(onItsWay, decideAnswer(onItsWay, 0, accepted, other));
+  assert.equal(parked.parked?.reason, 'accepted-late');
+  const skipped = after(parked, decideResume(parked, 'skip', { by: 'ada' }));
+  assert.equal(skipped.status, 'running');
+  assert.deepEqual(skipped.done, [0]);
 });
 
 test('an answer that comes when the saga is parked waits for the operator', () => {

@@ -126,6 +126,9 @@ export function decideAnswer(
   context: DecideWith,
 ): readonly SagaFact[] {
   const step = state.steps[n];
+  if (step?.status === 'failed' && answer.kind === 'accepted') {
+    return decideLate(state, step, context);
+  }
   if (step?.status !== 'requested' || state.status === 'parked') return [];
   const decision = begin(state, context);
   const isRunning = state.status === 'running';
@@ -143,6 +146,30 @@ export function decideAnswer(
       perform(decision, definition.onDenied(viewOf(decision), { kind, reason, message }));
     } else if (isRunning) {
       decision.add({ kind: 'compensating', reason: `${step.step}: ${reason}` });
+    }
+  }
+  return settle(decision);
+}
+
+/**
+ * Two processes asked, one of them as an owner that was overtaken; the aggregate refused one and,
+ * a moment later, accepted the other. What took effect counts: it has to be undone.
+ */
+function decideLate(
+  state: SagaState,
+  { n, step }: SagaStepState,
+  context: DecideWith,
+): readonly SagaFact[] {
+  const decision = begin(state, context);
+  decision.add({ kind: 'step-done', n });
+  if (state.status === 'compensated') {
+    decision.add({ kind: 'compensating', reason: `${step}: accepted after it was refused` });
+  }
+  if (state.status === 'running') {
+    // It took another way meanwhile: whether that still holds is for somebody to say.
+    const why = { reason: 'accepted-late', message: 'it was accepted after it was refused' };
+    for (const fact of decidePark(state, { at: 'answer', n, accepted: true }, why)) {
+      decision.add(fact);
     }
   }
   return settle(decision);

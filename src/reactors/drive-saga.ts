@@ -114,7 +114,9 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
           return write(`park ${n}`, (now) => decidePark(now, { at: 'step', n }, why));
         }
         const at: ParkedAt = { at: 'answer', n, accepted: answer.kind === 'accepted' };
-        return decided(`answer ${n}`, at, (now) => decideAnswer(now, n, answer, decideWith()));
+        return decided(`answer ${n} ${answer.kind}`, at, (now) =>
+          decideAnswer(now, n, answer, decideWith()),
+        );
       }
       case 'compensation': {
         const { n, compensation, compensationId = own.eventId } = work.step;

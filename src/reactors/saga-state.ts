@@ -242,7 +242,7 @@ function applyToStep(draft: Draft, fact: StepFact, { eventId }: FactEvent): void
     case 'step-done':
     case 'step-doubted':
       draft.steps[n] = { ...known, status: fact.kind === 'step-done' ? 'done' : 'doubted' };
-      draft.done.push(n);
+      if (!draft.done.includes(n)) draft.done.push(n);
       return;
     case 'step-failed':
       draft.steps[n] = { ...known, status: 'failed', reason: fact.reason };

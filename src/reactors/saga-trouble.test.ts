@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import { Refused } from '../aggregates/refused.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { Snooze } from '../subscriptions/handler-outcome.ts';
 import { until } from '../subscriptions/rig.test.ts';
+import { givenEvent } from '../testing/given-event.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { decideEvent } from './decide-saga.ts';
+import { createDriveSaga } from './drive-saga.ts';
 import { orderSaga, paid, placed, quickRetry } from './example-order.test.ts';
+import type { SendCommand } from './reaction.ts';
 import { saga } from './saga.ts';
+import { createSagaJournal } from './saga-journal.ts';
 import { memorySagaIndex } from './saga-index.ts';
 import { append, createSagaRig } from './saga-rig.test.ts';
 import { createSagaRunner } from './saga-runner.ts';
@@ -207,6 +213,35 @@ test('two events of one key, handled by two processes at once, come into one ord
       [`stock.reserve ${orderId}`, `card.charge ${orderId}`, `parcel.ship ${orderId}`],
     );
   }
+});
+
+test('an owner that was overtaken has its command accepted, which was refused to the other: it is undone', async () => {
+  const order = orderSaga();
+  const { clock, store, receiver, admin, at } = createSagaRig(order);
+  const journal = createSagaJournal(store, order, { clock });
+  const stream = 'shop.fulfilment.v1-core-o1';
+  const { signal } = new AbortController();
+  const start = { attempt: 1, signal };
+  const event = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: clock.now() });
+  const context = { saga: order, tenant: 'core', key: 'o1', nowMs: clock.now() };
+  await journal.change(stream, (state) => ({
+    facts: decideEvent(state, event, context),
+    cause: { id: 'start', causationId: event.eventId },
+  }));
+  const drive = (send: SendCommand) =>
+    createDriveSaga({ store, saga: order, journal, send, clock });
+  const [own] = await store.readStream(stream).toArray();
+  assert.ok(own !== undefined);
+  const refusing = drive(() => Promise.reject(new Refused('sold-out', 'there is none')));
+  const overtaken = drive(async (request) => {
+    // While it stood still, the other one was at work, and has ended the saga.
+    assert.equal((await refusing(own, start)).status, 'compensated');
+    return receiver.send(request);
+  });
+  assert.equal((await overtaken(own, start)).status, 'compensating');
+  assert.equal((await drive(receiver.send)(own, start)).status, 'compensated');
+  assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
+  assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was refused');
 });
 
 test('a definition that does not fit together is refused', () => {

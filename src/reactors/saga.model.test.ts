@@ -83,16 +83,23 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   const saga = orderSaga({ shards, onUnanswered, paymentMs: 500, retry });
   const admin = sagaAdmin(store, saga, { clock });
   const keys = new Map<string, string>();
+  const refused = new Set<string>();
   const effects: string[] = [];
   let isHealed = false;
 
-  /** As an aggregate does it: once for each key. What it refuses leaves nothing, and may be taken later. */
+  /**
+   * As an aggregate does it: once for each key. A step that was refused stays refused: a change of
+   * mind between two processes that ask at once has a test of its own. Compensations heal.
+   */
   const receive: SendCommand = async ({ command, idempotencyKey = '' }) => {
     const trouble = isHealed || random.below(100) >= each.troublePercent ? 3 : random.below(3);
     if (trouble === 0) throw new Error('it cannot be reached');
     const effect = `${command.type} ${(command.payload as { orderId: string }).orderId}`;
     if (!keys.has(idempotencyKey)) {
-      if (trouble === 1) throw new Refused('said-no', 'it is not wanted');
+      if (trouble === 1) refused.add(idempotencyKey);
+      const isUndo = Object.values(undoes).includes(command.type);
+      const isRefused = refused.has(idempotencyKey) && !(isUndo && isHealed);
+      if (isRefused) throw new Refused('said-no', 'it is not wanted');
       keys.set(idempotencyKey, effect);
       effects.push(effect);
     }
