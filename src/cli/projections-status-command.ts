@@ -29,7 +29,9 @@ export const projectionsStatusCommand: Command = {
     for (const each of all) {
       const { family, version, projection, status, active, behind, paused, deadLetters } = each;
       const notes = [
-        behind === undefined ? 'never ran' : `${grouped(behind)} events behind`,
+        behind === undefined
+          ? 'never ran'
+          : `${grouped(behind)} ${behind === 1 ? 'event' : 'events'} behind`,
         ...(paused ? ['paused'] : []),
         ...(deadLetters > 0 ? [paint.yellow(`${grouped(deadLetters)} dead letters`)] : []),
       ];
