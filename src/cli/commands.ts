@@ -17,6 +17,9 @@ import { streamMetadataCommand } from './stream-metadata-command.ts';
 import { streamReadCommand } from './stream-read-command.ts';
 import { streamTailCommand } from './stream-tail-command.ts';
 import { streamTombstoneCommand } from './stream-tombstone-command.ts';
+import { tokenCreateCommand } from './token-create-command.ts';
+import { tokenListCommand } from './token-list-command.ts';
+import { tokenRevokeCommand } from './token-revoke-command.ts';
 import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
@@ -32,6 +35,9 @@ export const commands: readonly Command[] = [
   streamMetadataCommand,
   streamDeleteCommand,
   streamTombstoneCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

@@ -15,4 +15,19 @@ export {
 } from './import-events.ts';
 export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
+export {
+  openTokens,
+  type CreatedToken,
+  type Tokens,
+  type TokensOptions,
+  type VerifiedToken,
+} from './open-tokens.ts';
 export { redactStoreUrl } from './store-url.ts';
+export {
+  tokenLimits,
+  tokenState,
+  type NewToken,
+  type Token,
+  type TokenScope,
+  type TokenState,
+} from './token.ts';
