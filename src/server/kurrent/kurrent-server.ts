@@ -11,14 +11,17 @@ export interface KurrentServer extends AsyncDisposable {
 }
 
 export interface KurrentServerOptions {
-  /** Default: 127.0.0.1. Any other than a loopback address needs `authenticate`. */
+  /** Default: 127.0.0.1. Any other than a loopback address needs `authenticate` and `tls`. */
   readonly host?: string;
   /** Default: 2113; 0 takes a free one. */
   readonly port?: number;
   /** PEM texts. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly observer?: Observer;
-  /** Who calls; undefined refuses the call. Default: everybody may do everything. */
+  /**
+   * Who calls; undefined refuses the call. Default: everybody may do everything, but for the records
+   * that tokens are kept in.
+   */
   readonly authenticate?: (
     credentials: KurrentCredentials | undefined,
   ) => KurrentIdentity | undefined | Promise<KurrentIdentity | undefined>;
@@ -44,6 +47,8 @@ export interface KurrentIdentity {
   readonly isAdmin: boolean;
   /** Shown in the information about persistent subscriptions. */
   readonly name?: string;
+  /** Fires when it no longer holds (revoked, expired): calls that it was let in for end. */
+  readonly ended?: AbortSignal;
 }
 
 export interface KurrentLimits {

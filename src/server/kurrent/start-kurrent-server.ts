@@ -12,7 +12,7 @@ import { kurrentLimits, type KurrentServer, type KurrentServerOptions } from './
 import { createGroups } from './persistent/groups.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 import { createServices, toDefinition } from './services.ts';
-import { authorityOf, listen, shutDown } from './listen.ts';
+import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
 import { createSubscriptionSlots } from './subscription-slots.ts';
 
 /**
@@ -109,13 +109,17 @@ function nameOf(host: string, tls: KurrentServerOptions['tls']): string {
   return tls !== undefined && host === '127.0.0.1' ? 'localhost' : host;
 }
 
-/** An open door is for those on the same machine. */
-function checkHost(host: string, { authenticate }: KurrentServerOptions): void {
-  const loopback = host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
-  if (loopback || authenticate !== undefined) return;
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `the kurrent server listens on '${host}' only with 'authenticate': it would be open to everybody`,
-    { details: { field: 'host', host } },
-  );
+/** An open door is for those on the same machine, and so are passwords that everybody can read. */
+function checkHost(host: string, { authenticate, tls }: KurrentServerOptions): void {
+  if (isLoopback(host)) return;
+  const problem =
+    authenticate === undefined
+      ? "would be open to everybody: pass 'authenticate' (by tokens: authenticateByTokens)"
+      : tls === undefined
+        ? "would take passwords over the network in clear: pass 'tls', or listen on 127.0.0.1 behind a proxy that has it"
+        : undefined;
+  if (problem === undefined) return;
+  throw new MillraceError('CONFIG_INVALID', `the kurrent server at '${host}' ${problem}`, {
+    details: { field: authenticate === undefined ? 'authenticate' : 'tls', host },
+  });
 }
