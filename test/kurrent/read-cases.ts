@@ -41,7 +41,10 @@ export const readCases: ClientCases = ({ api, append }) => {
 
   test('streams that are not kept say so, instead of being empty', async () => {
     for (const stream of ['$streams', '$bc-1']) {
-      await assert.rejects(collect(api.readStream(stream)), /not kept by this server|unsupported by the server/);
+      await assert.rejects(
+        collect(api.readStream(stream)),
+        /not kept by this server|unsupported by the server/,
+      );
     }
   });
 

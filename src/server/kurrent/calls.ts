@@ -162,7 +162,6 @@ export function createCallKit(
         call.on('error', reject);
         call.on('cancelled', () => reject(aborted()));
       });
-      // Whoever left the conversation earlier does not wait for its end.
       ended.catch(() => undefined);
       const cancelled = new AbortController();
       call.on('cancelled', () => cancelled.abort());
@@ -171,14 +170,16 @@ export function createCallKit(
         async (info) => {
           const stop = whenAborted(info.signal);
           const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
-          over.catch(() => undefined);
+          const either = Promise.race([ended, over]);
+          // Whoever left the conversation earlier does not wait for its end.
+          either.catch(() => undefined);
           try {
             await work(
               {
                 listen: (onRequest) => void call.on('data', onRequest),
                 pause: () => void call.pause(),
                 resume: () => void call.resume(),
-                ended: Promise.race([ended, over]),
+                ended: either,
               },
               // What was done is still told to a client that is not let in any more.
               sender(call, cancelled.signal),

@@ -15,6 +15,8 @@ export interface KurrentServerOptions {
   readonly host?: string;
   /** Default: 2113; 0 takes a free one. */
   readonly port?: number;
+  /** Where clients of other servers over the same database are told to find it. Default: as it listens. */
+  readonly advertise?: { readonly host: string; readonly port: number };
   /** PEM texts. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly observer?: Observer;
@@ -72,6 +74,8 @@ export interface KurrentLimits {
   readonly openBatchesMax: number;
   /** Persistent subscription groups. */
   readonly groupsMax: number;
+  /** How long after its death another server over the same database takes over its groups. */
+  readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
   readonly keepaliveTimeoutMs: number;
   /** How long a stop waits for calls under way. */
@@ -97,6 +101,7 @@ export const kurrentLimits: KurrentLimits = {
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
   groupsMax: 1_000,
+  groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,
   keepaliveTimeoutMs: 10_000,
   stopMsMax: 5_000,
