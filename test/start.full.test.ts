@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
+import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
 import { tellReaper } from '../src/testing/servers/reaper.ts';
 
 const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
@@ -26,8 +27,8 @@ interface Started {
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
 }
 
-async function start(): Promise<Started> {
-  const child = spawn(process.execPath, [main, 'start', '--kurrent-port', '0'], {
+async function start(...more: readonly string[]): Promise<Started> {
+  const child = spawn(process.execPath, [main, 'start', '--kurrent-port', '0', ...more], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -67,14 +68,63 @@ test('what an official client appended is there after a stop and another start',
 test('a port that is taken is told with what to do', async () => {
   const running = await start();
   const port = new URL(running.url).port;
-  const child = spawn(process.execPath, [main, 'start', '--kurrent-port', port], {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  const [code] = (await once(child, 'exit')) as [number];
+  const { code, stderr } = await millrace('start', '--kurrent-port', port);
   assert.equal(code, 1);
-  assert.match(errors, new RegExp(`SERVER_UNAVAILABLE.*:${port}`));
+  assert.match(stderr, new RegExp(`SERVER_UNAVAILABLE.*:${port}`));
   await running.stop('SIGTERM');
 });
+
+test('where others reach it, it starts only with tokens and with TLS, and says so', async () => {
+  const wide = ['start', '--kurrent-port', '0', '--host', '0.0.0.0'];
+  for (const [args, problem] of [
+    [wide, /^CONFIG_INVALID.*millrace token create.*--kurrent-auth tokens/],
+    [[...wide, '--kurrent-auth', 'none'], /^CONFIG_INVALID.*--kurrent-auth tokens/],
+    [[...wide, '--kurrent-auth', 'tokens'], /^CONFIG_INVALID.*--tls-cert/],
+    [[...wide, '--kurrent-auth', 'open'], /--kurrent-auth takes tokens or none/],
+  ] as const) {
+    const { code, stderr } = await millrace(...args);
+    assert.notEqual(code, 0);
+    assert.match(stderr, problem);
+  }
+});
+
+test('a token of the command line lets a client in, until the command line revokes it', async () => {
+  using certificate = throwawayCertificate();
+  await writeFile(join(folder, 'server.crt'), certificate.cert);
+  await writeFile(join(folder, 'server.key'), certificate.key);
+  const created = await millrace('token', 'create', 'ops', '--scope', 'admin', '--json');
+  const { secret } = JSON.parse(created.stdout) as { readonly secret: string };
+  const tls = ['--tls-cert', 'server.crt', '--tls-key', 'server.key'];
+  const running = await start('--kurrent-auth', 'tokens', ...tls);
+  const url = `${running.url}&tlsCAFile=${certificate.authorityFile}`;
+  const client = KurrentDBClient.connectionString(url.replace('://', `://ops:${secret}@`));
+  await client.appendToStream('order-2', jsonEvent({ type: 'OrderPlaced', data: {} }));
+  const stranger = KurrentDBClient.connectionString(url);
+  await assert.rejects(Array.fromAsync(stranger.readStream('order-2')), { type: 'access-denied' });
+  const subscription = client.subscribeToStream('order-2');
+  const ended = once(subscription, 'error', { signal: AbortSignal.timeout(120_000) });
+  // What is not an error is not waited for.
+  subscription.on('data', () => undefined);
+  await once(subscription, 'caughtUp', { signal: AbortSignal.timeout(120_000) });
+  assert.equal((await millrace('token', 'revoke', 'ops')).code, 0);
+  const [error] = (await ended) as [{ readonly type: string }];
+  assert.equal(error.type, 'access-denied');
+  await client.dispose();
+  await stranger.dispose();
+  assert.equal(await running.stop('SIGTERM'), 0);
+});
+
+async function millrace(
+  ...args: readonly string[]
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}

@@ -36,6 +36,9 @@ import {
   subscriptionsResumeCommand,
 } from './subscriptions-pause-command.ts';
 import { subscriptionsResetCommand } from './subscriptions-reset-command.ts';
+import { tokenCreateCommand } from './token-create-command.ts';
+import { tokenListCommand } from './token-list-command.ts';
+import { tokenRevokeCommand } from './token-revoke-command.ts';
 import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
@@ -68,6 +71,9 @@ export const commands: readonly Command[] = [
   sagasListCommand,
   sagasShowCommand,
   sagasResumeCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

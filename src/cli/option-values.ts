@@ -44,3 +44,11 @@ export function pairs(option: string, texts: readonly string[]): Readonly<Record
     }),
   );
 }
+
+/** A duration from now on, or a date; as ISO 8601. */
+export function timeAhead(option: string, text: string, nowMs: number): string {
+  const isDuration = /^\d+[smhdw]?$/.test(text);
+  const atMs = isDuration ? nowMs + durationSeconds(option, text) * 1_000 : Date.parse(text);
+  if (Math.abs(atMs) <= 8.64e15) return new Date(atMs).toISOString();
+  throw usage(`--${option} takes a duration such as 12h or 30d, or a date, not '${text}'`);
+}

@@ -3,6 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { MillraceError } from '../foundation/error.ts';
+import { createTenantDirectory } from '../contracts/tenant.ts';
+import { openTokens, type Tokens } from '../platform/open-tokens.ts';
+import { tokenState } from '../platform/token.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { openStore, shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
@@ -14,6 +17,16 @@ const options = {
     type: 'string',
     value: 'N',
     summary: "for clients of KurrentDB's protocol (2113; 0: any free one)",
+  },
+  'kurrent-auth': {
+    type: 'string',
+    value: 'how',
+    summary: "whom that protocol lets in: 'tokens', or 'none' asked (none, on this machine only)",
+  },
+  tenants: {
+    type: 'string',
+    value: 'a-b,c-d',
+    summary: 'tenants whose names hold a hyphen (those of the tokens are known)',
   },
   'no-kurrent': { type: 'boolean', summary: 'does not serve that protocol' },
   'tls-cert': { type: 'string', value: 'file', summary: 'a certificate, PEM: TLS instead of none' },
@@ -28,7 +41,7 @@ export const startCommand: Command = {
   examples: [
     'millrace start',
     'millrace start --store postgres://localhost/shop --kurrent-port 2114',
-    'millrace start --tls-cert server.crt --tls-key server.key',
+    'millrace start --host 0.0.0.0 --kurrent-auth tokens --tls-cert server.crt --tls-key server.key',
   ],
   sections: storeSections,
   async run(context) {
@@ -40,13 +53,25 @@ export const startCommand: Command = {
     }
     const port = wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113;
     const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
-    const { kurrentStoreOptions, startKurrentServer } = await import('../server/kurrent/index.ts');
-    await using store = await openStore(context, values.store, kurrentStoreOptions);
-    await using server = await startKurrentServer(store, {
-      port,
-      ...(values.host === undefined ? {} : { host: values.host }),
-      ...(tls === undefined ? {} : { tls }),
-    });
+    const { host = '127.0.0.1' } = values;
+    const { authenticateByTokens, isLoopback, kurrentStoreOptions, startKurrentServer } =
+      await import('../server/kurrent/index.ts');
+    const auth = authOf(values['kurrent-auth']);
+    if (!isLoopback(host)) checkOpenHost(host, { auth, tls });
+    const given = createTenantDirectory(namesIn(values.tenants));
+    await using stack = new AsyncDisposableStack();
+    const store = stack.use(await openStore(context, values.store, kurrentStoreOptions));
+    const tokens = auth === 'tokens' ? stack.use(await openTokens(store)) : undefined;
+    const server = stack.use(
+      await startKurrentServer(store, {
+        host,
+        port,
+        tenants: { has: (name) => given.has(name) || tokens?.tenants.has(name) === true },
+        ...(tokens === undefined ? {} : { authenticate: authenticateByTokens(tokens) }),
+        ...(tls === undefined ? {} : { tls }),
+      }),
+    );
+    const lets = await whoIsLetIn(tokens, { tls });
     const shown = await shownStore(context, storeUrl(context, values.store));
     stdout.write(
       [
@@ -54,6 +79,7 @@ export const startCommand: Command = {
         '',
         `  events in     ${paint.cyan(shown)}`,
         `  listens at    ${paint.cyan(server.url)}  ${paint.dim('(official KurrentDB and EventStoreDB clients)')}`,
+        `  lets in       ${lets}`,
         `  watch events  ${paint.dim('npm run millrace -- stream tail')}`,
         '',
         paint.dim('Ctrl-C stops it.'),
@@ -64,6 +90,46 @@ export const startCommand: Command = {
     return exitCodes.ok;
   },
 };
+
+function authOf(text: string | undefined): 'tokens' | 'none' {
+  if (text === undefined || text === 'none') return 'none';
+  if (text === 'tokens') return text;
+  throw usage(`--kurrent-auth takes tokens or none, not '${text}'`);
+}
+
+/** Said before anything is opened, in the words of the command line. */
+function checkOpenHost(
+  host: string,
+  { auth, tls }: { readonly auth: 'tokens' | 'none'; readonly tls: object | undefined },
+): void {
+  const problem =
+    auth === 'none'
+      ? 'would be open to everybody who reaches it: make a token (millrace token create) and start with --kurrent-auth tokens'
+      : tls === undefined
+        ? 'would take secrets over the network in clear: pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that has TLS'
+        : undefined;
+  if (problem === undefined) return;
+  throw new MillraceError('CONFIG_INVALID', `--host ${host} ${problem}`, {
+    details: { field: auth === 'none' ? 'kurrent-auth' : 'tls-cert', host },
+  });
+}
+
+function namesIn(list: string | undefined): readonly string[] {
+  return list === undefined ? [] : list.split(',').map((name) => name.trim());
+}
+
+async function whoIsLetIn(
+  tokens: Pick<Tokens, 'list'> | undefined,
+  { tls }: { readonly tls: object | undefined },
+): Promise<string> {
+  if (tokens === undefined)
+    return 'everybody on this machine (--kurrent-auth tokens asks who it is)';
+  const nowMs = Date.now();
+  const live = (await tokens.list()).filter((token) => tokenState(token, nowMs) === 'live');
+  const note = tls === undefined ? '; official clients send credentials over TLS only' : '';
+  if (live.length > 0) return `whoever has one of ${live.length} tokens${note}`;
+  return 'nobody yet: make a token with npm run millrace -- token create <name> --scope admin';
+}
 
 async function tlsOf(
   cwd: string,

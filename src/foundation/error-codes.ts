@@ -270,6 +270,21 @@ export const errorCodes = {
     meaning: "A stream of the import's target has other events than the file.",
     remedy: 'Import into an empty store, or leave that stream out.',
   },
+  TOKEN_INVALID: {
+    retryable: false,
+    meaning: 'A token cannot be made as it was asked for: its name, scopes, tenant or expiry.',
+    remedy: 'Mend the field that the message names.',
+  },
+  TOKEN_EXISTS: {
+    retryable: false,
+    meaning: 'There is a token of this name that was not revoked.',
+    remedy: 'Choose another name, or revoke that token first.',
+  },
+  TOKEN_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no token of this name or id that could be revoked.',
+    remedy: 'Look at the list of tokens: millrace token list.',
+  },
   CONFIG_INVALID: {
     retryable: false,
     meaning: 'A URL or a setting cannot be understood.',

@@ -17,4 +17,19 @@ export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
+export {
+  openTokens,
+  type CreatedToken,
+  type Tokens,
+  type TokensOptions,
+  type VerifiedToken,
+} from './open-tokens.ts';
 export { redactStoreUrl } from './store-url.ts';
+export {
+  tokenLimits,
+  tokenState,
+  type NewToken,
+  type Token,
+  type TokenScope,
+  type TokenState,
+} from './token.ts';

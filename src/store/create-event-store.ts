@@ -17,6 +17,7 @@ import { compileFilter } from './event-filter.ts';
 import { eventFeed } from './event-feed.ts';
 import { createEventReader } from './event-reader.ts';
 import type {
+  AppendOptions,
   AppendResult,
   EventStore,
   StreamAppend,
@@ -79,14 +80,15 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 
   const write = async (
     appends: readonly StreamAppend[],
-    writeOptions: WriteOptions,
+    { system, ...writeOptions }: WriteOptions & Pick<AppendOptions, 'system'>,
   ): Promise<readonly AppendResult[]> => {
     assertOpen();
     checkTogether(appends);
     const { transaction } = writeOptions;
+    const rules = system === true ? { ...options, names: 'open' as const } : options;
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
     // All of them before the first wait: from then on the events are the caller's to change.
-    const prepared = appends.map((append) => prepareAppend(append, options, subjectKeys));
+    const prepared = appends.map((append) => prepareAppend(append, rules, subjectKeys));
     const writes = await Promise.all(prepared.map((each) => Promise.resolve(each)));
     return commit(writes, writeOptions);
   };

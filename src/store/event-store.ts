@@ -13,6 +13,8 @@ export interface AppendOptions {
   readonly signal?: AbortSignal;
   /** Appends inside a transaction of the caller's, where the engine can (`callerTransaction`). */
   readonly transaction?: unknown;
+  /** To a stream of the system (`$…`), which is refused otherwise: for records of Millrace's own. */
+  readonly system?: boolean;
 }
 
 export interface AppendResult {

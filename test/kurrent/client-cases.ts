@@ -18,8 +18,14 @@ export interface ServedMemory extends AsyncDisposable {
   readonly url: string;
 }
 
-export async function serveMemory(options: KurrentServerOptions = {}): Promise<ServedMemory> {
-  const store = memoryEventStore(kurrentStoreOptions);
+export function serveMemory(options: KurrentServerOptions = {}): Promise<ServedMemory> {
+  return serveStore(memoryEventStore(kurrentStoreOptions), options);
+}
+
+export async function serveStore(
+  store: EventStore,
+  options: KurrentServerOptions = {},
+): Promise<ServedMemory> {
   const server = await startKurrentServer(store, { port: 0, ...options });
   return {
     store,

@@ -10,6 +10,7 @@ import { persistentCases } from './persistent-cases.ts';
 import { readAllCases } from './read-all-cases.ts';
 import { readCases } from './read-cases.ts';
 import { subscribeCases } from './subscribe-cases.ts';
+import { tokenCases } from './token-cases.ts';
 
 export const clientTopics: Readonly<Record<string, ClientCases>> = {
   connecting: connectCases,
@@ -21,4 +22,5 @@ export const clientTopics: Readonly<Record<string, ClientCases>> = {
   'persistent subscriptions': persistentCases,
   deleting: deleteCases,
   metadata: metadataCases,
+  tokens: tokenCases,
 };

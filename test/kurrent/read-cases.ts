@@ -39,6 +39,15 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [3, 2, 1, 0]);
   });
 
+  test('streams that are not kept say so, instead of being empty', async () => {
+    for (const stream of ['$streams', '$bc-1']) {
+      await assert.rejects(
+        collect(api.readStream(stream)),
+        /not kept by this server|unsupported by the server/,
+      );
+    }
+  });
+
   test('no more than the count, in either direction', async () => {
     const stream = unique();
     await append(stream, events(6));

@@ -7,6 +7,7 @@ import { childInput, tellParent } from '../../src/testing/child-process.ts';
 export interface ServedSqliteInput {
   readonly file: string;
   readonly port: number;
+  readonly groupLeaseMs?: number;
 }
 
 export type ServedSqliteMessage =
@@ -18,9 +19,12 @@ export type ServedSqliteMessage =
       readonly sockets: number;
     };
 
-const { file, port } = childInput() as ServedSqliteInput;
+const { file, port, groupLeaseMs } = childInput() as ServedSqliteInput;
 const store = await sqliteEventStore(`sqlite:${file}`, kurrentStoreOptions);
-const server = await startKurrentServer(store, { port });
+const server = await startKurrentServer(store, {
+  port,
+  ...(groupLeaseMs === undefined ? {} : { limits: { groupLeaseMs } }),
+});
 tell({ kind: 'listening', port: server.port });
 
 process.on('message', () => {

@@ -12,6 +12,8 @@ type Usage = Extract<ServedSqliteMessage, { readonly kind: 'usage' }>;
 export interface ServedSqlite extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  readonly file: string;
+  pid(): number;
   kill(): Promise<void>;
   /** On the same port and the same file. */
   startAgain(): Promise<void>;
@@ -21,10 +23,16 @@ export interface ServedSqlite extends AsyncDisposable {
 
 const script = new URL('./served-sqlite-main.ts', import.meta.url);
 
-export async function serveSqlite(): Promise<ServedSqlite> {
+export interface ServeSqliteOptions {
+  /** Another server's: both work on one database. */
+  readonly file?: string;
+  readonly groupLeaseMs?: number;
+}
+
+export async function serveSqlite(options: ServeSqliteOptions = {}): Promise<ServedSqlite> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-served-'));
   const port = await freePort();
-  const input: ServedSqliteInput = { file: join(folder, 'events.db'), port };
+  const input: ServedSqliteInput = { file: join(folder, 'events.db'), port, ...options };
   let child: Child;
   const start = async (): Promise<void> => {
     child = startChild(script, { input, nodeFlags: ['--expose-gc'] });
@@ -33,6 +41,8 @@ export async function serveSqlite(): Promise<ServedSqlite> {
   await start();
   return {
     port,
+    file: input.file,
+    pid: () => child.pid,
     url: `kurrentdb://127.0.0.1:${port}?tls=false&discoveryInterval=1`,
     async kill() {
       await child.kill('SIGKILL');

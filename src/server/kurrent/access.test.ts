@@ -61,6 +61,10 @@ test('who may read and write which stream', () => {
     [tenant, 'anything', false, false],
     [tenant, '$all', true, false],
     [tenantAdmin, '$settings', false, false],
+    [admin, '$millrace-tokens', true, true],
+    [user, '$millrace-tokens', false, false],
+    [user, '$$$millrace-tokens', false, false],
+    [tenantAdmin, '$$$millrace-tokens', false, false],
     [{ ...admin, mayWrite: false }, own, true, false],
     [{ ...admin, mayRead: false }, own, false, true],
   ];
@@ -84,6 +88,13 @@ test('who may read and write which stream', () => {
     may(() => access.checkGroup(user, 'orders-1', 'read')),
     true,
   );
+  // Records of the system would come through these.
+  for (const source of ['$all', '$et-$token-created']) {
+    assert.equal(
+      may(() => access.checkGroup(user, source, 'read')),
+      false,
+    );
+  }
   assert.equal(
     may(() => access.checkGroup(tenantAdmin, own, 'manage')),
     true,
@@ -91,5 +102,34 @@ test('who may read and write which stream', () => {
   assert.equal(
     may(() => access.checkGroup(tenantAdmin, '$ce-banking.account.v1', 'manage')),
     false,
+  );
+});
+
+test('who may not read everything sees what it may read of all events', () => {
+  const access = createAccess({});
+  assert.equal(access.visible(admin), undefined);
+  const streams = ['banking.account.v1-core-1', 'banking.account.v1-other-1', 'a', '$$a', '$b'];
+  const seenBy = (identity: KurrentIdentity): readonly string[] =>
+    streams.filter((stream) => access.visible(identity)?.({ stream }));
+  assert.deepEqual(seenBy(user), streams.slice(0, 4));
+  assert.deepEqual(seenBy(tenant), streams.slice(0, 1));
+  assert.deepEqual(seenBy(tenantAdmin), streams.slice(0, 1));
+});
+
+test('without a hook nobody may write the records of Millrace itself', async () => {
+  const access = createAccess({});
+  const anybody = await access.identify(undefined);
+  for (const stream of ['$millrace-tokens', '$$$millrace-tokens']) {
+    assert.throws(() => access.checkWrite(anybody, stream), Refusal);
+  }
+  access.checkWrite(anybody, '$settings');
+});
+
+test('an identity that has ended is refused like one that nobody knows', async () => {
+  const ended = AbortSignal.abort();
+  const access = createAccess({ authenticate: () => ({ ...admin, ended }) });
+  await assert.rejects(
+    access.identify(basic('jane:x')),
+    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
   );
 });

@@ -7,7 +7,7 @@ import type {
   KurrentIdentity,
   KurrentServerOptions,
 } from './kurrent-server.ts';
-import { accessDenied, Refusal, status } from './refusal.ts';
+import { accessDenied, notAuthenticated } from './refusal.ts';
 
 export interface Access {
   /** Who calls, by the `authorization` header; refuses whom nobody knows. */
@@ -17,7 +17,12 @@ export interface Access {
   /** Of persistent subscriptions: who may read, or make and change, a group of this source. */
   checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): void;
   mayRead(identity: KurrentIdentity, stream: string): boolean;
+  /** Which events of all it sees; undefined: every one. */
+  visible(identity: KurrentIdentity): ((event: { readonly stream: string }) => boolean) | undefined;
 }
+
+/** Streams of Millrace's own, such as those of tokens. */
+const ownPrefix = '$millrace-';
 
 const everybody: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
 
@@ -31,8 +36,8 @@ export function createAccess(
     async identify(authorization) {
       if (authenticate === undefined) return everybody;
       const identity = await authenticate(parseCredentials(authorization));
-      if (identity !== undefined) return identity;
-      throw new Refusal('the credentials were not accepted', { status: status.unauthenticated });
+      if (identity !== undefined && identity.ended?.aborted !== true) return identity;
+      throw notAuthenticated('the credentials were not accepted');
     },
     mayRead,
     checkRead(identity, stream) {
@@ -42,10 +47,14 @@ export function createAccess(
       if (!identity.mayWrite || !reaches(identity, stream, tenants, 'write')) throw accessDenied();
     },
     checkGroup(identity, source, what) {
-      // A group over many streams delivers all tenants' events.
+      // A group over many streams delivers all tenants' events, and one over all those of the system.
       const whole = identity.tenant === undefined || !isIndex(source);
-      const may = what === 'read' || identity.isAdmin;
+      const may = (what === 'read' && !holdsSystem(source)) || identity.isAdmin;
       if (!whole || !may || !mayRead(identity, source)) throw accessDenied();
+    },
+    visible(identity) {
+      if (identity.isAdmin && identity.tenant === undefined) return undefined;
+      return ({ stream }) => mayRead(identity, stream);
     },
   };
 }
@@ -64,6 +73,11 @@ export function parseCredentials(
   return { kind: 'basic', username: text.slice(0, at), password: text.slice(at + 1) };
 }
 
+/** Events of the system come through these, with whatever they tell. */
+function holdsSystem(stream: string): boolean {
+  return stream === '$all' || stream.startsWith('$et-$');
+}
+
 /** `$all`, `$ce-` and `$et-` are read through a filter by tenant. */
 function isIndex(stream: string): boolean {
   return stream === '$all' || stream.startsWith('$ce-') || stream.startsWith('$et-');
@@ -78,6 +92,8 @@ function reaches(
   if (stream.startsWith('$$')) return reaches(identity, stream.slice(2), tenants, what);
   if (stream.startsWith('$')) {
     if (isIndex(stream)) return what === 'read';
+    // Where nobody is asked who he is, nobody may give himself a key for later.
+    if (stream.startsWith(ownPrefix) && what === 'write' && identity === everybody) return false;
     return identity.isAdmin && identity.tenant === undefined;
   }
   return identity.tenant === undefined || tenantOfStream(stream, tenants) === identity.tenant;

@@ -3,16 +3,18 @@
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
+import { hasCode } from '../../foundation/error.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import { Refusal, status, trailerText } from './refusal.ts';
+import { notAuthenticated, Refusal, status, trailerText } from './refusal.ts';
 import { encodeStatus, toStatus } from './status-details.ts';
 import { toRefusal } from './to-refusal.ts';
+import { whenAborted } from './when-aborted.ts';
 
 export interface CallInfo {
   readonly identity: KurrentIdentity;
-  /** The client cancelled, went away or its deadline passed. */
+  /** The client cancelled, went away, its deadline passed, or it is not let in any more. */
   readonly signal: AbortSignal;
   readonly peer: string;
   readonly connectionName: string;
@@ -73,10 +75,13 @@ export function createCallKit(
     if (underWay >= context.limits.callsMax) return fail(refuse(tooManyCalls()));
     underWay += 1;
     const cancelling = new AbortController();
-    call.on('cancelled', () => cancelling.abort());
+    const cancel = (): void => cancelling.abort();
+    call.on('cancelled', cancel);
+    let identity: KurrentIdentity | undefined;
     try {
       const [authorization] = call.metadata.get('authorization');
-      const identity = await context.access.identify(authorization?.toString());
+      identity = await context.access.identify(authorization?.toString());
+      identity.ended?.addEventListener('abort', cancel, { once: true });
       const info = {
         identity,
         signal: cancelling.signal,
@@ -87,11 +92,13 @@ export function createCallKit(
       if (!call.cancelled) done(result);
       count(call, 0);
     } catch (error) {
-      const refusal = refuse(error);
+      const hasEnded = identity?.ended?.aborted === true && hasCode(error, 'ABORTED');
+      const refusal = refuse(hasEnded ? notAuthenticated('the credentials have ended') : error);
       count(call, call.cancelled ? status.cancelled : refusal.code);
       // Nobody hears what went wrong with a call that was given up.
       if (!call.cancelled) fail(refusal);
     } finally {
+      identity?.ended?.removeEventListener('abort', cancel);
       underWay -= 1;
       if (underWay === 0) {
         for (const resolve of waiting) resolve();
@@ -133,7 +140,7 @@ export function createCallKit(
     collect: (work) => (call, callback) => {
       void run(
         call,
-        (info) => work(call as AsyncIterable<never>, info),
+        (info) => work(untilAborted(call as AsyncIterable<never>, info), info),
         (result) => callback(null, result),
         (error) => callback(error),
       );
@@ -141,7 +148,10 @@ export function createCallKit(
     serve: (work) => (call) => {
       void run(
         call,
-        (info) => work(call.request, sender(call, info.signal), info),
+        async (info) => {
+          await work(call.request, sender(call, info.signal), info);
+          refuseAborted(info.signal);
+        },
         () => call.end(),
         (error) => call.emit('error', error),
       );
@@ -152,21 +162,33 @@ export function createCallKit(
         call.on('error', reject);
         call.on('cancelled', () => reject(aborted()));
       });
-      // Whoever left the conversation earlier does not wait for its end.
       ended.catch(() => undefined);
+      const cancelled = new AbortController();
+      call.on('cancelled', () => cancelled.abort());
       void run(
         call,
-        (info) =>
-          work(
-            {
-              listen: (onRequest) => void call.on('data', onRequest),
-              pause: () => void call.pause(),
-              resume: () => void call.resume(),
-              ended,
-            },
-            sender(call, info.signal),
-            info,
-          ),
+        async (info) => {
+          const stop = whenAborted(info.signal);
+          const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
+          const either = Promise.race([ended, over]);
+          // Whoever left the conversation earlier does not wait for its end.
+          either.catch(() => undefined);
+          try {
+            await work(
+              {
+                listen: (onRequest) => void call.on('data', onRequest),
+                pause: () => void call.pause(),
+                resume: () => void call.resume(),
+                ended: either,
+              },
+              // What was done is still told to a client that is not let in any more.
+              sender(call, cancelled.signal),
+              info,
+            );
+          } finally {
+            stop.leave();
+          }
+        },
         () => call.end(),
         (error) => call.emit('error', error),
       );
@@ -174,6 +196,37 @@ export function createCallKit(
     idle: () =>
       underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
   };
+}
+
+function refuseAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw aborted(signal);
+}
+
+/** A client that is not let in any more is not waited for either. */
+async function* untilAborted<Q>(
+  requests: AsyncIterable<Q>,
+  { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
+): AsyncGenerator<Q, void, undefined> {
+  // A call that is cancelled ends by itself.
+  if (identity.ended === undefined) {
+    yield* requests;
+    return;
+  }
+  const stop = whenAborted(signal);
+  const over = stop.aborted.then(() => Promise.reject(aborted(signal)));
+  over.catch(() => undefined);
+  const iterator = requests[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), over]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    stop.leave();
+    // Not waited for: a client that says no more would hold it up.
+    void iterator.return?.();
+  }
 }
 
 function tooManyCalls(): Refusal {

@@ -1,3 +1,5 @@
+export { authenticateByTokens } from './authenticate-by-tokens.ts';
+export { isLoopback } from './listen.ts';
 export { kurrentStoreOptions } from './kurrent-store-options.ts';
 export {
   kurrentLimits,

@@ -11,14 +11,19 @@ export interface KurrentServer extends AsyncDisposable {
 }
 
 export interface KurrentServerOptions {
-  /** Default: 127.0.0.1. Any other than a loopback address needs `authenticate`. */
+  /** Default: 127.0.0.1. Any other than a loopback address needs `authenticate` and `tls`. */
   readonly host?: string;
   /** Default: 2113; 0 takes a free one. */
   readonly port?: number;
+  /** Where clients of other servers over the same database are told to find it. Default: as it listens. */
+  readonly advertise?: { readonly host: string; readonly port: number };
   /** PEM texts. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly observer?: Observer;
-  /** Who calls; undefined refuses the call. Default: everybody may do everything. */
+  /**
+   * Who calls; undefined refuses the call. Default: everybody may do everything, but for the records
+   * that tokens are kept in.
+   */
   readonly authenticate?: (
     credentials: KurrentCredentials | undefined,
   ) => KurrentIdentity | undefined | Promise<KurrentIdentity | undefined>;
@@ -44,6 +49,8 @@ export interface KurrentIdentity {
   readonly isAdmin: boolean;
   /** Shown in the information about persistent subscriptions. */
   readonly name?: string;
+  /** Fires when it no longer holds (revoked, expired): calls that it was let in for end. */
+  readonly ended?: AbortSignal;
 }
 
 export interface KurrentLimits {
@@ -67,6 +74,8 @@ export interface KurrentLimits {
   readonly openBatchesMax: number;
   /** Persistent subscription groups. */
   readonly groupsMax: number;
+  /** How long after its death another server over the same database takes over its groups. */
+  readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
   readonly keepaliveTimeoutMs: number;
   /** How long a stop waits for calls under way. */
@@ -92,6 +101,7 @@ export const kurrentLimits: KurrentLimits = {
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
   groupsMax: 1_000,
+  groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,
   keepaliveTimeoutMs: 10_000,
   stopMsMax: 5_000,

@@ -59,3 +59,15 @@ export async function shutDown(
 export function authorityOf(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
+
+/**
+ * Whether only programs of the same machine reach a server at this address.
+ *
+ * @example
+ * import { isLoopback } from 'millrace/server/kurrent';
+ *
+ * console.log(isLoopback('127.0.0.1'), isLoopback('0.0.0.0')); // true false
+ */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

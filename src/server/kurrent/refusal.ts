@@ -50,6 +50,11 @@ export function accessDenied(message = 'Access Denied'): Refusal {
   return new Refusal(message, { status: status.permissionDenied, exception: 'access-denied' });
 }
 
+/** Nobody knows who it is; official clients show it as access denied, too. */
+export function notAuthenticated(message: string): Refusal {
+  return new Refusal(message, { status: status.unauthenticated });
+}
+
 export function shuttingDown(): Refusal {
   return new Refusal('the server is shutting down', { status: status.unavailable });
 }

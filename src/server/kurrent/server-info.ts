@@ -1,20 +1,22 @@
 // What clients ask about the server before they trust it: its methods and version, its cluster.
 
-import { createIds } from '../../foundation/ids.ts';
+import { idFromKey } from '../../foundation/ids.ts';
 import type { CallKit } from './calls.ts';
+import type { Address, Member } from './persistent/leadership.ts';
 import type { Method, Services } from './services.ts';
 
-export interface EndPoint {
-  readonly address: string;
-  /** Known once the server listens. */
-  readonly port: () => number;
+export interface Cluster {
+  /** This server's, known once it listens. */
+  readonly where: () => Address;
+  /** Those who take part in running persistent subscriptions; none before somebody asked for one. */
+  readonly members: () => readonly Member[];
 }
 
 /** The version of the protocol that is spoken; clients compare it with what their calls need. */
 const serverVersion = '25.1.0';
 
-/** A cluster of one is led by its only member. */
-const leader = 8;
+/** The protocol's numbers. A cluster of one is led by its only member. */
+const states = { follower: 6, leader: 8 } as const;
 
 interface SupportedMethod {
   readonly serviceName: string;
@@ -33,8 +35,7 @@ export function supportedMethods(services: Services): SupportedMethod[] {
   );
 }
 
-export function serverServices(calls: CallKit, others: Services, where: EndPoint): Services {
-  const instanceId = { string: createIds().next() };
+export function serverServices(calls: CallKit, others: Services, cluster: Cluster): Services {
   const scope = 'event_store.client.server';
   const own: Services = {
     'event_store.client.server_features.ServerFeatures': {
@@ -52,18 +53,23 @@ export function serverServices(calls: CallKit, others: Services, where: EndPoint
         request: 'event_store.client.Empty',
         response: `${scope}.ClusterInfo`,
         handler: calls.anonymous(async () => ({
-          members: [
-            {
-              instanceId,
-              timeStamp: Date.now(),
-              state: leader,
-              isAlive: true,
-              httpEndPoint: { address: where.address, port: where.port() },
-            },
-          ],
+          members: clusterOf(cluster).map(({ address: { host, port }, isLeader }) => ({
+            instanceId: { string: idFromKey(`${host}:${port}`) },
+            timeStamp: Date.now(),
+            state: isLeader ? states.leader : states.follower,
+            isAlive: true,
+            httpEndPoint: { address: host, port },
+          })),
         })),
       } satisfies Method,
     },
   };
   return own;
+}
+
+/** Also while the lead is not settled, this one answers. */
+function clusterOf({ where, members }: Cluster): readonly Member[] {
+  const all = members();
+  if (all.some(({ isLeader }) => isLeader)) return all;
+  return [{ address: where(), isLeader: true }];
 }

@@ -8,7 +8,8 @@ import { streamsService } from './streams/handlers.ts';
 import { persistentService } from './persistent/handlers.ts';
 import type { Groups } from './persistent/groups.ts';
 import { streamsV2Service } from './streams-v2/handlers.ts';
-import { serverServices, type EndPoint } from './server-info.ts';
+import type { Address } from './persistent/leadership.ts';
+import { serverServices } from './server-info.ts';
 
 export interface Method {
   /** Full name of the messages. */
@@ -28,14 +29,17 @@ export function createServices(
   context: KurrentContext,
   groups: Groups,
   calls: CallKit,
-  where: EndPoint,
+  where: () => Address,
 ): Services {
   const services: Services = {
     ...streamsService(context, calls),
     ...streamsV2Service(context, calls),
     ...persistentService(context, groups, calls),
   };
-  return { ...services, ...serverServices(calls, services, where) };
+  return {
+    ...services,
+    ...serverServices(calls, services, { where, members: () => groups.members }),
+  };
 }
 
 export function toDefinition(

@@ -1,5 +1,6 @@
 // Opens the port, speaks the protocol, and leaves nobody in the middle of a sentence when it stops.
 
+import { hostname } from 'node:os';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
@@ -9,10 +10,13 @@ import { createCallKit } from './calls.ts';
 import type { KurrentContext } from './context.ts';
 import { earlyHeaders } from './early-headers.ts';
 import { kurrentLimits, type KurrentServer, type KurrentServerOptions } from './kurrent-server.ts';
-import { createGroups } from './persistent/groups.ts';
+import { groupConfigStream } from './persistent/group-records.ts';
+import { createGroups, type Groups } from './persistent/groups.ts';
+import type { Address } from './persistent/leadership.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
+import { Refusal } from './refusal.ts';
 import { createServices, toDefinition } from './services.ts';
-import { authorityOf, listen, shutDown } from './listen.ts';
+import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
 import { createSubscriptionSlots } from './subscription-slots.ts';
 
 /**
@@ -59,13 +63,11 @@ export async function startKurrentServer(
     interceptors: [earlyHeaders(grpc)],
   });
   const calls = createCallKit(context);
-  const groups = createGroups(context);
-  await groups.load();
   let bound = port;
-  const services = createServices(context, groups, calls, {
-    address: nameOf(host, tls),
-    port: () => bound,
-  });
+  const address = (): Address =>
+    options.advertise ?? { host: reachableName(nameOf(host, tls)), port: bound };
+  const groups = createGroups(context, address);
+  const services = createServices(context, groups, calls, address);
   for (const [service, methods] of Object.entries(services)) {
     const handlers = Object.entries(methods).map(([name, { handler }]) => [name, handler]);
     server.addService(toDefinition(protocol, service, methods), Object.fromEntries(handlers));
@@ -82,6 +84,8 @@ export async function startKurrentServer(
     bound = await listen(protocol, server, { host, port, tls });
     // Who was not there yet when the signal fired did not hear it.
     refuseAborted(signal);
+    await takeUpGroups(store, groups);
+    refuseAborted(signal);
   } catch (error) {
     await stop();
     throw error;
@@ -93,6 +97,22 @@ export async function startKurrentServer(
     url: `kurrentdb://${authorityOf(nameOf(host, tls))}:${bound}?tls=${tls !== undefined}`,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Whoever has no groups yet need not stand for their lead before somebody asks. */
+async function takeUpGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Promise<void> {
+  if ((await store.streamInfo(groupConfigStream)) === undefined) return;
+  try {
+    await groups.lead();
+  } catch (error) {
+    // Another server leads.
+    if (!(error instanceof Refusal)) throw error;
+  }
+}
+
+/** An address that means "all of them" leads nobody here. */
+function reachableName(host: string): string {
+  return host === '0.0.0.0' || host === '::' ? hostname() : host;
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {
@@ -109,13 +129,17 @@ function nameOf(host: string, tls: KurrentServerOptions['tls']): string {
   return tls !== undefined && host === '127.0.0.1' ? 'localhost' : host;
 }
 
-/** An open door is for those on the same machine. */
-function checkHost(host: string, { authenticate }: KurrentServerOptions): void {
-  const loopback = host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
-  if (loopback || authenticate !== undefined) return;
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `the kurrent server listens on '${host}' only with 'authenticate': it would be open to everybody`,
-    { details: { field: 'host', host } },
-  );
+/** An open door is for those on the same machine, and so are passwords that everybody can read. */
+function checkHost(host: string, { authenticate, tls }: KurrentServerOptions): void {
+  if (isLoopback(host)) return;
+  const problem =
+    authenticate === undefined
+      ? "would be open to everybody: pass 'authenticate' (by tokens: authenticateByTokens)"
+      : tls === undefined
+        ? "would take passwords over the network in clear: pass 'tls', or listen on 127.0.0.1 behind a proxy that has it"
+        : undefined;
+  if (problem === undefined) return;
+  throw new MillraceError('CONFIG_INVALID', `the kurrent server at '${host}' ${problem}`, {
+    details: { field: authenticate === undefined ? 'authenticate' : 'tls', host },
+  });
 }

@@ -76,6 +76,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   NOT_SUPPORTED: status.unimplemented,
   STORE_CLOSED: status.unavailable,
   STORE_UNAVAILABLE: status.unavailable,
+  LEASE_LOST: status.unavailable,
   ABORTED: status.cancelled,
 };
 

@@ -35,9 +35,11 @@ export function createGroupFeed(
   const filter = all ?? index;
   const byRevision = filter === undefined;
   const owner = tenantOfStream(source, tenants);
-  // Whoever may read a tenant's stream sees no other tenant's events through the links in it.
+  // Through links nobody sees what the source would not show: other tenants' events, the system's.
   const mayRead = (stream: string): boolean =>
-    owner === '' || tenantOfStream(stream, tenants) === owner;
+    owner === ''
+      ? source.startsWith('$') || !stream.startsWith('$')
+      : tenantOfStream(stream, tenants) === owner;
 
   const toReads = async (
     events: readonly RecordedEvent[],

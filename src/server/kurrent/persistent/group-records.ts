@@ -1,6 +1,7 @@
 // What a group keeps in the store: its settings, how far it has got, and what it has parked. All of it
 // are events of system streams, so that any engine holds it and a restart finds it again.
 
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { createIds, idFromKey } from '../../../foundation/ids.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { KurrentContext } from '../context.ts';
@@ -21,7 +22,8 @@ interface ParkedMessage {
 }
 
 export interface GroupRecords {
-  loadAll(): Promise<readonly (GroupKey & { readonly settings: GroupSettings })[]>;
+  /** All groups. From now on, whoever wrote before is refused, in the streams of all of them. */
+  takeOver(): Promise<readonly (GroupKey & { readonly settings: GroupSettings })[]>;
   save(key: GroupKey, settings: GroupSettings): Promise<void>;
   /** Forgets the group, its checkpoint and what it parked. */
   remove(key: GroupKey): Promise<void>;
@@ -39,9 +41,11 @@ export interface GroupRecords {
   countParked(key: GroupKey, from: number): Promise<number>;
 }
 
-const configStream = '$persistentSubscriptionConfig';
+export const groupConfigStream = '$persistentSubscriptionConfig';
 const configType = '$PersistentConfig';
 const checkpointType = '$SubscriptionCheckpoint';
+/** Another server writes from here on; carries the checkpoint along. */
+const ownerType = '$SubscriptionOwner';
 const streamCharsMax = 200;
 
 export function keyText({ source, group }: GroupKey): string {
@@ -60,11 +64,20 @@ function ownStream(key: GroupKey, what: 'parked' | 'checkpoint'): string {
     : `$persistentsubscription-${idFromKey(keyText(key))}-${what}`;
 }
 
-export function createGroupRecords({
-  store,
-  clock,
-}: Pick<KurrentContext, 'store' | 'clock'>): GroupRecords {
+export interface GroupRecordsOptions {
+  /** Other servers may write, too: what they write in between is never passed over. */
+  readonly fenced: boolean;
+  /** Another server has taken over. */
+  readonly onLost: () => void;
+}
+
+export function createGroupRecords(
+  { store, clock }: Pick<KurrentContext, 'store' | 'clock'>,
+  { fenced, onLost }: GroupRecordsOptions,
+): GroupRecords {
   const ids = createIds({ clock });
+  /** What the next write expects, by stream. */
+  const expectations = new Map<string, number | 'none'>();
 
   const systemEvent = (stream: string, type: string, payload: unknown): DomainEventEnvelope => {
     const eventId = ids.next();
@@ -72,8 +85,41 @@ export function createGroupRecords({
     const aggregate = { bc: '', type: '', id: stream };
     return { type, eventId, occurredAt, correlationId: eventId, tenant: '', aggregate, payload };
   };
-  const append = async (stream: string, type: string, payload: unknown): Promise<void> => {
-    await store.append(stream, [systemEvent(stream, type, payload)]);
+  const append = async (stream: string, type: string, payload: unknown): Promise<number> => {
+    const event = systemEvent(stream, type, payload);
+    if (!fenced) return (await store.append(stream, [event])).revision;
+    const expected = expectations.get(stream) ?? (await nextOf(stream));
+    try {
+      const { revision } = await store.append(stream, [event], { expected });
+      expectations.set(stream, revision);
+      return revision;
+    } catch (error) {
+      if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
+      onLost();
+      throw new MillraceError('LEASE_LOST', `another server writes '${stream}' by now`, {
+        cause: error,
+        details: { stream },
+      });
+    }
+  };
+  const nextOf = async (stream: string): Promise<number | 'none'> => {
+    const info = await store.streamInfo(stream);
+    return info === undefined || info.deleted !== 'no' || info.revision < 0
+      ? 'none'
+      : info.revision;
+  };
+  const appendCheckpoint = async (key: GroupKey, type: string, payload: unknown): Promise<void> => {
+    const stream = ownStream(key, 'checkpoint');
+    const revision = await append(stream, type, payload);
+    // Only the latest counts; the others are for the next scavenge.
+    if (revision === 0) await store.setStreamMetadata(stream, { maxCount: 2 });
+  };
+  const lastCheckpoint = async (key: GroupKey): Promise<string | undefined> => {
+    const last = { direction: 'backwards', limit: 1 } as const;
+    const [latest] = await store.readStream(ownStream(key, 'checkpoint'), last).toArray();
+    if (latest?.type !== ownerType)
+      return latest === undefined ? undefined : String(latest.payload);
+    return (latest.payload as { readonly checkpoint?: string }).checkpoint;
   };
   const boundary = async (key: GroupKey): Promise<{ first: number; last: number }> => {
     const info = await store.streamInfo(parkedStream(key));
@@ -81,40 +127,45 @@ export function createGroupRecords({
   };
 
   return {
-    async loadAll() {
+    async takeOver() {
       const found = new Map<string, GroupKey & { readonly settings: GroupSettings }>();
-      for await (const { payload } of store.readStream(configStream)) {
+      let last: number | undefined;
+      for await (const { type, payload, revision } of store.readStream(groupConfigStream)) {
+        last = revision;
+        if (type === ownerType) continue;
         const { source, group, settings } = payload as GroupKey & { settings?: GroupSettings };
         const key = { source, group };
         if (settings === undefined) found.delete(keyText(key));
         else found.set(keyText(key), { ...key, settings });
       }
+      expectations.clear();
+      if (!fenced || last === undefined) return [...found.values()];
+      expectations.set(groupConfigStream, last);
+      await append(groupConfigStream, ownerType, {});
+      await Promise.all(
+        [...found.values()].map(async (key) => {
+          const checkpoint = await lastCheckpoint(key);
+          await appendCheckpoint(key, ownerType, checkpoint === undefined ? {} : { checkpoint });
+        }),
+      );
       return [...found.values()];
     },
-    save: ({ source, group }, settings) =>
-      append(configStream, configType, { source, group, settings }),
+    async save({ source, group }, settings) {
+      await append(groupConfigStream, configType, { source, group, settings });
+    },
     async remove({ source, group }) {
-      await append(configStream, configType, { source, group });
+      await append(groupConfigStream, configType, { source, group });
+      expectations.delete(ownStream({ source, group }, 'checkpoint'));
       for (const what of ['parked', 'checkpoint'] as const) {
         const stream = ownStream({ source, group }, what);
         if ((await store.streamInfo(stream)) !== undefined) await store.deleteStream(stream);
       }
     },
     async checkpoint(key) {
-      const reader = store.readStream(ownStream(key, 'checkpoint'), {
-        direction: 'backwards',
-        limit: 1,
-      });
-      const [latest] = await reader.toArray();
-      return latest === undefined ? undefined : parseNumber(String(latest.payload));
+      const text = await lastCheckpoint(key);
+      return text === undefined ? undefined : parseNumber(text);
     },
-    async saveCheckpoint(key, at) {
-      const stream = ownStream(key, 'checkpoint');
-      const event = systemEvent(stream, checkpointType, showNumber(key, at));
-      const { revision } = await store.append(stream, [event]);
-      // Only the latest counts; the others are for the next scavenge.
-      if (revision === 0) await store.setStreamMetadata(stream, { maxCount: 2 });
-    },
+    saveCheckpoint: (key, at) => appendCheckpoint(key, checkpointType, showNumber(key, at)),
     async park(key, target, { reason, at }) {
       const stream = parkedStream(key);
       const added = new Date(clock.now()).toISOString();

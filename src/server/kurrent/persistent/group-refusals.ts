@@ -2,6 +2,7 @@
 
 import { Refusal, status } from '../refusal.ts';
 import type { GroupKey } from './group-records.ts';
+import type { Address } from './leadership.ts';
 
 const names = ({ source, group }: GroupKey): Readonly<Record<string, string>> => ({
   'stream-name': source,
@@ -41,4 +42,20 @@ export function groupIsFull(key: GroupKey): Refusal {
       trailers: names(key),
     },
   );
+}
+
+/** Clients go to the leader that is named; where none is, they come back later. */
+export function notLeader(leader: Address | undefined): Refusal {
+  const about = 'persistent subscriptions are run by another server';
+  if (leader === undefined) {
+    return new Refusal(`${about}, and which one is not settled`, { status: status.unavailable });
+  }
+  return new Refusal(`${about}: ${leader.host}:${leader.port}`, {
+    status: status.notFound,
+    exception: 'not-leader',
+    trailers: {
+      'leader-endpoint-host': leader.host,
+      'leader-endpoint-port': String(leader.port),
+    },
+  });
 }

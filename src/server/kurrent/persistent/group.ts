@@ -3,7 +3,6 @@
 import { hasCode } from '../../../foundation/error.ts';
 import type { KurrentContext } from '../context.ts';
 import type { ReadEvent } from '../events/to-wire.ts';
-import { shuttingDown } from '../refusal.ts';
 import { createGroupCore } from './group-core.ts';
 import type { Effect, GroupCore, NackAction } from './group-types.ts';
 import { createGroupFeed } from './group-feed.ts';
@@ -23,7 +22,7 @@ interface ConsumerLink {
   drop(reason: Error): void;
 }
 
-export interface Group extends AsyncDisposable {
+export interface Group {
   readonly key: GroupKey;
   readonly settings: GroupSettings;
   readonly consumers: ReadonlyMap<string, ConsumerLink>;
@@ -233,6 +232,5 @@ export async function startGroup(
     stats: () => core.stats(),
     countParked: () => records.countParked(key, replayedUpTo + 1),
     drop,
-    [Symbol.asyncDispose]: () => drop(shuttingDown()),
   };
 }

@@ -1,15 +1,20 @@
 // All persistent subscriptions of a server: made, changed and removed one at a time.
 
+import type { EventStore } from '../../../store/event-store.ts';
+import type { LeaseStore, SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import type { KurrentContext } from '../context.ts';
-import { Refusal, status } from '../refusal.ts';
+import { Refusal, shuttingDown, status } from '../refusal.ts';
 import { createGroupRecords, keyText, type GroupKey } from './group-records.ts';
-import { groupDropped, groupExists, groupMissing } from './group-refusals.ts';
+import { groupDropped, groupExists, groupMissing, notLeader } from './group-refusals.ts';
 import type { GroupSettings } from './group-settings.ts';
 import { startGroup, type Group } from './group.ts';
+import { createLeadership, soleLeadership, type Address, type Member } from './leadership.ts';
 
 export interface Groups extends AsyncDisposable {
-  /** Takes up the groups that the store knows. */
-  load(): Promise<void>;
+  /** Other servers over the same database, as far as they take part. */
+  readonly members: readonly Member[];
+  /** Resolves when this server runs the groups; refuses when another one does. */
+  lead(): Promise<void>;
   create(key: GroupKey, settings: GroupSettings): Promise<void>;
   /** Consumers are let go: they find the changed group when they come back. */
   update(key: GroupKey, change: (old: GroupSettings) => GroupSettings): Promise<void>;
@@ -20,8 +25,10 @@ export interface Groups extends AsyncDisposable {
   list(source?: string): readonly Group[];
 }
 
-export function createGroups(context: KurrentContext): Groups {
-  const records = createGroupRecords(context);
+export function createGroups(context: KurrentContext, address: () => Address): Groups {
+  const leases = leasesOf(context.store);
+  const onLost = (): void => leadership.resign();
+  const records = createGroupRecords(context, { fenced: leases !== undefined, onLost });
   const groups = new Map<string, Group>();
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -39,18 +46,53 @@ export function createGroups(context: KurrentContext): Groups {
     groups.set(keyText(key), await startGroup(context, records, key, settings));
   };
 
+  const stopAll = async (reason: Error): Promise<void> => {
+    const all = [...groups.values()];
+    groups.clear();
+    await Promise.all(all.map((group) => group.drop(reason)));
+  };
+  const load = (): Promise<void> =>
+    inTurn(async () => {
+      for (const { source, group, settings } of await records.takeOver()) {
+        await start({ source, group }, settings);
+      }
+    });
+  const leadership =
+    leases === undefined
+      ? soleLeadership(load)
+      : createLeadership({
+          leases,
+          address,
+          ttlMs: context.limits.groupLeaseMs,
+          clock: context.clock,
+          observer: context.observer,
+          onElected: load,
+          onLost: () => inTurn(() => stopAll(notLeader(undefined))),
+        });
+  const lead = async (): Promise<void> => {
+    await leadership.join();
+    if (leadership.leads) return;
+    const { host, port } = address();
+    const leader = leadership.members.find(({ isLeader }) => isLeader)?.address;
+    // One that had our own address is no more: its lease will end.
+    const isHere = leader?.host === host && leader.port === port;
+    throw notLeader(isHere ? undefined : leader);
+  };
+  const whileLeading = async <T>(work: () => Promise<T>): Promise<T> => {
+    await lead();
+    return inTurn(work);
+  };
+
   return {
     get,
+    lead,
+    get members() {
+      return leadership.members;
+    },
     list: (source) =>
       [...groups.values()].filter(({ key }) => source === undefined || key.source === source),
-    load: () =>
-      inTurn(async () => {
-        for (const { source, group, settings } of await records.loadAll()) {
-          await start({ source, group }, settings);
-        }
-      }),
     create: (key, settings) =>
-      inTurn(async () => {
+      whileLeading(async () => {
         if (groups.has(keyText(key))) throw groupExists(key);
         if (groups.size >= context.limits.groupsMax) {
           throw new Refusal('the server has no room for more persistent subscriptions', {
@@ -61,7 +103,7 @@ export function createGroups(context: KurrentContext): Groups {
         await start(key, settings);
       }),
     update: (key, change) =>
-      inTurn(async () => {
+      whileLeading(async () => {
         const old = get(key);
         const settings = change(old.settings);
         await records.save(key, settings);
@@ -69,23 +111,28 @@ export function createGroups(context: KurrentContext): Groups {
         await start(key, settings);
       }),
     remove: (key) =>
-      inTurn(async () => {
+      whileLeading(async () => {
         const group = get(key);
         groups.delete(keyText(key));
         await group.drop(groupDropped(key));
         await records.remove(key);
       }),
     restart: () =>
-      inTurn(async () => {
+      whileLeading(async () => {
         for (const group of groups.values()) {
           await group.drop(groupDropped(group.key));
           await start(group.key, group.settings);
         }
       }),
-    [Symbol.asyncDispose]: () =>
-      inTurn(async () => {
-        await Promise.all([...groups.values()].map((group) => group[Symbol.asyncDispose]()));
-        groups.clear();
-      }),
+    async [Symbol.asyncDispose]() {
+      // First of all their last checkpoints, while they may still be written.
+      await inTurn(() => stopAll(shuttingDown()));
+      await leadership[Symbol.asyncDispose]();
+    },
   };
+}
+
+/** Stores whose database has room for leases show them; one that other processes reach has to. */
+function leasesOf(store: EventStore): LeaseStore | undefined {
+  return (store as EventStore & Partial<SubscriptionHost>).subscriptions?.leases;
 }

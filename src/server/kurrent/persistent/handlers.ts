@@ -99,9 +99,11 @@ export function persistentService(
         request: `${scope}.GetInfoReq`,
         response: `${scope}.GetInfoResp`,
         features,
-        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => ({
-          subscriptionInfo: await info(groups.get(allowed(options, call))),
-        })),
+        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
+          const key = allowed(options, call);
+          await groups.lead();
+          return { subscriptionInfo: await info(groups.get(key)) };
+        }),
       },
       List: {
         request: `${scope}.ListReq`,
@@ -116,6 +118,7 @@ export function persistentService(
                 ? '$all'
                 : streamNameOf(one.stream);
           access.checkGroup(identity, source ?? '$all', 'manage');
+          await groups.lead();
           const found = groups.list(source);
           if (source !== undefined && found.length === 0) throw groupMissing({ source, group: '' });
           return { subscriptions: await Promise.all(found.map(info)) };
@@ -126,7 +129,9 @@ export function persistentService(
         response: none,
         features,
         handler: calls.unary<WireReplayRequest, object>(async ({ options }, call) => {
-          const group = groups.get(allowed(options, call));
+          const key = allowed(options, call);
+          await groups.lead();
+          const group = groups.get(key);
           const stopAt = options?.stopAt;
           await group.replayParked(
             stopAt === undefined ? Number.POSITIVE_INFINITY : toCount(stopAt),

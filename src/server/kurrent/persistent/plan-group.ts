@@ -5,7 +5,7 @@ import type { EventStore } from '../../../store/event-store.ts';
 import { toSequence } from '../../../store/position.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import { badRequest } from '../refusal.ts';
-import { indexFilter } from '../streams/index-stream.ts';
+import { indexFilter, refuseUnkept } from '../streams/index-stream.ts';
 import { toEventFilter, type From } from '../streams/read-plan.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
 import type { GroupKey } from './group-records.ts';
@@ -34,6 +34,7 @@ export async function planGroup(
     };
   }
   const source = streamNameOf(options.stream?.streamIdentifier ?? options.streamIdentifier);
+  refuseUnkept(source);
   // Clients carry the start in the deprecated field, and in nothing else.
   const from = fromOf(options.stream?.revision ?? wire.revision, options.stream?.end !== undefined);
   const after = from === 'end' ? await lastOf(store, source) : from === 'start' ? -1 : from - 1;

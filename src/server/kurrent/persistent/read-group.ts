@@ -25,6 +25,7 @@ export async function readGroup(
   send: Send<WireGroupReadResponse>,
   info: CallInfo,
 ): Promise<void> {
+  await groups.lead();
   const id = ids.next();
   let group: Group | undefined;
   let end: (error: Error) => void = () => undefined;

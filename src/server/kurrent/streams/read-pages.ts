@@ -6,20 +6,27 @@ import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { PageSize } from './page-size.ts';
 import type { ReadPlan } from './read-plan.ts';
 
+interface PageOptions {
+  readonly signal: AbortSignal;
+  /** What the reader may see; absent: everything. */
+  readonly keep?: ((event: RecordedEvent) => boolean) | undefined;
+}
+
 export async function* readPages(
   store: Pick<EventStore, 'readStream' | 'readAll'>,
   plan: ReadPlan,
   size: Pick<PageSize, 'current'>,
-  signal: AbortSignal,
+  { signal, keep }: PageOptions,
 ): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
   let { from, limit: left } = plan;
   while (left > 0) {
     const limit = Math.min(left, size.current);
     const page = await openReader(store, { ...plan, from, limit }, signal).toArray();
-    if (page.length > 0) yield page;
+    const kept = keep === undefined ? page : page.filter(keep);
+    if (kept.length > 0) yield kept;
     const last = page.at(-1);
     if (last === undefined || page.length < limit) return;
-    left -= page.length;
+    left -= kept.length;
     from = fromAfter(last, plan);
     if (from < 0) return;
   }

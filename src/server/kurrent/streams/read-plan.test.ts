@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WireReadRequest } from '../protocol/wire-types.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, status } from '../refusal.ts';
 import { planRead } from './read-plan.ts';
 import { parseLink } from './resolve-links.ts';
 
@@ -27,6 +27,16 @@ test('where a read begins is a number, the start or the end', () => {
   assert.equal(plan({ all: { position }, ...count }).from, 7);
   assert.equal(plan({ all: {}, readDirection: 1, ...count }).from, 'end');
   assert.equal(plan({ all: {}, count: u64Max }).limit, Number.MAX_SAFE_INTEGER);
+});
+
+test('streams of projections that are not kept are refused, not taken for empty', () => {
+  for (const name of ['$streams', '$category-orders', '$bc-1']) {
+    assert.throws(
+      () => plan({ ...stream(name), count: long(1) }),
+      (error) => error instanceof Refusal && error.parts.status === status.unimplemented,
+    );
+  }
+  assert.equal(plan({ ...stream('$streamsX'), count: long(1) }).source.kind, 'stream');
 });
 
 test('index streams are views of all events', () => {

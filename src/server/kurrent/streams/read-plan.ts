@@ -11,7 +11,7 @@ import type {
   WireStreamOptions,
 } from '../protocol/wire-types.ts';
 import { badRequest } from '../refusal.ts';
-import { indexFilter } from './index-stream.ts';
+import { indexFilter, refuseUnkept } from './index-stream.ts';
 import { streamNameOf } from './stream-name.ts';
 
 /** A revision or a sequence; events at it are wanted by reads and known to subscribers. */
@@ -55,6 +55,7 @@ export function planRead({ options }: WireReadRequest): ReadPlan {
   } as const;
   if (options.stream !== undefined) {
     const stream = streamNameOf(options.stream.streamIdentifier);
+    refuseUnkept(stream);
     const from = fromOf(options.stream, options.stream.revision, direction);
     const filter = indexFilter(stream);
     if (filter === undefined) return { ...about, from, source: { kind: 'stream', stream } };

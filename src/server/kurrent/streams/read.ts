@@ -28,7 +28,9 @@ export async function read(
   let last: RecordedEvent | undefined;
   let count = 0;
   const size = createPageSize(context.limits.pageEventsMax);
-  for await (const page of readPages(context.store, plan, size, info.signal)) {
+  const keep = plan.source.kind === 'stream' ? undefined : context.access.visible(info.identity);
+  const { signal } = info;
+  for await (const page of readPages(context.store, plan, size, { signal, keep })) {
     const [head] = page;
     if (last === undefined && head !== undefined && isTruncated(head, plan, first)) {
       await send({ firstStreamPosition: head.revision });
@@ -48,7 +50,7 @@ export async function read(
   const { source, direction, limit } = plan;
   if (source.kind === 'all') return;
   if (last === undefined) {
-    if (!(await isThere(context, source))) {
+    if (!(await isThere(context, source, keep))) {
       await send({ streamNotFound: { streamIdentifier: wireStream(source.stream) } });
     }
   } else if (source.kind === 'stream' && direction === 'forwards' && count < limit) {
@@ -76,10 +78,11 @@ function isTruncated(
 async function isThere(
   { store }: KurrentContext,
   source: Exclude<ReadPlan['source'], { readonly kind: 'all' }>,
+  keep: ((event: RecordedEvent) => boolean) | undefined,
 ): Promise<boolean> {
   if (source.kind === 'index') {
     const [first] = await store.readAll({ filter: source.filter, limit: 1 }).toArray();
-    return first !== undefined;
+    return first !== undefined && keep?.(first) !== false;
   }
   const info = await store.streamInfo(source.stream);
   return info !== undefined && info.revision >= 0 && info.deleted === 'no';

@@ -57,12 +57,14 @@ async function follow(
     }
   };
   const size = createPageSize(context.limits.pageEventsMax);
+  const keep = source.kind === 'stream' ? undefined : context.access.visible(info.identity);
   for await (const item of followInPages(context.store, plan, { start, size }, info.signal)) {
     if (item.kind === 'events') {
       let bytes = 0;
-      const events = await toReadEvents(context, plan, item.events, info);
+      const visible = keep === undefined ? item.events : item.events.filter(keep);
+      const events = await toReadEvents(context, plan, visible, info);
       for (const [index, event] of events.entries()) {
-        const recorded = item.events[index];
+        const recorded = visible[index];
         if (recorded === undefined) continue;
         const sequence = toSequence(recorded.position);
         if (pace !== undefined) await checkpoints(sequence - 1);

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { openTokens } from '../../platform/open-tokens.ts';
+import { authenticateByTokens } from './authenticate-by-tokens.ts';
+import { kurrentStoreOptions } from './kurrent-store-options.ts';
+
+test('a token is taken as a password with its name, or by itself as a bearer', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  await using tokens = await openTokens(store);
+  const authenticate = authenticateByTokens(tokens);
+  const { secret } = await tokens.create({ name: 'shop', tenant: 'core', scopes: ['append'] });
+  const expected = { name: 'shop', tenant: 'core', isAdmin: false, mayRead: false, mayWrite: true };
+  for (const credentials of [
+    { kind: 'basic', username: 'shop', password: secret },
+    { kind: 'bearer', token: secret },
+  ] as const) {
+    const { ended, ...identity } = (await authenticate(credentials)) ?? assert.fail();
+    assert.deepEqual(identity, expected);
+    assert.equal(ended?.aborted, false);
+  }
+  assert.equal(await authenticate(undefined), undefined);
+  assert.equal(await authenticate({ kind: 'bearer', token: 'x' }), undefined);
+  assert.equal(
+    await authenticate({ kind: 'basic', username: secret, password: 'shop' }),
+    undefined,
+  );
+});
+
+test('admin includes the other scopes', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  await using tokens = await openTokens(store);
+  const { secret: token } = await tokens.create({ name: 'ops', scopes: ['admin'] });
+  const { ended: _ended, ...identity } =
+    (await authenticateByTokens(tokens)({ kind: 'bearer', token })) ?? assert.fail();
+  assert.deepEqual(identity, { name: 'ops', isAdmin: true, mayRead: true, mayWrite: true });
+});

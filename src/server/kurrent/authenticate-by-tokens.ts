@@ -1,0 +1,45 @@
+// Credentials of KurrentDB clients are tokens: the user is a token's name or id, the password its secret.
+
+import type { Tokens, VerifiedToken } from '../../platform/open-tokens.ts';
+import type { KurrentIdentity, KurrentServerOptions } from './kurrent-server.ts';
+
+/**
+ * Lets in whoever has a token, with what its scopes and its tenant allow; a token that is revoked or
+ * expires ends the calls that it let in.
+ *
+ * @example
+ * import { openEventStore, openTokens } from 'millrace/platform';
+ * import { authenticateByTokens, kurrentStoreOptions, startKurrentServer } from 'millrace/server/kurrent';
+ *
+ * await using store = await openEventStore('sqlite:.millrace/events.db', kurrentStoreOptions);
+ * await using tokens = await openTokens(store);
+ * await using server = await startKurrentServer(store, {
+ *   port: 0,
+ *   authenticate: authenticateByTokens(tokens),
+ *   tenants: tokens.tenants,
+ * });
+ */
+export function authenticateByTokens(
+  tokens: Pick<Tokens, 'verify'>,
+): NonNullable<KurrentServerOptions['authenticate']> {
+  return (credentials) => {
+    if (credentials === undefined) return undefined;
+    const found =
+      credentials.kind === 'basic'
+        ? tokens.verify(credentials.password, credentials.username)
+        : tokens.verify(credentials.token);
+    return found === undefined ? undefined : toIdentity(found);
+  };
+}
+
+function toIdentity({ token: { name, scopes, tenant }, ended }: VerifiedToken): KurrentIdentity {
+  const isAdmin = scopes.includes('admin');
+  return {
+    name,
+    ended,
+    isAdmin,
+    mayRead: isAdmin || scopes.includes('read'),
+    mayWrite: isAdmin || scopes.includes('append'),
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { systemClock } from '../../../foundation/clock.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { createGroupRecords, type GroupRecords } from './group-records.ts';
+import type { GroupSettings } from './group-settings.ts';
+
+const key = { source: 'orders-1', group: 'mailer' };
+const settings = { after: -1 } as GroupSettings;
+
+interface Owner extends GroupRecords {
+  lost(): number;
+}
+
+function owner(store: EventStore, fenced = true): Owner {
+  let lost = 0;
+  const onLost = (): void => void (lost += 1);
+  const records = createGroupRecords({ store, clock: systemClock }, { fenced, onLost });
+  return { ...records, lost: () => lost };
+}
+
+test('a late owner writes neither checkpoints nor groups, and hears that it has lost', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const late = owner(store);
+  await late.takeOver();
+  await late.save(key, settings);
+  await late.saveCheckpoint(key, 5);
+  const now = owner(store);
+  assert.deepEqual(await now.takeOver(), [{ ...key, settings }]);
+  assert.equal(await now.checkpoint(key), 5);
+  const lost = (error: unknown): boolean => hasCode(error, 'LEASE_LOST');
+  await assert.rejects(late.saveCheckpoint(key, 6), lost);
+  await assert.rejects(late.save({ ...key, group: 'other' }, settings), lost);
+  await assert.rejects(late.remove(key), lost);
+  assert.equal(late.lost(), 3);
+  assert.equal(await now.checkpoint(key), 5);
+  await now.saveCheckpoint(key, 7);
+  await now.saveCheckpoint(key, 9);
+  await assert.rejects(late.saveCheckpoint(key, 8), lost);
+  assert.equal(await now.checkpoint(key), 9);
+  assert.equal(now.lost(), 0);
+});
+
+test('a checkpoint outlasts any number of owners that never wrote one', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const first = owner(store);
+  await first.save(key, settings);
+  for (let count = 0; count < 4; count += 1) {
+    const next = owner(store);
+    await next.takeOver();
+    assert.equal(await next.checkpoint(key), undefined);
+  }
+  const writer = owner(store);
+  await writer.takeOver();
+  await writer.saveCheckpoint(key, 3);
+  for (let count = 0; count < 4; count += 1) {
+    const next = owner(store);
+    assert.equal((await next.takeOver()).length, 1);
+    assert.equal(await next.checkpoint(key), 3);
+  }
+});
+
+test('a group that was removed and made again begins anew', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const records = owner(store);
+  await records.takeOver();
+  for (const at of [4, 6]) {
+    await records.save(key, settings);
+    assert.equal(await records.checkpoint(key), undefined);
+    await records.saveCheckpoint(key, at);
+    await records.saveCheckpoint(key, at + 1);
+    await records.remove(key);
+  }
+  assert.deepEqual(await owner(store).takeOver(), []);
+});
+
+test('where there are no leases nothing is fenced, and nothing is written to take over', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const one = owner(store, false);
+  await one.save(key, settings);
+  const head = await store.head();
+  const other = owner(store, false);
+  assert.equal((await other.takeOver()).length, 1);
+  assert.equal(await store.head(), head);
+  await other.saveCheckpoint(key, 1);
+  await one.saveCheckpoint(key, 2);
+  assert.equal(await other.checkpoint(key), 2);
+});

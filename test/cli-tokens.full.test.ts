@@ -1,0 +1,61 @@
+// `millrace token`: the secret is shown once, and what one command changed the next one sees.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { openEventStore, openTokens } from '../src/platform/index.ts';
+import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
+
+interface Made {
+  readonly token: { readonly id: string; readonly name: string; readonly createdBy?: string };
+  readonly secret: string;
+}
+
+describe('millrace token', () => {
+  const home = useWorkspace();
+
+  test('creates, lists and revokes; the secret is in no list and works until then', async () => {
+    const create = 'token create shop --tenant core --scope read --scope append --expires 90d';
+    const made = await home.millrace(`${create} --json`, { env: { USER: 'ann' } });
+    assert.equal(made.code, 0);
+    const { token, secret } = JSON.parse(made.stdout) as Made;
+    assert.equal(token.createdBy, 'ann');
+    const listed = await home.millrace('token list');
+    assert.match(listed.stdout, /^shop +live +read\+append +core +/m);
+    assert.doesNotMatch(listed.stdout, new RegExp(secret.slice(-43)));
+
+    await using store = await openEventStore(`sqlite:${home.folder()}/.millrace/events.db`);
+    await using tokens = await openTokens(store);
+    assert.equal(tokens.verify(secret, 'shop')?.token.id, token.id);
+    assert.equal((await home.millrace('token revoke shop')).code, 0);
+    await tokens.list();
+    assert.equal(tokens.verify(secret, 'shop'), undefined);
+    const row = jsonOf(await home.millrace('token list --json')) as { readonly state: string };
+    assert.equal(row.state, 'revoked');
+  });
+
+  test('says in words what a person does with the secret', async () => {
+    const { code, stdout } = await home.millrace('token create ops --scope admin');
+    assert.equal(code, 0);
+    assert.match(stdout, /created ops: admin, all tenants/);
+    assert.match(stdout, /secret {2}mr_[0-9a-f]{32}_\S{43}\n/);
+  });
+
+  test('what is wrong is said with its code', async () => {
+    await home.millrace('token create shop');
+    for (const [line, code, problem] of [
+      ['token create shop', 1, /^TOKEN_EXISTS/],
+      ['token create Shop', 1, /^TOKEN_INVALID: token: name/],
+      ['token create other --scope write', 2, /--scope takes read, append, admin/],
+      ['token create other --expires soon', 2, /--expires takes a duration/],
+      ['token create other --expires 2020-01-01', 1, /^TOKEN_INVALID: token: expiresAt/],
+      ['token create other --tenant A', 1, /^NAME_INVALID/],
+      ['token create', 2, /takes one name/],
+      ['token revoke other', 1, /^TOKEN_UNKNOWN/],
+      ['token list --store sqlite:none.db', 1, /^CONFIG_INVALID: there is no event store/],
+    ] as const) {
+      const outcome = await home.millrace(line);
+      assert.equal(outcome.code, code, line);
+      assert.match(outcome.stderr, problem, line);
+    }
+  });
+});

@@ -1,0 +1,68 @@
+// Started and stopped in every order: the server, the adapter's store, and tokens leave nothing open.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { createLifecycle } from '../../src/foundation/lifecycle.ts';
+import { openTokens } from '../../src/platform/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { stressLifecycle } from '../../src/testing/index.ts';
+import { serveMemory } from './client-cases.ts';
+
+/** Holds what `open` gives from start to stop. */
+function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
+  let held: AsyncDisposable | undefined;
+  return createLifecycle({
+    async start(signal) {
+      held = await open(signal);
+    },
+    async stop() {
+      const last = held;
+      held = undefined;
+      await last?.[Symbol.asyncDispose]();
+    },
+  });
+}
+
+const openNow = (kind: string): number =>
+  process.getActiveResourcesInfo().filter((name) => name === kind).length;
+
+/** Sockets close a moment after who closed them. */
+async function atMost(kind: string, count: number): Promise<void> {
+  for (let turn = 0; openNow(kind) > count; turn += 1) {
+    assert.ok(turn < 6_000, `${openNow(kind)} of ${kind} are open, not ${count}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test('a server that is started and stopped in any order leaves no port open', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const before = openNow('TCPServerWrap');
+  await stressLifecycle({
+    create: () => holding((signal) => startKurrentServer(store, { port: 0, signal })),
+    assertReleased: () => atMost('TCPServerWrap', before),
+    rounds: 200,
+  });
+  await store.head();
+});
+
+test("the adapter's store that is opened and closed in any order leaves no connection open", async () => {
+  await using served = await serveMemory();
+  const before = openNow('TCPSocketWrap');
+  await stressLifecycle({
+    create: () => holding(() => kurrentdbEventStore(served.url)),
+    assertReleased: () => atMost('TCPSocketWrap', before),
+    rounds: 100,
+  });
+});
+
+test('tokens that are opened and closed in any order leave nobody waiting', async () => {
+  await using store = memoryEventStore(kurrentStoreOptions);
+  const before = openNow('Timeout');
+  await stressLifecycle({
+    create: () => holding(() => openTokens(store)),
+    assertReleased: () => atMost('Timeout', before),
+    rounds: 200,
+  });
+});

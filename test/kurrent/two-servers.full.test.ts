@@ -1,0 +1,158 @@
+// Two server processes over one database: one of them runs the persistent subscriptions, and when it
+// is killed or frozen the other one goes on from its checkpoint.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PersistentSubscriptionToStream, ResolvedEvent } from '@kurrent/kurrentdb-client';
+import {
+  event,
+  events,
+  kurrentClient,
+  refused,
+  unique,
+  type OfficialClient,
+} from './official-clients.ts';
+import { serveSqlite, type ServedSqlite } from './served-sqlite.ts';
+
+const timeout = 300_000;
+const kind = await kurrentClient();
+
+const settings = {
+  startFrom: 'start',
+  resolveLinkTos: false,
+  extraStatistics: false,
+  messageTimeout: 60_000,
+  maxRetryCount: 10,
+  checkPointAfter: 10,
+  checkPointLowerBound: 1,
+  checkPointUpperBound: 5,
+  maxSubscriberCount: 'unbounded',
+  liveBufferSize: 500,
+  readBatchSize: 20,
+  historyBufferSize: 500,
+  consumerStrategyName: 'RoundRobin',
+} as const;
+
+/** Consumes and acknowledges, whatever happens to its connection, until it is told to stop. */
+function consume(client: OfficialClient, stream: string, group: string, stop: AbortSignal) {
+  const seen: string[] = [];
+  const waiting = new Set<() => void>();
+  const run = async (): Promise<void> => {
+    while (!stop.aborted) {
+      const subscription = client.api.subscribeToPersistentSubscriptionToStream(stream, group);
+      const leave = (): void => void subscription.unsubscribe();
+      stop.addEventListener('abort', leave, { once: true });
+      try {
+        for await (const each of subscription as PersistentSubscriptionToStream &
+          AsyncIterable<ResolvedEvent>) {
+          await subscription.ack(each);
+          seen.push(each.event?.id ?? '');
+          for (const check of waiting) check();
+        }
+      } catch {
+        // A server that is gone, or that does not lead: the client finds the other one.
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      } finally {
+        stop.removeEventListener('abort', leave);
+      }
+    }
+  };
+  const running = run();
+  return {
+    seen,
+    running,
+    all: (ids: readonly string[]): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          const missing = ids.filter((id) => !seen.includes(id));
+          reject(new Error(`${missing.length} of ${ids.length} events did not come`));
+        }, 120_000);
+        const check = (): void => {
+          if (!ids.every((id) => seen.includes(id))) return;
+          clearTimeout(timer);
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      }),
+  };
+}
+
+/** With a client of its own each time: one that was sent to a frozen server would wait for it. */
+async function whenLeading(server: ServedSqlite, stream: string): Promise<void> {
+  for (;;) {
+    await using probe = kind.connect(server.url);
+    try {
+      await probe.api.listPersistentSubscriptionsToStream(stream);
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+const idsOf = (sent: readonly { readonly id: string }[]): string[] => sent.map(({ id }) => id);
+
+test('a server that does not lead sends clients to the one that does', { timeout }, async () => {
+  await using first = await serveSqlite();
+  await using second = await serveSqlite({ file: first.file });
+  await using one = kind.connect(first.url);
+  await using other = kind.connect(second.url);
+  const stream = unique();
+  await one.api.createPersistentSubscriptionToStream(stream, 'g', settings);
+  const create = (): Promise<void> =>
+    other.api.createPersistentSubscriptionToStream(stream, 'h', settings);
+  await refused('not-leader', create);
+  // The client has gone there meanwhile.
+  await create();
+  const groups = await other.api.listPersistentSubscriptionsToStream(stream);
+  assert.deepEqual(groups.map(({ groupName }) => groupName).toSorted(), ['g', 'h']);
+});
+
+for (const how of ['SIGKILL', 'SIGSTOP'] as const) {
+  test(
+    `the leader gets ${how}: consumers go on at the other server, and nothing is lost`,
+    { timeout },
+    async () => {
+      const groupLeaseMs = 3_000;
+      await using first = await serveSqlite({ groupLeaseMs });
+      await using second = await serveSqlite({ file: first.file, groupLeaseMs });
+      await using writer = kind.connect(second.url);
+      await using admin = kind.connect(first.url);
+      await using consumer = kind.connect(second.url);
+      const stream = unique();
+      await admin.api.createPersistentSubscriptionToStream(stream, 'g', settings);
+      const before = events(30);
+      await writer.append(stream, before);
+      const stop = new AbortController();
+      const consumed = consume(consumer, stream, 'g', stop.signal);
+      try {
+        await consumed.all(idsOf(before));
+        if (how === 'SIGKILL') await first.kill();
+        else process.kill(first.pid(), how);
+        const later = Array.from({ length: 20 }, () => event());
+        for (const each of later) await writer.append(stream, each);
+        if (how === 'SIGSTOP') {
+          // Consumers hang until the frozen one wakes, and by then the other one leads.
+          await whenLeading(second, stream);
+          process.kill(first.pid(), 'SIGCONT');
+        }
+        await consumed.all(idsOf([...before, ...later]));
+        if (how === 'SIGSTOP') {
+          // Woken up, it sends clients to the new leader, and has no say in the group any more.
+          await using late = kind.connect(first.url);
+          await refused('not-leader', () =>
+            late.api.deletePersistentSubscriptionToStream(stream, 'g'),
+          );
+        }
+        const more = events(10);
+        await writer.append(stream, more);
+        await consumed.all(idsOf(more));
+      } finally {
+        stop.abort();
+        await consumed.running;
+      }
+    },
+  );
+}
