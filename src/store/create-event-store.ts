@@ -89,7 +89,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
     // All of them before the first wait: from then on the events are the caller's to change.
     const prepared = appends.map((append) => prepareAppend(append, rules, subjectKeys));
-    const writes = await Promise.all(prepared.map((each) => Promise.resolve(each)));
+    const writes = isReady(prepared)
+      ? prepared
+      : await Promise.all(prepared.map((each) => Promise.resolve(each)));
     return commit(writes, writeOptions);
   };
 
@@ -385,6 +387,13 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await engine[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Nothing to wait for, as without personal data: then nobody waits. */
+function isReady(
+  prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
+): prepared is readonly StreamWrite[] {
+  return !prepared.some((each) => each instanceof Promise);
 }
 
 function boundedPageSize(wanted = pageSizeDefault): number {

@@ -170,7 +170,8 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
     last = eventId;
   }
   if (isAscending) return;
-  const distinct = new Set(events.map((event) => event.eventId));
+  const distinct = new Set<string>();
+  for (const { eventId } of events) distinct.add(eventId);
   if (distinct.size < events.length)
     throw appendInvalid(stream, 'two of its events have one event id');
 }

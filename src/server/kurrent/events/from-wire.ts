@@ -58,10 +58,26 @@ export function bytesOf({ type, data, metadata }: ForeignEvent): number {
   return type.length + data.length + metadata.length;
 }
 
+/** Of JSON without metadata, which most events are. */
+const plainHeaders = { [markHeader]: { json: true, metadata: 'none' } satisfies Mark } as const;
+
 export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainEventEnvelope {
   const { eventId, type, isJson } = event;
   const { place, now } = options;
   const data = options.opaque === true ? opaque(event.data) : storeBytes(event.data, isJson);
+  if (data.kind === 'json' && event.metadata.length === 0) {
+    const { tenant, aggregate } = place;
+    return {
+      type,
+      eventId,
+      occurredAt: now,
+      correlationId: eventId,
+      tenant,
+      aggregate,
+      headers: plainHeaders,
+      payload: data.value,
+    };
+  }
   const metadata =
     event.metadata.length === 0 || options.opaque === true
       ? undefined

@@ -4,6 +4,7 @@ import { hasCode } from '../../../foundation/error.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
+import { toIsoTime } from '../../../store/recorded-event.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
@@ -57,7 +58,7 @@ export function toEnvelopes(
   opaque: boolean,
 ): DomainEventEnvelope[] {
   const place = placeOf(stream, context.tenants);
-  const now = new Date(context.clock.now()).toISOString();
+  const now = toIsoTime(context.clock.now());
   return events.map((event) => fromWire(event, { place, now, opaque }));
 }
 

@@ -1,0 +1,57 @@
+// Tokens on the engines that several processes share: what one handle changes the other one learns.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, test } from 'node:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kurrentdbEventStore } from '../src/adapters/kurrentdb/index.ts';
+import { memoryEventStore } from '../src/adapters/memory/index.ts';
+import { postgresEventStore } from '../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../src/adapters/sqlite/index.ts';
+import { hasCode } from '../src/foundation/error.ts';
+import { openTokens } from '../src/platform/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../src/server/kurrent/index.ts';
+import type { EventStore } from '../src/store/event-store.ts';
+import { sharedPostgres } from '../src/testing/servers/shared-servers.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'millrace-tokens-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const { url } = await sharedPostgres();
+const backing = memoryEventStore(kurrentStoreOptions);
+const server = await startKurrentServer(backing, {
+  port: 0,
+  // As from an admin: who is not asked for a name may not write tokens.
+  authenticate: () => ({ mayRead: true, mayWrite: true, isAdmin: true }),
+});
+after(async () => {
+  await server[Symbol.asyncDispose]();
+  await backing[Symbol.asyncDispose]();
+});
+
+const engines: Readonly<Record<string, () => Promise<EventStore>>> = {
+  SQLite: () => sqliteEventStore(`sqlite:${join(folder, 'events.db')}`),
+  PostgreSQL: () => postgresEventStore(url, { schema: 'tokens', connectionsMax: 3 }),
+  KurrentDB: () => kurrentdbEventStore(`${server.url}&discoveryInterval=1`),
+};
+
+for (const [engine, open] of Object.entries(engines)) {
+  test(`${engine}: one process creates and revokes, the other one knows`, async () => {
+    await using mine = await open();
+    await using theirs = await open();
+    await using tokens = await openTokens(mine);
+    await using others = await openTokens(theirs);
+    const wanted = { name: 'shop', tenant: 'core', scopes: ['append'] } as const;
+    const { token, secret } = await tokens.create(wanted);
+    assert.deepEqual(await others.list(), [token]);
+    await assert.rejects(others.create(wanted), (error) => hasCode(error, 'TOKEN_EXISTS'));
+    const ended = others.verify(secret, 'shop')?.ended;
+    assert.ok(ended);
+    const fired = once(ended, 'abort', { signal: AbortSignal.timeout(120_000) });
+    await tokens.revoke('shop');
+    await fired;
+    assert.equal(others.verify(secret, 'shop'), undefined);
+    assert.deepEqual(await mine.readAll().toArray(), []);
+  });
+}
