@@ -17,4 +17,5 @@ export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
+export { openSagaIndex, type OpenSagaIndexOptions } from './open-saga-index.ts';
 export { redactStoreUrl } from './store-url.ts';
