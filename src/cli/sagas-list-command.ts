@@ -65,8 +65,8 @@ async function openIndex(
   { store: url, index }: { readonly store?: string; readonly index?: string },
   opened: AsyncDisposableStack,
 ): Promise<SagaIndex> {
-  if (index === undefined) {
-    return sagaHost(opened.use(await openExistingStore(context, url))).sagas;
+  if (index === undefined || !/^redis/i.test(index)) {
+    return sagaHost(opened.use(await openExistingStore(context, index ?? url))).sagas;
   }
   const { openSagaIndex } = await import('../platform/open-saga-index.ts');
   return opened.use(await openSagaIndex(index));

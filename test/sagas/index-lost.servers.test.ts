@@ -2,7 +2,7 @@
 // timer is missed for ever.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
 import { memoryEventStore } from '../../src/adapters/memory/index.ts';
 import { redisSagaIndex } from '../../src/adapters/redis/index.ts';
@@ -23,15 +23,13 @@ interface Target extends AsyncDisposable {
   whenOk(): Promise<void>;
 }
 
-type AppendOnly = 'always' | 'no';
-
-const targets: Readonly<Record<string, (appendOnly: AppendOnly) => Promise<Target>>> = {
-  async Redis(appendOnly) {
-    const server = await startRedis({ appendOnly });
+const targets: Readonly<Record<string, () => Promise<Target>>> = {
+  async Redis() {
+    const server = await startRedis({ appendOnly: 'always' });
     return target(server.url, [server], new Redis(server.url), async () => undefined, server);
   },
-  async 'Redis Cluster'(appendOnly) {
-    const cluster = await startRedisCluster({ appendOnly });
+  async 'Redis Cluster'() {
+    const cluster = await startRedisCluster({ appendOnly: 'always' });
     const places = cluster.nodes.map(({ host, port }) => ({ host, port }));
     const url = `redis+cluster://${places.map(({ host, port }) => `${host}:${port}`).join(',')}`;
     const { nodes } = cluster;
@@ -117,7 +115,6 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
       assert.equal(receiver.effects.length, 2 * tenants.length * keys.length);
       assert.equal(await store.subscriptions.deadLetters.count({}), 0);
     },
-    flush: () => Promise.all(mastersOf(where.redis).map((node) => node.flushall())),
     async restart(): Promise<void> {
       await Promise.all(where.nodes.map((node) => node.kill()));
       for (const node of where.nodes) await startAgain(node);
@@ -126,13 +123,20 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
   };
 }
 
+async function flush({ redis }: Target): Promise<void> {
+  await Promise.all(mastersOf(redis).map((node) => node.flushall()));
+}
+
 function mastersOf(redis: Redis | Cluster): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
 for (const [name, open] of Object.entries(targets)) {
+  const where = await open();
+  after(() => where[Symbol.asyncDispose]());
+
   test(`${name}: the sagas of all tenants are in the documented hash, and everything has a known key`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
     await using _ = await rig.start();
@@ -160,20 +164,20 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: emptied in the middle, timers still fire, once, and the list is whole again`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
     await using _ = await rig.start();
     await rig.place();
     await rig.untilAll('running');
-    await rig.flush();
+    await flush(where);
     rig.passPaymentTime();
     await rig.untilAll('compensated');
     await rig.firedOnce();
   });
 
   test(`${name}: emptied while nobody is there, timers that came due meanwhile fire at the start`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
     {
@@ -181,7 +185,7 @@ for (const [name, open] of Object.entries(targets)) {
       await rig.place();
       await rig.untilAll('running');
     }
-    await rig.flush();
+    await flush(where);
     assert.deepEqual(await index.list({}), []);
     rig.passPaymentTime();
     await using _ = await rig.start();
@@ -190,7 +194,7 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: killed and started again with all it acknowledged, sagas under way go on and end`, async () => {
-    await using where = await open('always');
+    await flush(where);
     await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
     const rig = createRig(where, index);
     await using _ = await rig.start();
@@ -205,7 +209,7 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: a server that comes back without what it acknowledged last misses no timer`, async () => {
-    await using where = await open('always');
+    await flush(where);
     await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
     const rig = createRig(where, index);
     await using _ = await rig.start();
@@ -225,7 +229,7 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: a tenant whose entries alone are gone is listed again, once somebody has looked`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
     await using _ = await rig.start();
@@ -241,12 +245,12 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: emptied while it is filled, it is filled again`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
     const query = { saga: category, shards };
     const done = await index.upkeep.renew(query);
-    await rig.flush();
+    await flush(where);
     await done();
     assert.deepEqual(await index.upkeep.incomplete(query), shards);
     await using _ = await rig.start();
@@ -254,7 +258,7 @@ for (const [name, open] of Object.entries(targets)) {
   });
 
   test(`${name}: a put that ended between the entry and its time is made whole by the same put`, async () => {
-    await using where = await open('no');
+    await flush(where);
     await using index = await redisSagaIndex(where.url);
     const stream = `${category}-core-o1`;
     const place = { stream, saga: category, tenant: 'core', key: 'o1', shard: 1 };
