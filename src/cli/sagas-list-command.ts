@@ -1,22 +1,19 @@
 // `millrace sagas list`: where sagas are, the parked ones before all.
 
-import type { SagaEntry, SagaStatus } from '../reactors/index.ts';
-import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import type { SagaEntry, SagaIndex, SagaStatus } from '../reactors/index.ts';
+import { sagaStatuses as statuses } from '../reactors/saga-index.ts';
+import { exitCodes, readArgs, usage, type Command, type CommandContext } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { sagaHost } from './saga-argument.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
-const statuses: readonly SagaStatus[] = [
-  'waiting',
-  'running',
-  'compensating',
-  'parked',
-  'completed',
-  'compensated',
-];
-
 const options = {
   ...storeOption,
+  index: {
+    type: 'string',
+    value: 'url',
+    summary: 'where the sagas’ index is, if not in the store',
+  },
   saga: { type: 'string', value: 'category', summary: 'of this saga: shop.fulfilment.v1' },
   status: { type: 'string', value: 'status', summary: `only these: ${statuses.join(', ')}` },
   tenant: { type: 'string', value: 'tenant', summary: 'of this tenant' },
@@ -30,7 +27,10 @@ export const sagasListCommand: Command = {
   summary: 'lists sagas by their status',
   usage: 'sagas list [--saga <category>] [--status <status>] [--tenant <tenant>]',
   options,
-  examples: ['millrace sagas list --status parked'],
+  examples: [
+    'millrace sagas list --status parked',
+    'millrace sagas list --index redis://localhost:6379 --saga shop.fulfilment.v1',
+  ],
   sections: storeSections,
   async run(context) {
     const { stdout, stderr } = context;
@@ -39,8 +39,9 @@ export const sagasListCommand: Command = {
     const { saga, tenant, after } = values;
     const status = statusOf(values.status);
     const limit = wholeNumber('limit', values.limit ?? '100');
-    await using store = await openExistingStore(context, values.store);
-    const found = await sagaHost(store).sagas.list({
+    await using opened = new AsyncDisposableStack();
+    const index = await openIndex(context, values, opened);
+    const found = await index.list({
       ...(saga === undefined ? {} : { saga }),
       ...(status === undefined ? {} : { status }),
       ...(tenant === undefined ? {} : { tenant }),
@@ -58,6 +59,18 @@ export const sagasListCommand: Command = {
     return exitCodes.ok;
   },
 };
+
+async function openIndex(
+  context: CommandContext,
+  { store: url, index }: { readonly store?: string; readonly index?: string },
+  opened: AsyncDisposableStack,
+): Promise<SagaIndex> {
+  if (index === undefined || !/^redis/i.test(index)) {
+    return sagaHost(opened.use(await openExistingStore(context, index ?? url))).sagas;
+  }
+  const { openSagaIndex } = await import('../platform/open-saga-index.ts');
+  return opened.use(await openSagaIndex(index));
+}
 
 function statusOf(text: string | undefined): SagaStatus | undefined {
   if (text === undefined) return undefined;

@@ -43,6 +43,7 @@ export {
   redisKeys,
   type QueueAddress,
   type RedisMeta,
+  type RedisWorkflowPart,
 } from './redis-keys.ts';
 export type { Problem } from './schema.ts';
 export { slackAddressing, type SendMessageJob } from './slack-addressing.ts';

@@ -318,6 +318,20 @@ describe('Redis keys', () => {
       redisKeys.workflowCheckpoint('payment', 'core'),
       'checkpoint:workflow:payment:{core}',
     );
+    assert.equal(
+      redisKeys.workflowByStatus('payment', 'core'),
+      'checkpoint:workflow:payment:{core}:by-status',
+    );
+    assert.equal(
+      redisKeys.workflowDue('payment', 'paymenthub', 1, 3),
+      'checkpoint:workflow:{payment}:paymenthub:v1:due:3',
+    );
+    assert.equal(
+      redisKeys.workflowPart('payment', 'paymenthub', 1, 'tenants'),
+      'checkpoint:workflow:{payment}:paymenthub:v1:tenants',
+    );
+    assert.deepEqual(parseRedisKey(redisKeys.workflows()), { kind: 'workflows' });
+    refuses('NAME_INVALID', () => redisKeys.workflowDue('payment', 'paymenthub', 1, -1));
   });
 
   test('BullMQ’s prefix and name put together give the document’s queue', () => {
@@ -410,6 +424,23 @@ describe('Redis keys', () => {
             saga: bc,
             tenant,
           });
+          assert.deepEqual(parseRedisKey(redisKeys.workflowByStatus(bc, tenant)), {
+            kind: 'workflow-by-status',
+            saga: bc,
+            tenant,
+          });
+          for (const [key, part] of [
+            [redisKeys.workflowDue(agg, bc, version, 7), 'due:7'],
+            [redisKeys.workflowPart(agg, bc, version, 'tenants'), 'tenants'],
+          ]) {
+            assert.deepEqual(parseRedisKey(key ?? ''), {
+              kind: 'workflow-part',
+              saga: agg,
+              bc,
+              version,
+              name: part,
+            });
+          }
         },
       ),
     );

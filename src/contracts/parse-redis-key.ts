@@ -1,6 +1,7 @@
 // Reads keys of the keyspace back, for consoles, sweepers and the linter.
 
 import { nameInvalid } from './identifier.ts';
+import { redisKeys } from './redis-keys.ts';
 
 interface Owned {
   readonly tenant: string;
@@ -23,7 +24,20 @@ export type ParsedRedisKey =
       readonly subscription: string;
       readonly what: 'shards' | 'workers';
     }
-  | { readonly kind: 'workflow'; readonly saga: string; readonly tenant: string };
+  | {
+      readonly kind: 'workflow' | 'workflow-by-status';
+      readonly saga: string;
+      readonly tenant: string;
+    }
+  | {
+      readonly kind: 'workflow-part';
+      readonly saga: string;
+      readonly bc: string;
+      readonly version: number;
+      /** `due:<shard>`, or one of the rest. */
+      readonly name: string;
+    }
+  | { readonly kind: 'workflows' };
 
 const owned = String.raw`\{(?<tenant>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):(?<agg>[a-z0-9-]+)`;
 const version = String.raw`v(?<version>[1-9]\d{0,8})`;
@@ -35,7 +49,11 @@ const job = new RegExp(`^job:${owned}:(?<work>[a-z0-9-]+):(?<id>[A-Za-z0-9._-]+)
 const checkpoint = /^checkpoint:esdb:(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})$/;
 const lease =
   /^lease:\{(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})\}:(?<what>shards|workers)$/;
-const workflow = /^checkpoint:workflow:(?<saga>[a-z0-9-]+):\{(?<tenant>[a-z0-9-]+)\}$/;
+const workflow =
+  /^checkpoint:workflow:(?<saga>[a-z0-9-]+):\{(?<tenant>[a-z0-9-]+)\}(?<by>:by-status)?$/;
+const workflowPart = new RegExp(
+  String.raw`^checkpoint:workflow:\{(?<saga>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):${version}:(?<name>due:\d+|tenants|revisions|losses)$`,
+);
 
 const markers = {
   h: 'hash',
@@ -84,8 +102,21 @@ export function parseRedisKey(key: string): ParsedRedisKey {
   }
   const saga = workflow.exec(key)?.groups;
   if (saga !== undefined) {
-    return { kind: 'workflow', saga: saga['saga'] ?? '', tenant: saga['tenant'] ?? '' };
+    const kind = saga['by'] === undefined ? 'workflow' : 'workflow-by-status';
+    return { kind, saga: saga['saga'] ?? '', tenant: saga['tenant'] ?? '' };
   }
+  const part = workflowPart.exec(key)?.groups;
+  if (part !== undefined) {
+    const { saga: name = '', bc = '' } = part;
+    return {
+      kind: 'workflow-part',
+      saga: name,
+      bc,
+      version: Number(part['version']),
+      name: part['name'] ?? '',
+    };
+  }
+  if (key === redisKeys.workflows()) return { kind: 'workflows' };
   throw nameInvalid('key', key, 'is none of app:{…}, mq:{…}, job:{…}, checkpoint:…, lease:{…}');
 }
 

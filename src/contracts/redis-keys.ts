@@ -22,6 +22,9 @@ export interface QueueAddress {
 
 export type RedisMeta = 'fences' | 'generation' | 'lists';
 
+/** What the sagas of all tenants share: SET, HASH, a number. */
+export type RedisWorkflowPart = 'tenants' | 'revisions' | 'losses';
+
 const hashShape = /^[0-9a-f]{8,64}$/;
 
 /**
@@ -116,6 +119,24 @@ export const redisKeys = {
     checkTenant(tenant);
     return bounded(`checkpoint:workflow:${token('saga', saga)}:{${tenant}}`);
   },
+
+  /** ZSET of `<status> <stream>`, in the slot of the hash that it finds entries of. */
+  workflowByStatus: (saga: string, tenant: string): string =>
+    bounded(`${redisKeys.workflowCheckpoint(saga, tenant)}:by-status`),
+
+  /** ZSET of streams, scored by when they are due: of all tenants, in a slot of the saga's own. */
+  workflowDue: (saga: string, bc: string, v: number, shard: number): string => {
+    if (!Number.isSafeInteger(shard) || shard < 0) {
+      throw nameInvalid('shard', String(shard), 'must be a whole number from 0');
+    }
+    return bounded(`${workflowSpace(saga, bc, v)}:due:${shard}`);
+  },
+
+  workflowPart: (saga: string, bc: string, v: number, what: RedisWorkflowPart): string =>
+    bounded(`${workflowSpace(saga, bc, v)}:${what}`),
+
+  /** SET of the sagas' categories. */
+  workflows: (): string => 'checkpoint:workflow:sagas',
 } as const;
 
 /**
@@ -150,6 +171,11 @@ function space(tenant: string, bc: string, agg: string, v: number): string {
 
 function queuePrefix(tenant: string, bc: string, agg: string, v: number): string {
   return `mq:${address(tenant, bc, agg, v)}`;
+}
+
+function workflowSpace(saga: string, bc: string, v: number): string {
+  checkVersion(v);
+  return `checkpoint:workflow:{${token('saga', saga)}}:${token('bounded context', bc)}:v${v}`;
 }
 
 function address(tenant: string, bc: string, agg: string, v: number): string {

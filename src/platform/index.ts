@@ -24,6 +24,7 @@ export {
   type TokensOptions,
   type VerifiedToken,
 } from './open-tokens.ts';
+export { openSagaIndex, type OpenSagaIndexOptions } from './open-saga-index.ts';
 export { redactStoreUrl } from './store-url.ts';
 export {
   tokenLimits,

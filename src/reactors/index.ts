@@ -35,7 +35,9 @@ export {
   type SagaEntry,
   type SagaHost,
   type SagaIndex,
+  type SagaIndexUpkeep,
   type SagaQuery,
+  type SagaShards,
 } from './saga-index.ts';
 export type { SagaOptions, SagaRunner } from './saga-runner.ts';
 export type { SagaParked, SagaStatus, SagaStepStatus } from './saga-state.ts';

@@ -2,6 +2,6 @@ import { test } from 'node:test';
 import { sagaIndexConformance } from './saga-index.conformance.ts';
 import { memorySagaIndex } from './saga-index.ts';
 
-for (const { name, run } of sagaIndexConformance(async () => memorySagaIndex())) {
+for (const { name, run } of sagaIndexConformance(async () => memorySagaIndex(), { upkeep: true })) {
   test(`sagas in memory: ${name}`, run);
 }

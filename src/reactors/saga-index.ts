@@ -30,6 +30,22 @@ export interface SagaQuery {
   readonly limit?: number;
 }
 
+export interface SagaShards {
+  readonly saga: string;
+  readonly shards: readonly number[];
+}
+
+/** How an index that lost something gets it back: its owner puts everything again. */
+export interface SagaIndexUpkeep {
+  /** Those of these shards that may lack entries: never filled, or lost since, wholly or in part. */
+  incomplete(query: SagaShards): Promise<readonly number[]>;
+  /**
+   * Before every entry of these shards is put again; what it returns is called behind that. If
+   * something is lost in between, or somebody else has begun it, they stay incomplete.
+   */
+  renew(query: SagaShards): Promise<() => Promise<void>>;
+}
+
 /**
  * The port. The store's own database brings it where it has room; another place may (a Redis hash
  * `checkpoint:workflow:<saga>:{<tenant>}`), as long as `put` is fenced.
@@ -51,6 +67,8 @@ export interface SagaIndex {
   }): Promise<readonly { readonly stream: string; readonly dueAtMs: number }[]>;
   /** In the order of their streams. */
   list(query: SagaQuery): Promise<readonly SagaEntry[]>;
+  /** Of an index that can be lost without the events; one in their database shares their fate. */
+  readonly upkeep?: SagaIndexUpkeep;
 }
 
 /** An event store whose database has room for it. */
@@ -67,9 +85,22 @@ export interface SagaHost {
  * const index = memorySagaIndex();
  * console.log(await index.list({})); // []
  */
-export function memorySagaIndex(): SagaIndex {
+export function memorySagaIndex(): SagaIndex & { readonly upkeep: SagaIndexUpkeep } {
   const entries = new Map<string, SagaEntry>();
+  const renewals = new Map<string, { isOver: boolean }>();
   return {
+    upkeep: {
+      async incomplete({ saga, shards }) {
+        return shards.filter((shard) => renewals.get(`${saga} ${shard}`)?.isOver !== true);
+      },
+      async renew({ saga, shards }) {
+        const renewal = { isOver: false };
+        for (const shard of shards) renewals.set(`${saga} ${shard}`, renewal);
+        return async () => {
+          renewal.isOver = true;
+        };
+      },
+    },
     async put(entry) {
       const known = entries.get(entry.stream);
       if (known === undefined || known.revision < entry.revision) entries.set(entry.stream, entry);
@@ -100,3 +131,12 @@ export function memorySagaIndex(): SagaIndex {
 }
 
 export const sagaListLimit = 100;
+
+export const sagaStatuses: readonly SagaStatus[] = [
+  'waiting',
+  'running',
+  'compensating',
+  'parked',
+  'completed',
+  'compensated',
+];

@@ -3,7 +3,7 @@
 
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { systemClock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
@@ -19,6 +19,7 @@ import {
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { decideDue, decideEvent, nextWork } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
+import { keepSagaIndex } from './keep-saga-index.ts';
 import { traceOf, type SendCommand } from './reaction.ts';
 import { sagaLimits, type Saga } from './saga.ts';
 import { sagaStream, toFact } from './saga-fact.ts';
@@ -29,7 +30,7 @@ import { startSagaTimers, type SagaTimers } from './saga-timers.ts';
 
 export interface SagaOptions extends SubscriptionOptions {
   readonly send: SendCommand;
-  /** Default: the store's own. */
+  /** Default: the store's own. One that lacks sagas of this one's shards is filled from their streams. */
   readonly index?: SagaIndex;
   /** Tenants whose names hold a hyphen must be known. */
   readonly tenants?: TenantLookup;
@@ -54,6 +55,7 @@ export function createSagaRunner(
   const shards = saga.tuning.shards ?? 1;
   const settled = createSettled(sagaLimits.settledMax);
   let timers: SagaTimers | undefined;
+  let keeper: AsyncDisposable | undefined;
 
   async function handle(
     event: RecordedEvent,
@@ -116,6 +118,15 @@ export function createSagaRunner(
     await enter(stream, state);
   }
 
+  /** Again, for an index that may lack it. */
+  async function reenter(stream: string): Promise<void> {
+    try {
+      await enter(stream, await journal.load(stream));
+    } catch (error) {
+      if (!hasCode(error, 'STREAM_DELETED')) throw error;
+    }
+  }
+
   const runner = createSubscriptionRunner(
     store,
     subscription({
@@ -133,17 +144,16 @@ export function createSagaRunner(
   const lifecycle = createLifecycle({
     async start() {
       await runner.start();
-      timers = startSagaTimers({
-        saga: saga.category,
-        index,
-        clock,
-        observer,
-        pollMs: timerPollMs ?? sagaLimits.pollMs,
-        shards: () => runner.status.shards.map(({ shard }) => shard),
-        fire,
-      });
+      const own = () => runner.status.shards.map(({ shard }) => shard);
+      const common = { clock, observer, pollMs: timerPollMs ?? sagaLimits.pollMs, shards: own };
+      timers = startSagaTimers({ ...common, saga: saga.category, index, fire });
+      const { upkeep } = index;
+      if (upkeep === undefined) return;
+      keeper = keepSagaIndex({ ...common, store, saga, upkeep, enter: reenter });
     },
     async stop() {
+      await keeper?.[Symbol.asyncDispose]();
+      keeper = undefined;
       await timers?.[Symbol.asyncDispose]();
       timers = undefined;
       await runner.stop();

@@ -32,6 +32,8 @@ export const sagaLimits = {
   listMax: 1_000,
   /** Sagas that a process remembers to have nothing to do for. */
   settledMax: 10_000,
+  /** Sagas that are put at once into an index that was lost. */
+  fillAtOnce: 16,
 } as const;
 
 /** The timer of `expiresAfterMs`; no name of a user's holds a `$`. */

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { createEnvelope, type NewEvent } from '../../src/contracts/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { sagaAdmin, type SagaHost } from '../../src/reactors/index.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { sagaAdmin, type SagaHost, type SagaIndex } from '../../src/reactors/index.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { soakMinutes, until, type EngineName } from '../store/rig.ts';
 import { expectedEntries, kindOf, orderSaga, paid, placed } from './order-saga.ts';
 import type { SagaWorkerInput } from './worker-main.ts';
@@ -16,6 +17,12 @@ export interface SagaPlan {
   readonly engine: EngineName;
   readonly url: string;
   readonly seed: number;
+  /** Where the index is, if it is not the store's own, and what happens to it beside the kills. */
+  readonly elsewhere?: {
+    readonly url: string;
+    readonly index: SagaIndex;
+    readonly disturb: (random: SeededRandom) => Promise<void>;
+  };
 }
 
 type Store = EventStore & SubscriptionHost & SagaHost;
@@ -25,13 +32,17 @@ const leaseMs = 1_000;
 const { orders, faults } =
   soakMinutes > 0 ? { orders: 300, faults: 40 } : { orders: 45, faults: 6 };
 
-export async function killSagas({ engine, url, seed }: SagaPlan, store: Store): Promise<void> {
+export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
+  const { engine, url, seed, elsewhere } = plan;
+  const index = elsewhere?.index ?? store.sagas;
   const random = seededRandom(seed);
   let generation = 0;
   const start = (): Child => {
     generation += 1;
     const name = `w${generation}`;
-    const input: SagaWorkerInput = { engine, url, name, seed: seed + generation, leaseMs };
+    const common = { engine, url, name, seed: seed + generation, leaseMs };
+    const input: SagaWorkerInput =
+      elsewhere === undefined ? common : { ...common, index: elsewhere.url };
     return startChild(new URL('./worker-main.ts', import.meta.url), { input });
   };
   const children = Array.from({ length: workers }, start);
@@ -42,10 +53,11 @@ export async function killSagas({ engine, url, seed }: SagaPlan, store: Store): 
       await systemClock.sleep(300 + random.below(700));
       const slot = random.below(children.length);
       await children[slot]?.kill('SIGKILL');
+      await elsewhere?.disturb(random);
       children[slot] = start();
     }
     await appending;
-    await untilAllEnded(store);
+    await untilAllEnded(store, index);
   } finally {
     await Promise.all(children.map((child) => child.kill()));
   }
@@ -79,8 +91,8 @@ async function append(store: EventStore, event: NewEvent): Promise<void> {
 }
 
 /** One whose command had no answer so often that it is parked is resumed, as an operator would. */
-async function untilAllEnded(store: Store): Promise<void> {
-  const admin = sagaAdmin(store, orderSaga);
+async function untilAllEnded(store: Store, index: SagaIndex): Promise<void> {
+  const admin = sagaAdmin(store, orderSaga, { index });
   const isOver = async (): Promise<boolean> => {
     for (const { tenant, key } of (await admin.list({ status: 'parked' })).sagas) {
       await admin.resume({ tenant, key }, { by: 'rig' }).catch(() => undefined);
@@ -90,7 +102,15 @@ async function untilAllEnded(store: Store): Promise<void> {
     );
     return ended.reduce((sum, { sagas }) => sum + sagas.length, 0) === orders;
   };
-  await until('every saga has ended', isOver, 120_000);
+  const orAway = async (): Promise<boolean> => {
+    try {
+      return await isOver();
+    } catch (error) {
+      if (hasCode(error, 'STORE_UNAVAILABLE') && error.retryable) return false;
+      throw error;
+    }
+  };
+  await until('every saga has ended', orAway, 120_000);
 }
 
 async function check(store: Store, seed: number): Promise<void> {

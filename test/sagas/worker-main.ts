@@ -4,6 +4,7 @@
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import { createCommandHandler } from '../../src/aggregates/index.ts';
+import { openSagaIndex } from '../../src/platform/index.ts';
 import { dispatchCommands, startSaga } from '../../src/reactors/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
@@ -16,9 +17,11 @@ export interface SagaWorkerInput {
   readonly name: string;
   readonly seed: number;
   readonly leaseMs: number;
+  /** The URL of an index that is not the store's own. */
+  readonly index?: string;
 }
 
-const { engine, url, name, seed, leaseMs } = childInput() as SagaWorkerInput;
+const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorkerInput;
 const random = seededRandom(seed);
 const store =
   engine === 'sqlite'
@@ -26,7 +29,10 @@ const store =
     : await postgresEventStore(url, { connectionsMax: 8 });
 const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
 
+const index = input.index === undefined ? undefined : await openSagaIndex(input.index);
+
 await startSaga(store, orderSaga, {
+  ...(index === undefined ? {} : { index }),
   worker: name,
   leaseMs,
   checkpointEvery: 20,

@@ -7,7 +7,7 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
+import { memorySagaIndex, type SagaHost, type SagaIndex } from '../../reactors/saga-index.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
 import {
   documentsToWrite,
@@ -301,9 +301,19 @@ export function memoryEventStore(
     subscriptions: memorySubscriptionStorage({ clock }),
     readModels,
     readModelVersions: memoryVersions(),
-    sagas: memorySagaIndex(),
+    sagas: ownSagas(),
     inlineAppends: planInline(),
   });
 }
 
 const fresh: StreamState = { revision: -1, truncateBefore: 0, tombstoned: false };
+
+/** It is lost with the events, and never without them. */
+function ownSagas(): SagaIndex {
+  const index = memorySagaIndex();
+  return {
+    put: (entry) => index.put(entry),
+    upcoming: (query) => index.upcoming(query),
+    list: (query) => index.list(query),
+  };
+}

@@ -6,6 +6,7 @@ import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-se
 import { redisLeases } from './redis-leases.ts';
 import { redisMirror } from './redis-mirror.ts';
 import { redisReadModels } from './redis-read-models.ts';
+import { redisSagaIndex } from './redis-saga-index.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -33,6 +34,8 @@ for (const [name, open] of Object.entries({
   'leases in a cluster': () => redisLeases(clusterUrl),
   'read models in Redis': () => redisReadModels(url),
   'read models in a cluster': () => redisReadModels(clusterUrl),
+  'sagas in Redis': () => redisSagaIndex(url),
+  'sagas in a cluster': () => redisSagaIndex(clusterUrl),
   'the mirror in Redis': () => redisMirror(url),
 })) {
   test(`${name}: opened and closed in any order, no connection stays`, async () => {

@@ -1,0 +1,99 @@
+// Keeps an index that can be lost without the events: looks, now and then, whether it is whole, and
+// puts the sagas of the shards that this process owns into it again, from their streams.
+
+import type { Clock } from '../foundation/clock.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { shardOf } from '../subscriptions/lane-of.ts';
+import { sagaLimits, type Saga } from './saga.ts';
+import { sagaTypes } from './saga-fact.ts';
+import type { SagaIndexUpkeep } from './saga-index.ts';
+
+export interface KeepSagaIndexOptions {
+  readonly store: EventStore;
+  readonly saga: Saga;
+  readonly upkeep: SagaIndexUpkeep;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly pollMs: number;
+  /** Those that this process owns. */
+  readonly shards: () => readonly number[];
+  /** Reads the saga, and puts its entry. */
+  readonly enter: (stream: string) => Promise<void>;
+}
+
+export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
+  const { saga, upkeep, clock, observer, pollMs } = options;
+  const end = new AbortController();
+  let isAway = false;
+
+  async function look(): Promise<void> {
+    const shards = options.shards();
+    if (shards.length === 0) return;
+    const incomplete = await upkeep.incomplete({ saga: saga.category, shards });
+    if (incomplete.length === 0) return;
+    const fields = { saga: saga.subscription, shards: incomplete };
+    observer.log?.info(fields, 'index of the saga is filled from its streams');
+    const done = await upkeep.renew({ saga: saga.category, shards: incomplete });
+    const sagas = await fill(options, new Set(incomplete), end.signal);
+    await done();
+    observer.log?.info({ ...fields, sagas }, 'index of the saga is filled');
+  }
+
+  async function run(): Promise<void> {
+    while (!end.signal.aborted) {
+      try {
+        await look();
+        isAway = false;
+      } catch (err) {
+        if (end.signal.aborted || hasCode(err, 'STORE_CLOSED')) return;
+        // Once, however long it takes.
+        if (!isAway) observer.log?.warn({ saga: saga.category, err }, 'index of the saga is away');
+        isAway = true;
+      }
+      await clock.sleep(pollMs, end.signal).catch(() => undefined);
+    }
+  }
+
+  const running = run();
+  return {
+    async [Symbol.asyncDispose]() {
+      end.abort();
+      await running;
+    },
+  };
+}
+
+/** What happens meanwhile is put by whoever handles its event. Returns how many were put. */
+async function fill(
+  { store, saga, enter }: KeepSagaIndexOptions,
+  shards: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<number> {
+  const of = saga.tuning.shards ?? 1;
+  // A saga's events stand near each other: most are put once, none is forgotten.
+  const recent = new Set<string>();
+  let count = 0;
+  const own = store.readAll({ filter: { types: sagaTypes(saga) }, signal });
+  for await (const events of own.pages()) {
+    const streams = new Set(
+      events
+        .map(({ stream }) => stream)
+        .filter((stream) => stream.startsWith(`${saga.category}-`) && !recent.has(stream))
+        .filter((stream) => shards.has(shardOf(stream, of))),
+    );
+    const fresh = [...streams];
+    for (let at = 0; at < fresh.length; at += sagaLimits.fillAtOnce) {
+      signal.throwIfAborted();
+      await Promise.all(fresh.slice(at, at + sagaLimits.fillAtOnce).map(enter));
+    }
+    count += fresh.length;
+    for (const stream of fresh) recent.add(stream);
+    for (const stream of recent) {
+      if (recent.size <= sagaLimits.settledMax) break;
+      recent.delete(stream);
+    }
+  }
+  return count;
+}

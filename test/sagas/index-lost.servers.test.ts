@@ -1,0 +1,288 @@
+// The index of sagas in Redis loses what it had, wholly or in part: the streams are the truth, and no
+// timer is missed for ever.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Cluster, Redis } from 'ioredis';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { redisSagaIndex } from '../../src/adapters/redis/index.ts';
+import { createEnvelope, parseRedisKey, type NewEvent } from '../../src/contracts/index.ts';
+import { systemClock, type Clock } from '../../src/foundation/clock.ts';
+import { orderSaga, paid, placed } from '../../src/reactors/example-order.test.ts';
+import { sagaAdmin, startSaga, type SagaStatus } from '../../src/reactors/index.ts';
+import { createReceiver } from '../../src/reactors/saga-rig.test.ts';
+import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
+import { startRedis, type RedisServer } from '../../src/testing/servers/redis-server.ts';
+import { startAgain } from '../store/connect.ts';
+import { until } from '../store/rig.ts';
+
+interface Target extends AsyncDisposable {
+  readonly url: string;
+  readonly nodes: readonly RedisServer[];
+  readonly redis: Redis | Cluster;
+  whenOk(): Promise<void>;
+}
+
+const targets: Readonly<Record<string, () => Promise<Target>>> = {
+  async Redis() {
+    const server = await startRedis({ appendOnly: 'always' });
+    return target(server.url, [server], new Redis(server.url), async () => undefined, server);
+  },
+  async 'Redis Cluster'() {
+    const cluster = await startRedisCluster({ appendOnly: 'always' });
+    const places = cluster.nodes.map(({ host, port }) => ({ host, port }));
+    const url = `redis+cluster://${places.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+    const { nodes } = cluster;
+    return target(url, nodes, new Cluster(places), () => cluster.whenOk(), cluster);
+  },
+};
+
+function target(
+  url: string,
+  nodes: readonly RedisServer[],
+  redis: Redis | Cluster,
+  whenOk: () => Promise<void>,
+  server: AsyncDisposable,
+): Target {
+  redis.on('error', () => undefined);
+  return {
+    url,
+    nodes,
+    redis,
+    whenOk,
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const tenants = ['core', 'demo', 'north', 'south'];
+const keys = ['o1', 'o2', 'o3'];
+const saga = { bc: 'shop', name: 'fulfilment', version: 1 };
+const category = 'shop.fulfilment.v1';
+const shards = [0, 1];
+const paymentMs = 3_600_000;
+const expiresAfterMs = 24 * paymentMs;
+
+function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaIndex>>) {
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+  const store = memoryEventStore({ clock });
+  const receiver = createReceiver();
+  const admin = sagaAdmin(store, saga, { index });
+  const append = async (event: NewEvent, tenant: string): Promise<void> => {
+    const { orderId: id } = event.payload as { orderId: string };
+    const [type = ''] = event.type.split('.');
+    const envelope = createEnvelope(event, { tenant, aggregate: { bc: 'shop', type, id } });
+    await store.append(`shop.${type}.v1-${tenant}-${id}`, [envelope]);
+  };
+  const forAll = (work: (tenant: string, orderId: string) => Promise<void>) =>
+    Promise.all(tenants.flatMap((tenant) => keys.map((key) => work(tenant, key))));
+  return {
+    store,
+    receiver,
+    start: () =>
+      startSaga(store, orderSaga({ paymentMs, expiresAfterMs, shards: shards.length }), {
+        send: receiver.send,
+        index,
+        clock,
+        timerPollMs: 50,
+      }),
+    /** However slow the machine is, no timer comes before the test wants it. */
+    passPaymentTime(): void {
+      aheadMs = paymentMs;
+    },
+    place: () => forAll((tenant, orderId) => append(placed({ orderId }), tenant)),
+    pay: () => forAll((tenant, orderId) => append(paid({ orderId }), tenant)),
+    untilAll: (status: SagaStatus): Promise<void> =>
+      until(`all are ${status}`, async () => {
+        const found = await admin.list({ status }).catch(() => undefined);
+        return found?.sagas.length === tenants.length * keys.length;
+      }),
+    untilWhole: (): Promise<void> =>
+      until('the index is whole', async () => {
+        const query = { saga: category, shards };
+        const missing = await index.upkeep.incomplete(query).catch(() => shards);
+        return missing.length === 0;
+      }),
+    async firedOnce(): Promise<void> {
+      await forAll(async (tenant, key) => {
+        const own = await store.readStream(`${category}-${tenant}-${key}`).toArray();
+        const fired = own.filter(({ type }) => type === 'fulfilment.timer-fired.v1');
+        assert.equal(fired.length, 1, `${tenant} ${key}`);
+      });
+      assert.equal(receiver.effects.length, 2 * tenants.length * keys.length);
+      assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+    },
+    async restart(): Promise<void> {
+      await Promise.all(where.nodes.map((node) => node.kill()));
+      for (const node of where.nodes) await startAgain(node);
+      await where.whenOk();
+    },
+  };
+}
+
+async function flush({ redis }: Target): Promise<void> {
+  await Promise.all(mastersOf(redis).map((node) => node.flushall()));
+}
+
+function mastersOf(redis: Redis | Cluster): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+for (const [name, open] of Object.entries(targets)) {
+  const where = await open();
+  after(() => where[Symbol.asyncDispose]());
+
+  test(`${name}: the sagas of all tenants are in the documented hash, and everything has a known key`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const rig = createRig(where, index);
+    await using _ = await rig.start();
+    await rig.place();
+    await rig.untilAll('running');
+    await rig.pay();
+    await rig.untilAll('completed');
+    const text = await where.redis.hget(
+      'checkpoint:workflow:fulfilment:{demo}',
+      `${category}-demo-o2`,
+    );
+    const { key, status, tenant } = JSON.parse(text ?? '') as Record<string, unknown>;
+    assert.deepEqual({ key, status, tenant }, { key: 'o2', status: 'completed', tenant: 'demo' });
+    const names = await Promise.all(mastersOf(where.redis).map((node) => node.keys('*')));
+    const kinds = names.flat().map((each) => parseRedisKey(each).kind);
+    assert.deepEqual([...new Set(kinds)].toSorted(), [
+      'workflow',
+      'workflow-by-status',
+      'workflow-part',
+      'workflows',
+    ]);
+    assert.deepEqual(await index.upcoming({ saga: category, shards, limit: 10 }), []);
+    // Nothing is kept of a time that passed.
+    assert.equal(await where.redis.exists('checkpoint:workflow:{fulfilment}:shop:v1:revisions'), 0);
+  });
+
+  test(`${name}: emptied in the middle, timers still fire, once, and the list is whole again`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const rig = createRig(where, index);
+    await using _ = await rig.start();
+    await rig.place();
+    await rig.untilAll('running');
+    await flush(where);
+    rig.passPaymentTime();
+    await rig.untilAll('compensated');
+    await rig.firedOnce();
+  });
+
+  test(`${name}: emptied while nobody is there, timers that came due meanwhile fire at the start`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const rig = createRig(where, index);
+    {
+      await using _ = await rig.start();
+      await rig.place();
+      await rig.untilAll('running');
+    }
+    await flush(where);
+    assert.deepEqual(await index.list({}), []);
+    rig.passPaymentTime();
+    await using _ = await rig.start();
+    await rig.untilAll('compensated');
+    await rig.firedOnce();
+  });
+
+  test(`${name}: killed and started again with all it acknowledged, sagas under way go on and end`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
+    const rig = createRig(where, index);
+    await using _ = await rig.start();
+    await rig.place();
+    await rig.untilAll('running');
+    const killed = rig.restart();
+    await rig.pay();
+    await killed;
+    await rig.untilAll('completed');
+    assert.equal(rig.receiver.effects.length, 3 * tenants.length * keys.length);
+    assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
+  });
+
+  test(`${name}: a server that comes back without what it acknowledged last misses no timer`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
+    const rig = createRig(where, index);
+    await using _ = await rig.start();
+    await rig.untilWhole();
+    await rig.place();
+    await rig.untilAll('running');
+    // As after a power loss: the mark of wholeness is there, what was written last is not.
+    for (const shard of shards) {
+      const key = `checkpoint:workflow:{fulfilment}:shop:v1:due:${shard}`;
+      await where.redis.zremrangebyscore(key, '-inf', '(+inf');
+    }
+    assert.deepEqual(await index.upcoming({ saga: category, shards, limit: 10 }), []);
+    await rig.restart();
+    rig.passPaymentTime();
+    await rig.untilAll('compensated');
+    await rig.firedOnce();
+  });
+
+  test(`${name}: a tenant whose entries alone are gone is listed again, once somebody has looked`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const rig = createRig(where, index);
+    await using _ = await rig.start();
+    await rig.place();
+    await rig.untilAll('running');
+    await rig.untilWhole();
+    await where.redis.del('checkpoint:workflow:fulfilment:{demo}');
+    await rig.untilAll('running');
+    await rig.untilWhole();
+    // Found under its status only.
+    await where.redis.del('checkpoint:workflow:fulfilment:{north}:by-status');
+    await rig.untilAll('running');
+  });
+
+  test(`${name}: emptied while it is filled, it is filled again`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const rig = createRig(where, index);
+    const query = { saga: category, shards };
+    const done = await index.upkeep.renew(query);
+    await flush(where);
+    await done();
+    assert.deepEqual(await index.upkeep.incomplete(query), shards);
+    await using _ = await rig.start();
+    await rig.untilWhole();
+  });
+
+  test(`${name}: a put that ended between the entry and its time is made whole by the same put`, async () => {
+    await flush(where);
+    await using index = await redisSagaIndex(where.url);
+    const stream = `${category}-core-o1`;
+    const place = { stream, saga: category, tenant: 'core', key: 'o1', shard: 1 };
+    const status = 'running' as const;
+    const entry = {
+      ...place,
+      status,
+      revision: 4,
+      updatedAtMs: 1,
+      dueAtMs: 700,
+      reason: undefined,
+    };
+    await index.put(entry);
+    const due = 'checkpoint:workflow:{fulfilment}:shop:v1:due:1';
+    const lose = async (): Promise<void> => {
+      await where.redis.zrem(due, stream);
+      await where.redis.hdel('checkpoint:workflow:{fulfilment}:shop:v1:revisions', stream);
+    };
+    await lose();
+    await index.put(entry);
+    assert.equal(await where.redis.zscore(due, stream), '700');
+    // An older one brings what counts, not what it says.
+    await lose();
+    await index.put({ ...entry, revision: 3, dueAtMs: 100 });
+    assert.equal(await where.redis.zscore(due, stream), '700');
+  });
+}

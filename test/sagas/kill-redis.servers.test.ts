@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { openSagaIndex } from '../../src/platform/index.ts';
+import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import { startAgain } from '../store/connect.ts';
+import { createWorkspace, inRounds } from '../store/rig.ts';
+import { tellRedis } from '../subscriptions/tell-redis.ts';
+import { killSagas } from './kill-sagas.ts';
+
+test('sagas whose index is in a Redis that is killed and emptied all end, with each effect once', () =>
+  inRounds(async (seed) => {
+    await using workspace = await createWorkspace();
+    const path = join(workspace.folder, 'events.db');
+    await using store = await sqliteEventStore(path);
+    await using redis = await startRedis({ appendOnly: 'always' });
+    await using index = await openSagaIndex(redis.url);
+    const disturb = async (random: SeededRandom): Promise<void> => {
+      if (random.below(2) === 0) {
+        await tellRedis(redis.port, 'FLUSHALL');
+      } else {
+        await redis.kill();
+        await startAgain(redis);
+      }
+    };
+    const elsewhere = { url: redis.url, index, disturb };
+    await killSagas({ engine: 'sqlite', url: `sqlite:${path}`, seed, elsewhere }, store);
+  }));
