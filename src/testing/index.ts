@@ -54,6 +54,12 @@ export {
   type ReadModelCase,
   type ReadModelFixture,
 } from '../projections/read-models.conformance.ts';
+export {
+  destinationConformance,
+  type DestinationCase,
+  type DestinationFixture,
+  type Received,
+} from '../delivery/destination.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
