@@ -44,7 +44,7 @@ export interface DeliveryOptions {
 
 export interface DeliverContext {
   readonly signal?: AbortSignal;
-  /** Default: 1. */
+  /** Default: one more than the message says has failed. */
   readonly attempt?: number;
 }
 
@@ -171,7 +171,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   return {
     breakerOf,
-    async deliver(message, { signal = neverAborted, attempt = 1 } = {}) {
+    async deliver(message, { signal = neverAborted, attempt = (message.attempts ?? 0) + 1 } = {}) {
       const { integrationType, tenantId, correlationId } = message;
       const settings = routeOf(integrationType);
       const outcome =

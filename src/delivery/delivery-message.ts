@@ -16,6 +16,15 @@ export interface DeliveryMessage {
   readonly orderingKey?: string | undefined;
   /** When the event happened, ISO 8601. */
   readonly occurredAt?: string | undefined;
+  /** When it was put into the ledger. */
+  readonly createdAt?: Date | undefined;
+  /** How many attempts have failed so far. */
+  readonly attempts?: number | undefined;
+}
+
+/** The best that is known of when it happened; the same for every attempt. */
+export function occurredAtOf({ occurredAt, createdAt }: DeliveryMessage): string | undefined {
+  return occurredAt ?? createdAt?.toISOString();
 }
 
 /**

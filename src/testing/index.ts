@@ -2,6 +2,13 @@ export { fakeClock, type FakeClock } from './fake-clock.ts';
 export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress.ts';
 export { seededRandom, type SeededRandom } from './seeded-random.ts';
 export type { ServerOptions } from './servers/launch-server.ts';
+export {
+  startHttpReceiver,
+  type AnswerRequest,
+  type HttpReceiver,
+  type HttpReceiverOptions,
+  type ReceivedRequest,
+} from './servers/http-receiver.ts';
 export { startNats, type NatsOptions, type NatsServer } from './servers/nats-server.ts';
 export {
   startPostgres,
