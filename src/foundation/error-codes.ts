@@ -260,6 +260,16 @@ export const errorCodes = {
     meaning: 'The saga is not parked, so there is nothing to resume or to skip.',
     remedy: 'Nothing: details.status says what became of it.',
   },
+  ADDRESS_FORBIDDEN: {
+    retryable: false,
+    meaning: 'A URL leads to an address of a private network, of this machine, or of no machine.',
+    remedy: 'Mend the URL, or allow the range where the receiver is meant to be there.',
+  },
+  SIGNATURE_INVALID: {
+    retryable: false,
+    meaning: 'A webhook is not signed with a known secret, or its time is too far from now.',
+    remedy: 'Answer with 401; details.reason says what was wrong, for your own log.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

@@ -2,6 +2,13 @@ export { fakeClock, type FakeClock } from './fake-clock.ts';
 export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress.ts';
 export { seededRandom, type SeededRandom } from './seeded-random.ts';
 export type { ServerOptions } from './servers/launch-server.ts';
+export {
+  startHttpReceiver,
+  type AnswerRequest,
+  type HttpReceiver,
+  type HttpReceiverOptions,
+  type ReceivedRequest,
+} from './servers/http-receiver.ts';
 export { startNats, type NatsOptions, type NatsServer } from './servers/nats-server.ts';
 export {
   startPostgres,
@@ -54,6 +61,12 @@ export {
   type ReadModelCase,
   type ReadModelFixture,
 } from '../projections/read-models.conformance.ts';
+export {
+  destinationConformance,
+  type DestinationCase,
+  type DestinationFixture,
+  type Received,
+} from '../delivery/destination.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {

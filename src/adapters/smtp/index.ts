@@ -1,0 +1,8 @@
+export { renderMail, type MailTemplate } from './mail-template.ts';
+export {
+  smtpDestination,
+  smtpLimits,
+  type Mail,
+  type MailTransport,
+  type SmtpOptions,
+} from './smtp-destination.ts';

@@ -1,0 +1,76 @@
+// When an endpoint that only fails is given up: a pure decision over a small record, which is kept
+// wherever the endpoints are.
+
+export interface EndpointHealth {
+  /** In a row. */
+  readonly failures: number;
+  readonly failingSinceMs?: number;
+  readonly disabled?: { readonly atMs: number; readonly reason: string };
+}
+
+/** The port: where the health of endpoints is kept. */
+export interface EndpointHealthStore {
+  read(endpointId: string): Promise<EndpointHealth | undefined>;
+  /** Replaces what is there by what `change` makes of it, in one step. */
+  update(
+    endpointId: string,
+    change: (health: EndpointHealth) => EndpointHealth,
+  ): Promise<EndpointHealth>;
+}
+
+export interface DisablePolicy {
+  /** An endpoint that has failed for this long without a success in between is disabled. */
+  readonly afterMs: number;
+  /** But not before this many failures: one message in a quiet week proves nothing. */
+  readonly failuresMin: number;
+}
+
+export const disableLimits: DisablePolicy = { afterMs: 5 * 24 * 60 * 60_000, failuresMin: 10 };
+
+export const healthy: EndpointHealth = { failures: 0 };
+
+export type EndpointResult = 'worked' | 'failed' | 'gone';
+
+/** The same value when nothing changes. A disabled endpoint stays so until somebody enables it. */
+export function decideHealth(
+  health: EndpointHealth,
+  result: EndpointResult,
+  { policy, nowMs }: { readonly policy: DisablePolicy; readonly nowMs: number },
+): EndpointHealth {
+  if (health.disabled !== undefined) return health;
+  if (result === 'worked') return health.failures === 0 ? health : healthy;
+  const failingSinceMs = health.failingSinceMs ?? nowMs;
+  const failing = { failures: health.failures + 1, failingSinceMs };
+  if (result === 'gone') {
+    return { ...failing, disabled: { atMs: nowMs, reason: 'the receiver answered 410 Gone' } };
+  }
+  const failedForMs = nowMs - failingSinceMs;
+  if (failedForMs < policy.afterMs || failing.failures < policy.failuresMin) return failing;
+  const days = Math.floor(failedForMs / 86_400_000);
+  const reason = `${failing.failures} failures over ${days} days without a success`;
+  return { ...failing, disabled: { atMs: nowMs, reason } };
+}
+
+/**
+ * Health in this process, which forgets it when it ends: for tests, and as a pattern for a table.
+ *
+ * @example
+ * import { memoryEndpointHealth, webhookDestination } from 'millrace/adapters/webhook';
+ *
+ * const health = memoryEndpointHealth();
+ * const endpoint = { id: 'acme', url: 'https://acme.example/hooks', secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] } as const;
+ * await using webhook = webhookDestination({ endpoint, health });
+ * console.log((await health.read('acme'))?.disabled?.reason);
+ */
+export function memoryEndpointHealth(): EndpointHealthStore {
+  const records = new Map<string, EndpointHealth>();
+  return {
+    read: async (endpointId) => records.get(endpointId),
+    async update(endpointId, change) {
+      const next = change(records.get(endpointId) ?? healthy);
+      if (next === healthy) records.delete(endpointId);
+      else records.set(endpointId, next);
+      return next;
+    },
+  };
+}

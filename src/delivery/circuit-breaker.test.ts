@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  admitCall,
+  freshBreaker,
+  settleCall,
+  type BreakerPermit,
+  type BreakerPolicy,
+  type BreakerResult,
+  type BreakerState,
+} from './circuit-breaker.ts';
+
+const policy: BreakerPolicy = {
+  failuresMax: 3,
+  openMs: 1_000,
+  openMsMax: 4_000,
+  probesMax: 1,
+  probesToClose: 2,
+  probeMsMax: 10_000,
+};
+
+/** One call after the other: the state after them, or the refusal. */
+function after(results: readonly BreakerResult['kind'][], nowMs = 0, from = freshBreaker) {
+  let state: BreakerState = from;
+  for (const kind of results) {
+    const answer = admitCall(state, policy, nowMs);
+    assert.equal(answer.kind, 'allowed', `${kind} at ${nowMs}`);
+    if (answer.kind !== 'allowed') continue;
+    const result = kind === 'throttled' ? { kind, pauseMs: 700 } : { kind };
+    state = settleCall(answer.state, policy, { permit: answer.permit, result, nowMs });
+  }
+  return state;
+}
+
+test('failures in a row open it, a success in between does not', () => {
+  assert.equal(after(['failed', 'failed', 'worked', 'failed', 'failed']).kind, 'closed');
+  const state = after(['failed', 'failed', 'failed']);
+  assert.ok(state.kind === 'open' && state.untilMs === 1_000);
+  const answer = admitCall(state, policy, 400);
+  assert.ok(answer.kind === 'refused' && answer.backInMs === 600);
+});
+
+test('after its time one probe may go, the others wait, and two that work close it', () => {
+  const open = after(['failed', 'failed', 'failed']);
+  const first = admitCall(open, policy, 1_000);
+  assert.ok(first.kind === 'allowed' && first.state.kind === 'half-open');
+  assert.equal(admitCall(first.state, policy, 1_001).kind, 'refused');
+  assert.equal(after(['worked'], 1_000, open).kind, 'half-open');
+  assert.equal(after(['worked', 'worked'], 1_000, open).kind, 'closed');
+});
+
+test('each probe that fails doubles the time, up to its cap, and a recovery forgets it', () => {
+  let state = after(['failed', 'failed', 'failed']);
+  const lengths: number[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const atMs = state.kind === 'open' ? state.untilMs : Number.NaN;
+    state = after(['failed'], atMs, state);
+    lengths.push(state.kind === 'open' ? state.untilMs - atMs : Number.NaN);
+  }
+  assert.deepEqual(lengths, [2_000, 4_000, 4_000, 4_000]);
+  const well = after(['worked', 'worked'], 1_000_000, state);
+  const again = after(['failed', 'failed', 'failed'], 1_000_000, well);
+  assert.ok(again.kind === 'open' && again.untilMs === 1_001_000);
+});
+
+test('a destination that asks for a pause gets it, and one probe to come back', () => {
+  const state = after(['throttled']);
+  assert.ok(state.kind === 'open' && state.untilMs === 700 && state.openings === 0);
+  assert.equal(after(['worked', 'worked'], 700, state).kind, 'closed');
+});
+
+test('a cancelled probe makes room for the next, and decides nothing', () => {
+  const open = after(['failed', 'failed', 'failed']);
+  const state = after(['cancelled', 'cancelled', 'worked'], 1_000, open);
+  assert.ok(state.kind === 'half-open' && state.successes === 1 && state.probes.length === 0);
+});
+
+test('a probe that never answers does not hold it half-open for ever', () => {
+  const open = after(['failed', 'failed', 'failed']);
+  const lost = admitCall(open, policy, 1_000);
+  assert.equal(lost.kind, 'allowed');
+  const next = admitCall(lost.state, policy, 11_000);
+  assert.equal(next.kind, 'allowed');
+  // The lost one comes back after all: its successor decides.
+  assert.ok(lost.kind === 'allowed');
+  const result = { permit: lost.permit, result: { kind: 'failed' }, nowMs: 11_001 } as const;
+  assert.equal(settleCall(next.state, policy, result), next.state);
+});
+
+test('over any history it keeps its promises', () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('call' as const), waitMs: fc.integer({ min: 0, max: 3_000 }) }),
+    fc.record({
+      do: fc.constant('settle' as const),
+      pick: fc.nat(20),
+      kind: fc.constantFrom('worked' as const, 'failed' as const, 'cancelled' as const),
+    }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      let state: BreakerState = freshBreaker;
+      let nowMs = 0;
+      let failuresInRow = 0;
+      const out: BreakerPermit[] = [];
+      for (const each of steps) {
+        if (each.do === 'call') {
+          nowMs += each.waitMs;
+          const answer = admitCall(state, policy, nowMs);
+          // While open, nobody goes; closed, everybody; half-open, as many as there are probes.
+          if (state.kind === 'closed') assert.equal(answer.kind, 'allowed');
+          if (state.kind === 'open')
+            assert.equal(answer.kind, nowMs < state.untilMs ? 'refused' : 'allowed');
+          if (answer.kind === 'refused') assert.ok(answer.backInMs > 0);
+          else out.push(answer.permit);
+          state = answer.state;
+          if (state.kind === 'half-open') assert.ok(state.probes.length <= policy.probesMax);
+          continue;
+        }
+        const [permit] = out.splice(each.pick % Math.max(1, out.length), 1);
+        if (permit === undefined) continue;
+        const before: BreakerState = state;
+        state = settleCall(state, policy, { permit, result: { kind: each.kind }, nowMs });
+        // Who was let in before the last change is not heard.
+        if (permit.era !== before.era) assert.equal(state, before);
+        assert.ok(state.era - before.era <= 1 && state.era >= before.era);
+        // Model of the closed state: it opens at exactly so many failures in a row.
+        if (before.kind === 'closed' && permit.era === before.era) {
+          if (each.kind === 'worked') failuresInRow = 0;
+          if (each.kind === 'failed') failuresInRow += 1;
+          assert.equal(state.kind, failuresInRow >= policy.failuresMax ? 'open' : 'closed');
+        }
+        if (before.kind !== state.kind) failuresInRow = 0;
+      }
+      // Liveness: after enough time, a destination that works is used again.
+      nowMs += policy.openMsMax + policy.probeMsMax;
+      state = after(['worked', 'worked'], nowMs, state);
+      assert.equal(state.kind, 'closed');
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Observer } from '../foundation/observer.ts';
+import { Snooze } from '../subscriptions/handler-outcome.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { createDelivery, deliveryLimits } from './create-delivery.ts';
+import type { DeliveryMessage } from './delivery-message.ts';
+import type { DeliveryOutcome } from './delivery-outcome.ts';
+import { destinationConformance, type Received } from './destination.conformance.ts';
+import type { DeliveryContext, Destination } from './destination.ts';
+
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'partner:acme',
+  eventType: 'payment.completed.v1',
+  payload: { text: 'hello' },
+  sourceStreamId: 'paymenthub.payment.v1-core-1',
+  sourceEventId: 'e-1',
+  tenantId: 'core',
+  correlationId: 'c-1',
+};
+
+const failing: Destination = async () => ({ kind: 'retry', error: 'HTTP 500' });
+
+test('a function that returns has sent it, with the context that it needs', async () => {
+  const seen: DeliveryContext[] = [];
+  const { deliver } = createDelivery({
+    destinations: { partner: async (_message, context) => void seen.push(context) },
+  });
+  assert.deepEqual(await deliver(message, { attempt: 3 }), { kind: 'sent' });
+  const [{ signal, ...context } = {} as DeliveryContext] = seen;
+  assert.deepEqual(context, {
+    idempotencyKey: 'e-1',
+    attempt: 3,
+    tenantId: 'core',
+    correlationId: 'c-1',
+  });
+  assert.equal(signal.aborted, false);
+});
+
+test('the whole integration type is found before what stands before its colon', async () => {
+  const { deliver } = createDelivery({
+    destinations: {
+      partner: async () => ({ kind: 'sent', receipt: 'general' }),
+      'partner:acme': async () => ({ kind: 'sent', receipt: 'own' }),
+    },
+  });
+  assert.deepEqual(await deliver(message), { kind: 'sent', receipt: 'own' });
+  const other = { ...message, integrationType: 'partner:other' };
+  assert.deepEqual(await deliver(other), { kind: 'sent', receipt: 'general' });
+});
+
+test('a destination that this process does not know is left for another one', async () => {
+  const { deliver } = createDelivery({ destinations: {} });
+  const outcome = await deliver(message);
+  assert.ok(outcome.kind === 'retry' && outcome.afterMs === deliveryLimits.unknownRetryMs);
+  assert.match(outcome.error, /partner:acme/);
+});
+
+test('whatever a destination throws, also before it returns a promise, becomes an outcome', async () => {
+  const thrower: Destination = () => {
+    throw new Error('at once');
+  };
+  const { deliver } = createDelivery({ destinations: { partner: thrower } });
+  assert.deepEqual(await deliver(message), { kind: 'retry', error: 'at once' });
+});
+
+test('a destination that does not end in time is left behind and told to end', async () => {
+  const clock = fakeClock();
+  let inner: AbortSignal | undefined;
+  const { deliver } = createDelivery({
+    clock,
+    destinations: {
+      partner: {
+        timeoutMs: 500,
+        send: (_message, { signal }) => {
+          inner = signal;
+          return new Promise(() => undefined);
+        },
+      },
+    },
+  });
+  const call = deliver(message);
+  while (clock.sleepers === 0) await new Promise(setImmediate);
+  await clock.advance(500);
+  const outcome = await call;
+  assert.ok(outcome.kind === 'retry' && outcome.ambiguous === true);
+  assert.match(outcome.error, /500 ms/);
+  assert.equal(inner?.aborted, true);
+});
+
+test('a stop ends the call under way, and says nothing about the destination', async () => {
+  const stopping = new AbortController();
+  const delivery = createDelivery({
+    destinations: {
+      partner: { breaker: { failuresMax: 1 }, send: () => new Promise(() => undefined) },
+    },
+  });
+  const call = delivery.deliver(message, { signal: stopping.signal });
+  stopping.abort();
+  assert.equal((await call).kind, 'retry');
+  assert.equal(delivery.breakerOf('partner:acme').kind, 'closed');
+  const next = await delivery.deliver(message, { signal: stopping.signal });
+  assert.ok(next.kind === 'retry' && next.attempted === false);
+});
+
+test('the breaker of one integration type opens, and those of others do not', async () => {
+  const clock = fakeClock();
+  let isWell = false;
+  let calls = 0;
+  const send: Destination = async (each) => {
+    if (each.integrationType === 'partner:acme') calls += 1;
+    return isWell || each.integrationType !== 'partner:acme'
+      ? { kind: 'sent' }
+      : { kind: 'retry', error: 'HTTP 500' };
+  };
+  const { deliver } = createDelivery({
+    clock,
+    destinations: { partner: { send, breaker: { failuresMax: 2, openMs: 1_000 } } },
+  });
+  await deliver(message);
+  await deliver(message);
+  const refused = await deliver(message);
+  assert.deepEqual(refused, {
+    kind: 'retry',
+    error: 'the breaker is open',
+    afterMs: 1_000,
+    attempted: false,
+  });
+  assert.equal(calls, 2);
+  assert.equal((await deliver({ ...message, integrationType: 'partner:other' })).kind, 'sent');
+  isWell = true;
+  await clock.advance(1_000);
+  assert.equal((await deliver(message)).kind, 'sent');
+});
+
+test('a dead message says that the destination is alive', async () => {
+  const outcomes: DeliveryOutcome[] = [
+    { kind: 'retry', error: '1' },
+    { kind: 'dead', error: 'HTTP 422' },
+    { kind: 'retry', error: '2' },
+  ];
+  const delivery = createDelivery({
+    destinations: { partner: { send: async () => outcomes.shift(), breaker: { failuresMax: 2 } } },
+  });
+  for (let count = 0; count < 3; count += 1) await delivery.deliver(message);
+  assert.equal(delivery.breakerOf('partner:acme').kind, 'closed');
+});
+
+test('a Retry-After of the receiver holds back all messages of that integration type', async () => {
+  const clock = fakeClock();
+  const delivery = createDelivery({
+    clock,
+    destinations: {
+      partner: async () => ({ kind: 'retry', error: '429', afterMs: 30_000, throttled: true }),
+    },
+  });
+  await delivery.deliver(message);
+  const next = await delivery.deliver({ ...message, id: 'o-2' });
+  assert.ok(next.kind === 'retry' && next.attempted === false && next.afterMs === 30_000);
+});
+
+test('a tenant over its limit waits a little here, and longer in the ledger; others go on', async () => {
+  const clock = fakeClock();
+  let sent = 0;
+  const { deliver } = createDelivery({
+    clock,
+    destinations: {
+      partner: {
+        send: async () => void (sent += 1),
+        tenantRateLimit: { perSecond: 2, burst: 1 },
+      },
+    },
+  });
+  assert.equal((await deliver(message)).kind, 'sent');
+  const second = deliver(message);
+  const third = deliver(message);
+  const fourth = await deliver(message);
+  assert.ok(fourth.kind === 'retry' && fourth.attempted === false);
+  assert.equal(fourth.error, 'rate limit');
+  assert.equal((await deliver({ ...message, tenantId: 'other' })).kind, 'sent');
+  assert.equal(sent, 2);
+  await clock.advance(500);
+  assert.equal((await second).kind, 'sent');
+  await clock.advance(500);
+  assert.equal((await third).kind, 'sent');
+});
+
+test('a wait for the turn ends with the signal, without an attempt', async () => {
+  const stopping = new AbortController();
+  const { deliver } = createDelivery({
+    clock: fakeClock(),
+    destinations: { partner: { send: failing, rateLimit: { perSecond: 2, burst: 1 } } },
+  });
+  await deliver(message);
+  const waiting = deliver(message, { signal: stopping.signal });
+  stopping.abort();
+  const outcome = await waiting;
+  assert.ok(outcome.kind === 'retry' && outcome.attempted === false);
+});
+
+test('what snoozes is no failure: neither logged nor counted against the destination', async () => {
+  const logged: object[] = [];
+  const log = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: (fields: object) => void logged.push(fields),
+    error: () => undefined,
+  };
+  const snoozing: Destination = async () => {
+    throw new Snooze(10);
+  };
+  const delivery = createDelivery({
+    observer: { log },
+    destinations: { partner: { send: snoozing, breaker: { failuresMax: 1 } }, broken: failing },
+  });
+  await delivery.deliver(message);
+  assert.equal(delivery.breakerOf('partner:acme').kind, 'closed');
+  assert.deepEqual(logged, []);
+  await delivery.deliver({ ...message, integrationType: 'broken' });
+  assert.equal(logged.length, 1);
+  // Ids only: neither the payload nor what the receiver said.
+  assert.ok(!JSON.stringify(logged).includes('hello'));
+});
+
+test('an observer that throws stops nothing', async () => {
+  const observer: Observer = {
+    count: () => {
+      throw new Error('broken');
+    },
+  };
+  const { deliver } = createDelivery({
+    observer,
+    destinations: { partner: async () => undefined },
+  });
+  assert.equal((await deliver(message)).kind, 'sent');
+});
+
+test('settings that make no sense are refused when the delivery is made', () => {
+  const send = failing;
+  const bad = [
+    { send, timeoutMs: 0 },
+    { send, rateLimit: { perSecond: -1 } },
+    { send, breaker: { failuresMax: Number.NaN } },
+  ];
+  for (const settings of bad) {
+    assert.throws(() => createDelivery({ destinations: { x: settings } }), {
+      code: 'CONFIG_INVALID',
+    });
+  }
+});
+
+const arrived: Received[] = [];
+for (const { name, skip, run } of destinationConformance({
+  destination: async ({ payload }, { idempotencyKey, signal }) => {
+    signal.throwIfAborted();
+    arrived.push({ idempotencyKey, text: String(payload['text']) });
+  },
+  received: async () => arrived,
+})) {
+  test(`a destination of one function: ${name}`, { skip: skip ?? false }, run);
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MillraceError } from '../foundation/error.ts';
+import { RetryAfter, Snooze, Terminal } from '../subscriptions/handler-outcome.ts';
+import { cleanText, errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
+
+test('the words of handlers are understood', () => {
+  assert.deepEqual(outcomeOfError(new Terminal('no')), { kind: 'dead', error: 'no' });
+  const later = { kind: 'retry', error: 'busy', afterMs: 50 };
+  assert.deepEqual(outcomeOfError(new RetryAfter(50, 'busy')), later);
+  const snooze = outcomeOfError(new Snooze(50, 'busy'));
+  assert.deepEqual(snooze, { ...later, attempted: false });
+  assert.deepEqual(outcomeOfError(new Error('broken')), { kind: 'retry', error: 'broken' });
+});
+
+test('an error that no retry mends ends it, but not one that another process can mend', () => {
+  assert.equal(outcomeOfError(new MillraceError('PAYLOAD_NOT_JSON', 'no')).kind, 'dead');
+  assert.equal(outcomeOfError(new MillraceError('STORE_UNAVAILABLE', 'away')).kind, 'retry');
+  for (const code of ['ABORTED', 'STORE_CLOSED', 'DRIVER_MISSING'] as const) {
+    assert.equal(outcomeOfError(new MillraceError(code, 'over')).kind, 'retry', code);
+  }
+});
+
+test('the text of an error tells its causes, once each, and ends in a circle of them', () => {
+  const error = new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') });
+  assert.equal(errorText(error), 'fetch failed: connect ECONNREFUSED');
+  const circle = new Error('round');
+  circle.cause = circle;
+  assert.equal(errorText(circle), 'round');
+  assert.equal(errorText(new AggregateError([new Error('a'), new Error('b')])), 'a, b');
+  assert.equal(errorText('plain'), 'plain');
+  assert.equal(errorText({ code: 7 }), '{"code":7}');
+  assert.equal(errorText(undefined), 'unknown error');
+});
+
+test('the text of an error fits into any database column', () => {
+  assert.equal(errorText(new Error('x'.repeat(9_000))).length, errorTextLimits.charsMax);
+  assert.equal(cleanText('a\u0000b\u001bc\td\n', 100), 'a�b�c\td\n');
+  // Cut in the middle of a pair.
+  assert.equal(cleanText('ab🌍', 3), 'ab�');
+});

@@ -1,0 +1,177 @@
+// One HTTP request without redirects: bounded in time and in what is read of the answer. Shared by the
+// destinations that speak HTTP.
+
+import { request as httpRequest, Agent as HttpAgent, type ClientRequest } from 'node:http';
+import { request as httpsRequest, Agent as HttpsAgent } from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { LookupFunction } from 'node:net';
+import { MillraceError } from '../foundation/error.ts';
+import { cleanText, errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
+
+export interface HttpClientOptions {
+  /** How names become addresses; what it answers is what is connected to. */
+  readonly lookup?: LookupFunction;
+  /** Certificate authorities to trust beside those of the machine. */
+  readonly ca?: string | readonly string[];
+}
+
+interface HttpPost {
+  readonly url: URL;
+  readonly method?: 'POST' | 'GET';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+  readonly signal: AbortSignal;
+  /** The rest of the answer is not read. Default: `httpPostLimits.answerBytesMax`. */
+  readonly answerBytesMax?: number;
+}
+
+interface HttpPosted {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface HttpClient extends AsyncDisposable {
+  /** Any status is an answer; no answer is an `HttpFailure`. */
+  post(post: HttpPost): Promise<HttpPosted>;
+}
+
+const httpPostLimits = {
+  answerBytesMax: 2_048,
+  idleMs: 15_000,
+  freeSocketsMax: 32,
+} as const;
+
+/** No answer came. `isOut`: the whole request was sent, so that it may have been acted on. */
+class HttpFailure extends Error {
+  override readonly name = 'HttpFailure';
+  readonly isOut: boolean;
+
+  constructor(cause: unknown, isOut: boolean) {
+    super('no answer', { cause });
+    this.isOut = isOut;
+  }
+}
+
+/** Connections are kept for the next request to the same host. */
+export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpClient {
+  const common = {
+    keepAlive: true,
+    timeout: httpPostLimits.idleMs,
+    maxFreeSockets: httpPostLimits.freeSocketsMax,
+    ...(lookup === undefined ? {} : { lookup }),
+  };
+  const http = new HttpAgent(common);
+  const https = new HttpsAgent({
+    ...common,
+    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
+  });
+  let isClosed = false;
+
+  function open(post: HttpPost): ClientRequest {
+    const isTls = post.url.protocol === 'https:';
+    const options = {
+      method: post.method ?? 'POST',
+      headers: { ...post.headers, 'content-length': Buffer.byteLength(post.body) },
+      agent: isTls ? https : http,
+    };
+    try {
+      return (isTls ? httpsRequest : httpRequest)(post.url, options);
+    } catch (error) {
+      // A header that cannot be sent, a protocol that is none: the same next time.
+      throw new MillraceError('CONFIG_INVALID', 'the request cannot be made', { cause: error });
+    }
+  }
+
+  return {
+    async post(post) {
+      if (isClosed) throw new MillraceError('STORE_CLOSED', 'the destination was closed');
+      post.signal.throwIfAborted();
+      const first = open(post);
+      try {
+        return await perform(first, post);
+      } catch (error) {
+        // The receiver closed a kept connection just when it was used again: not one byte was read.
+        if (!(first.reusedSocket && isReset(error)) || post.signal.aborted) throw error;
+        return perform(open(post), post);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      http.destroy();
+      https.destroy();
+    },
+  };
+}
+
+/** Once the status is there, the answer stands: a body that breaks off or never ends changes nothing. */
+function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
+  const { signal, body, answerBytesMax = httpPostLimits.answerBytesMax } = post;
+  return new Promise((resolve, reject) => {
+    let isOut = false;
+    let answer: (() => HttpPosted) | undefined;
+    const onAbort = (): void => void request.destroy(abortReason(signal));
+    const end = (error?: unknown): void => {
+      signal.removeEventListener('abort', onAbort);
+      if (answer === undefined) reject(new HttpFailure(error, isOut));
+      else resolve(answer());
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    request.once('finish', () => {
+      isOut = request.socket?.connecting === false;
+    });
+    // Both stay: what is destroyed can still emit.
+    request.on('error', end);
+    request.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      answer = () => ({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: startOf(chunks, answerBytesMax),
+      });
+      response.on('data', (chunk: Buffer) => {
+        if (size >= answerBytesMax) return;
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size < answerBytesMax) return;
+        end();
+        // Ends the connection, so that nothing more of it is received.
+        if (!response.complete) response.destroy();
+      });
+      response.on('error', end);
+      response.on('end', () => end());
+      response.on('close', () => end());
+    });
+    request.end(body);
+  });
+}
+
+function startOf(chunks: readonly Buffer[], bytesMax: number): string {
+  return cleanText(Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'), bytesMax);
+}
+
+/** What it means for the message that no answer came. */
+export function outcomeOfFailure(error: unknown): Retry | Dead {
+  if (!(error instanceof HttpFailure)) return outcomeOfError(error);
+  const { cause, isOut } = error;
+  if (cause instanceof MillraceError) {
+    const outcome = outcomeOfError(cause);
+    return outcome.kind === 'retry' && isOut ? { ...outcome, ambiguous: true } : outcome;
+  }
+  return { kind: 'retry', error: errorText(cause), ...(isOut ? { ambiguous: true } : {}) };
+}
+
+function abortReason(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  return reason instanceof Error ? reason : new Error('the request was cancelled');
+}
+
+function isReset(error: unknown): boolean {
+  return (
+    error instanceof HttpFailure &&
+    error.cause instanceof Error &&
+    'code' in error.cause &&
+    (error.cause.code === 'ECONNRESET' || error.cause.code === 'EPIPE')
+  );
+}

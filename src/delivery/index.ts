@@ -1,0 +1,27 @@
+export { createDelivery, deliveryLimits } from './create-delivery.ts';
+export type {
+  DeliverContext,
+  Delivery,
+  DeliveryOptions,
+  DestinationSettings,
+} from './create-delivery.ts';
+export { breakerLimits, type BreakerPolicy, type BreakerState } from './circuit-breaker.ts';
+export { idempotencyKeyOf, type DeliveryMessage } from './delivery-message.ts';
+export {
+  errorText,
+  errorTextLimits,
+  outcomeOfError,
+  type Dead,
+  type DeliveryOutcome,
+  type ReceiverAnswer,
+  type Retry,
+  type Sent,
+} from './delivery-outcome.ts';
+export type { DeliveryContext, Destination } from './destination.ts';
+export {
+  httpOutcomeLimits,
+  outcomeOfAnswer,
+  parseRetryAfter,
+  type HttpAnswer,
+} from './http-outcome.ts';
+export type { RateLimit } from './rate-limit.ts';

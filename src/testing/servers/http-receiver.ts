@@ -1,0 +1,114 @@
+// A throwaway HTTP receiver in the test's own process: keeps what comes, answers what a test wants.
+
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+export interface ReceivedRequest {
+  readonly method: string;
+  /** The path with its query. */
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export type AnswerRequest = (request: ReceivedRequest, response: ServerResponse) => void;
+
+export interface HttpReceiverOptions {
+  /** Default: 204. */
+  readonly answer?: AnswerRequest;
+  /** Listens with TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
+export interface HttpReceiver extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly port: number;
+  /** All that came whole so far, oldest first. */
+  readonly requests: readonly ReceivedRequest[];
+  /** How many connections were opened so far. */
+  readonly connections: number;
+  /** From now on answers like this; the result sets back what was before. */
+  answer(answer: AnswerRequest): () => void;
+  /** Ends all connections and listens no more, until the result listens again at the same port. */
+  away(): Promise<() => Promise<void>>;
+}
+
+/**
+ * Starts an HTTP server for a test.
+ *
+ * @example
+ * import { startHttpReceiver } from 'millrace/testing';
+ *
+ * await using receiver = await startHttpReceiver();
+ * const back = receiver.answer((_request, response) => response.writeHead(503).end());
+ * console.log((await fetch(receiver.url, { method: 'POST', body: '{}' })).status); // 503
+ * back();
+ * console.log(receiver.requests.length); // 1
+ */
+export async function startHttpReceiver(options: HttpReceiverOptions = {}): Promise<HttpReceiver> {
+  const requests: ReceivedRequest[] = [];
+  let connections = 0;
+  let current: AnswerRequest =
+    options.answer ?? ((_request, response) => response.writeHead(204).end());
+
+  async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = incoming;
+    const request = { method, path: url, headers, body: (await buffer(incoming)).toString() };
+    requests.push(request);
+    current(request, response);
+  }
+  const listener: RequestListener = (incoming, response) => {
+    // A client that goes away in the middle is part of many tests.
+    receive(incoming, response).catch(() => response.destroy());
+  };
+  const server =
+    options.tls === undefined
+      ? createHttpServer(listener)
+      : createHttpsServer(options.tls, listener);
+  server.on('connection', () => {
+    connections += 1;
+  });
+
+  const listen = (port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    port,
+    requests,
+    get connections() {
+      return connections;
+    },
+    answer(answer) {
+      const before = current;
+      current = answer;
+      return () => {
+        current = before;
+      };
+    },
+    async away() {
+      await close();
+      return () => listen(port);
+    },
+    async [Symbol.asyncDispose]() {
+      if (server.listening) await close();
+    },
+  };
+}
