@@ -53,7 +53,10 @@ test('the first who joins leads, and the others know where it is', async () => {
   assert.equal(leaderOf(second), 1);
   await lookAround(clock, ttlMs * 5);
   assert.deepEqual([first.leads, second.leads], [true, false]);
-  assert.deepEqual(first.members.map(({ address }) => address.port).toSorted(), [1, 2]);
+  assert.deepEqual(
+    first.members.map(({ address }) => address.port).toSorted((a, b) => a - b),
+    [1, 2],
+  );
   assert.deepEqual(log, ['1 leads']);
 });
 
