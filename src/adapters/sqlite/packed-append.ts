@@ -21,6 +21,8 @@ export function isPlain(writes: readonly StreamWrite[]): writes is readonly [Str
   );
 }
 
+/** In place of a length: as in the row before. */
+const same = -1;
 const expectedNumbers = { none: -1, any: -2, exists: -3 } as const;
 
 /** Says itself how long it is, so that several can stand one after the other. */
@@ -29,9 +31,15 @@ export function packAppend({ id, nowMs, write }: PlainAppend): string {
   const expectedNumber = typeof expected === 'number' ? expected : expectedNumbers[expected];
   let lengths = `${id},${nowMs},${expectedNumber},${stream.length},${rows.length},`;
   let cells = stream;
-  for (const { eventId, type, tenant, payload, meta } of rows) {
-    lengths += `${eventId.length},${type.length},${tenant.length},${payload.length},${meta.length},`;
+  let before: RowToWrite | undefined;
+  for (const row of rows) {
+    const { eventId, payload, meta } = row;
+    // Said once for all rows that have the same.
+    const isSame = row.type === before?.type && row.tenant === before.tenant;
+    const [type, tenant] = isSame ? ['', ''] : [row.type, row.tenant];
+    lengths += `${eventId.length},${isSame ? same : type.length},${tenant.length},${payload.length},${meta.length},`;
     cells += eventId + type + tenant + payload + meta;
+    before = row;
   }
   return lengths + cells;
 }
@@ -60,17 +68,21 @@ export function unpackAppends(text: string): PlainAppend[] {
   while (at < text.length) {
     const [id, nowMs, expected] = [number(), number(), expectedOf(number())];
     const streamLength = number();
-    const lengths = Array.from({ length: number() * 5 }, number);
+    const count = number() * 5;
+    const lengths: number[] = [];
+    while (lengths.length < count) lengths.push(number());
     const stream = cell(streamLength);
     const rows: RowToWrite[] = [];
-    for (let next = 0; next < lengths.length; next += 5) {
-      rows.push({
-        eventId: cell(lengths[next] ?? 0),
-        type: cell(lengths[next + 1] ?? 0),
-        tenant: cell(lengths[next + 2] ?? 0),
-        payload: cell(lengths[next + 3] ?? 0),
-        meta: cell(lengths[next + 4] ?? 0),
-      });
+    let [type, tenant] = ['', ''];
+    for (let next = 0; next < count; next += 5) {
+      const eventId = cell(lengths[next] ?? 0);
+      if (lengths[next + 1] !== same) {
+        type = cell(lengths[next + 1] ?? 0);
+        tenant = cell(lengths[next + 2] ?? 0);
+      }
+      const payload = cell(lengths[next + 3] ?? 0);
+      const meta = cell(lengths[next + 4] ?? 0);
+      rows.push({ eventId, type, tenant, payload, meta });
     }
     appends.push({ id, nowMs, write: { stream, expected, rows } });
   }

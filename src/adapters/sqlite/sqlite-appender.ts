@@ -23,8 +23,11 @@ interface StreamRow {
   idsTo: number;
 }
 
-/** So many events of a stream at most are looked through for an id. */
-const looseIdsMax = 64;
+/**
+ * So many events of a stream are looked through for an id before all of them are put into the index:
+ * a few where somebody looks with every append, more where appends name the revision and nobody does.
+ */
+const looseIdsMax = { whileLooking: 64, whileNobodyLooks: 1_024 } as const;
 
 /** Nobody but the appender changes streams, so that those in use need not be read again. */
 const streamsKept = 4_096;
@@ -37,8 +40,9 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
   );
   const insertStream = prepare('insert into streams (name) values (?)');
   const updateStream = prepare(
-    'update streams set revision = ?, truncate_before = ?, tombstoned = ?, ids_to = ? where id = ?',
+    'update streams set revision = ?, truncate_before = ?, tombstoned = ? where id = ?',
   );
+  const updateIdsTo = prepare('update streams set ids_to = ? where id = ?');
   const insertIds = prepare(
     `insert or ignore into event_ids (stream_id, event_id, revision)
      select stream_id, event_id, revision from events
@@ -132,6 +136,7 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
               .map((row) => String(row['event_id'])),
       revisionOf: (id) => {
         if (stream === undefined || stream.state.revision < 0) return undefined;
+        if (looseIds(stream) > looseIdsMax.whileLooking) indexIds(stream);
         const row = revisionOf.get(stream.id, id, stream.idsTo);
         return row === undefined ? undefined : Number(row['revision']);
       },
@@ -147,17 +152,26 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
     const categoryId = nameIdOrNone(categoryOf(each.stream));
     let { revision } = stream.state;
     let sequence = 0;
+    // The rows of an append mostly have one type, and nearly always one tenant.
+    let [type, typeId, tenant, tenantId] = ['', 0, '', 0];
     for (const row of each.rows) {
       revision += 1;
-      const typeId = nameId(row.type);
-      notePair(categoryId, typeId);
+      if (row.type !== type) {
+        ({ type } = row);
+        typeId = nameId(type);
+        notePair(categoryId, typeId);
+      }
+      if (row.tenant !== tenant) {
+        ({ tenant } = row);
+        tenantId = nameIdOrNone(tenant === '' ? undefined : tenant);
+      }
       const inserted = insertEvent.run(
         stream.id,
         revision,
         row.eventId,
         typeId,
         categoryId,
-        nameIdOrNone(row.tenant === '' ? undefined : row.tenant),
+        tenantId,
         nowMs,
         row.payload,
         row.meta,
@@ -166,14 +180,21 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
     }
     const truncateBefore = revives ? stream.state.revision + 1 : stream.state.truncateBefore;
     const tombstoned = each.tombstone === true;
-    if (revision - stream.idsTo >= looseIdsMax) {
-      insertIds.run(stream.id, stream.idsTo);
-      stream.idsTo = revision + 1;
-    }
-    updateStream.run(revision, truncateBefore, tombstoned ? 1 : 0, stream.idsTo, stream.id);
+    updateStream.run(revision, truncateBefore, tombstoned ? 1 : 0, stream.id);
     stream.state = { ...stream.state, revision, truncateBefore, tombstoned };
+    if (looseIds(stream) > looseIdsMax.whileNobodyLooks) indexIds(stream);
     if (each.retention !== undefined) retain(each.retention);
     return { kind: 'appended', revision, sequence };
+  }
+
+  function looseIds({ state, idsTo }: StreamRow): number {
+    return state.revision + 1 - idsTo;
+  }
+
+  function indexIds(stream: StreamRow): void {
+    insertIds.run(stream.id, stream.idsTo);
+    stream.idsTo = stream.state.revision + 1;
+    updateIdsTo.run(stream.idsTo, stream.id);
   }
 
   function nameIdOrNone(name: string | undefined): number {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { keyClaimsConformance } from '../../aggregates/key-claims.conformance.ts';
 import { snapshotStoreConformance } from '../../aggregates/snapshot-store.conformance.ts';
@@ -9,6 +10,8 @@ import { hasCode } from '../../foundation/error.ts';
 import { runConformance } from '../../store/event-store.conformance.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
+import { newEvent } from '../../store/store-fixture.conformance.ts';
+import { runNodeScript } from '../../testing/servers/node-script.ts';
 import { sqliteEventStore } from './sqlite-event-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
@@ -60,6 +63,44 @@ test('a file that is no database is refused and left as it is', async () => {
   writeFileSync(path, 'these are notes, and rather long ones, so that SQLite looks at them twice');
   await assert.rejects(sqliteEventStore(path), (error) => hasCode(error, 'STORE_UNAVAILABLE'));
   assert.match(readFileSync(path, 'utf8'), /^these are notes/);
+});
+
+test('a process waits for its appends and for the end of closing, and for an idle store it does not', async () => {
+  const path = JSON.stringify(join(folder, 'ends.db'));
+  const script = runNodeScript(`
+    const { sqliteEventStore } = await load('../../adapters/sqlite/index.ts');
+    const { newEvent } = await load('../../store/store-fixture.conformance.ts');
+    const closed = await sqliteEventStore(${path});
+    await closed.append('a.b.v1-core-1', [newEvent()]);
+    await closed[Symbol.asyncDispose]();
+    const open = await sqliteEventStore(${path});
+    void open.append('a.b.v1-core-1', [newEvent()]).then(({ revision }) => console.log(revision));
+  `);
+  assert.equal(await script.printed(), 1);
+  assert.equal(await script.ended, 0);
+});
+
+test('ids are found in a long stream that nobody has looked through, and told apart afterwards', async () => {
+  await using store = await openAt(join(folder, 'ids.db'));
+  const stream = 'a.b.v1-core-long';
+  const events = Array.from({ length: 3_000 }, () => newEvent());
+  for (let there = 0; there < events.length; there += 100) {
+    const expected = there === 0 ? 'none' : there - 1;
+    await store.append(stream, events.slice(there, there + 100), { expected });
+  }
+  const database = new DatabaseSync(join(folder, 'ids.db'), { readOnly: true });
+  const indexed = (): unknown =>
+    database.prepare('select count(*) as n from event_ids').get()?.['n'];
+  // Of each revision 1,024 at most are looked through.
+  assert.ok(Number(indexed()) >= 3_000 - 1_024);
+  for (const at of [0, 1_500, 2_999]) {
+    assert.equal((await store.findEvent(stream, events[at]?.eventId ?? ''))?.revision, at);
+    const again = await store.append(stream, [events[at] ?? newEvent()]);
+    assert.equal(again.revision, at);
+  }
+  assert.equal((await store.append(stream, [newEvent()])).revision, 3_000);
+  assert.ok(Number(indexed()) >= 3_000 - 64);
+  database.close();
 });
 
 const aggregates = sqliteEventStore(join(folder, 'aggregates.db'));

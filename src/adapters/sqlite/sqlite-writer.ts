@@ -96,10 +96,16 @@ export async function startSqliteWriter(
   onCommit: () => void,
 ): Promise<SqliteWriter> {
   const script = new URL(`./sqlite-writer-main${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(script, { workerData: settings, name: 'millrace-sqlite-writer' });
+  const worker = new Worker(script, {
+    workerData: settings,
+    name: 'millrace-sqlite-writer',
+    // The program's own flags are not ours: with --input-type, say, the thread would not start.
+    execArgv: [],
+  });
   const { path } = settings;
   const pending = new Map<number, Pending>();
   let bundle = '';
+  let isHeld = false;
   let bundled = 0;
   let nextId = 1;
   let failure: MillraceError | undefined;
@@ -141,8 +147,15 @@ export async function startSqliteWriter(
       if (reply.ok) waiter?.resolve(reply.result);
       else waiter?.reject(sqliteError(reply.error, { path, doing: 'write' }));
     }
-    if (pending.size === 0) worker.unref();
+    if (pending.size === 0) setImmediate(letGo);
     onCommit();
+  }
+
+  /** Not at once: whoever was answered mostly asks again before that. */
+  function letGo(): void {
+    if (pending.size > 0 || !isHeld) return;
+    isHeld = false;
+    worker.unref();
   }
 
   function request(send: (id: number) => void): Promise<unknown> {
@@ -157,7 +170,10 @@ export async function startSqliteWriter(
     return new Promise((resolve, reject) => {
       const id = nextId;
       nextId += 1;
-      if (pending.size === 0) worker.ref();
+      if (!isHeld) {
+        isHeld = true;
+        worker.ref();
+      }
       pending.set(id, { resolve, reject });
       send(id);
     });
@@ -204,6 +220,8 @@ export async function startSqliteWriter(
       // The thread takes messages in order: everything asked for before is committed first.
       flush();
       const gone = new Promise((resolve) => worker.once('exit', resolve));
+      // Held to the end: nobody lets go of it any more.
+      isHeld = false;
       worker.ref();
       worker.postMessage({ kind: 'close' });
       await gone;
