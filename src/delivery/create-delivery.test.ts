@@ -32,6 +32,7 @@ test('a function that returns has sent it, with the context that it needs', asyn
   assert.deepEqual(context, {
     idempotencyKey: 'e-1',
     attempt: 3,
+    isRepeated: true,
     tenantId: 'core',
     correlationId: 'c-1',
   });

@@ -264,6 +264,7 @@ async function callWithin(
   const context = {
     idempotencyKey: idempotencyKeyOf(message),
     attempt,
+    isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
     signal: over.signal,
     tenantId: message.tenantId,
     correlationId: message.correlationId,
