@@ -25,3 +25,4 @@ export {
   type HttpAnswer,
 } from './http-outcome.ts';
 export type { RateLimit } from './rate-limit.ts';
+export { inboxLimits, type InboxOptions, type InboxResult } from './inbox.ts';

@@ -1,2 +1,3 @@
 export { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
 export { migratePostgres, postgresMigrations, type PostgresMigration } from './postgres-schema.ts';
+export { postgresInbox, type InboxClient, type PostgresInbox } from './postgres-inbox.ts';

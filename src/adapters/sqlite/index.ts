@@ -1,2 +1,3 @@
 export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';
 export type { SqliteTransaction } from './sqlite-subscriptions.ts';
+export { sqliteInbox, type SqliteInbox, type SqliteInboxOptions } from './sqlite-inbox.ts';
