@@ -2,3 +2,8 @@ export type { RedisClient, RedisConnectionOptions } from './redis-connection.ts'
 export { redisLeases, type RedisLeases } from './redis-leases.ts';
 export { redisReadModels, type RedisReadModelsOptions } from './redis-read-models.ts';
 export { redisMirror } from './redis-mirror.ts';
+export {
+  redisStreamDestination,
+  redisStreamLimits,
+  type RedisStreamOptions,
+} from './redis-stream-destination.ts';
