@@ -2,6 +2,7 @@
 // transaction, so that its effect and the note of it are there together, or neither is.
 
 import { MillraceError } from '../foundation/error.ts';
+import { tableName, type TableName } from './table-name.ts';
 
 export interface InboxOptions {
   /** Default: `millrace_inbox`; with a schema before a dot where the database has schemas. */
@@ -26,10 +27,7 @@ export const inboxLimits = {
 } as const;
 
 export interface InboxSettings {
-  /** Quoted, to stand in SQL. */
-  readonly table: string;
-  /** Without its schema, to name an index after it. */
-  readonly tableName: string;
+  readonly table: TableName;
   readonly consumer: string;
   readonly ttlMs: number;
 }
@@ -38,20 +36,10 @@ export interface InboxSettings {
 export function inboxSettings(options: InboxOptions = {}): InboxSettings {
   const { table = inboxLimits.table, consumer = inboxLimits.consumer } = options;
   const { ttlMs = inboxLimits.ttlMs } = options;
-  if (!/^[a-z_][a-z0-9_]{0,50}(\.[a-z_][a-z0-9_]{0,50})?$/.test(table)) {
-    throw new MillraceError(
-      'CONFIG_INVALID',
-      `'${table}' is not the name of a table in lower case`,
-    );
-  }
   if (consumer === '' || consumer.length > inboxLimits.idCharsMax || !(ttlMs > 0)) {
     throw new MillraceError('CONFIG_INVALID', 'an inbox needs a consumer and a ttlMs above 0');
   }
-  const quoted = table
-    .split('.')
-    .map((part) => `"${part}"`)
-    .join('.');
-  return { table: quoted, tableName: table.split('.').at(-1) ?? table, consumer, ttlMs };
+  return { table: tableName(table), consumer, ttlMs };
 }
 
 /** Throws `PAYLOAD_INVALID`: an id that is missing would make all such messages one. */

@@ -26,3 +26,10 @@ export {
 } from './http-outcome.ts';
 export type { RateLimit } from './rate-limit.ts';
 export { inboxLimits, type InboxOptions, type InboxResult } from './inbox.ts';
+export {
+  disableLimits,
+  memoryEndpointHealth,
+  type DisablePolicy,
+  type EndpointHealth,
+  type EndpointHealthStore,
+} from './endpoint-health.ts';

@@ -48,7 +48,8 @@ export interface PostgresInbox {
  * console.log(kind); // handled, or duplicate
  */
 export function postgresInbox(options: InboxOptions = {}): PostgresInbox {
-  const { table, tableName, consumer, ttlMs } = inboxSettings(options);
+  const { table: name, consumer, ttlMs } = inboxSettings(options);
+  const table = name.quoted;
 
   async function isNew(client: InboxClient, messageId: string): Promise<boolean> {
     checkMessageId(messageId);
@@ -71,7 +72,7 @@ export function postgresInbox(options: InboxOptions = {}): PostgresInbox {
            received_at timestamptz not null default clock_timestamp(),
            primary key (consumer, message_id)
          );
-         create index if not exists "${tableName}_received_at" on ${table} (consumer, received_at)`,
+         create index if not exists "${name.bare}_received_at" on ${table} (consumer, received_at)`,
       );
     },
     async once(pool, messageId, effect) {

@@ -45,7 +45,8 @@ export interface SqliteInbox {
  * console.log(kind); // handled, or duplicate
  */
 export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
-  const { table, tableName, consumer, ttlMs } = inboxSettings(options);
+  const { table: name, consumer, ttlMs } = inboxSettings(options);
+  const table = name.quoted;
   const { clock = systemClock } = options;
 
   function isNew(database: DatabaseSync, messageId: string): boolean {
@@ -69,7 +70,7 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
            received_at_ms integer not null,
            primary key (consumer, message_id)
          ) without rowid;
-         create index if not exists "${tableName}_received_at" on ${table} (consumer, received_at_ms);`,
+         create index if not exists "${name.bare}_received_at" on ${table} (consumer, received_at_ms);`,
       );
     },
     once(database, messageId, effect) {

@@ -8,7 +8,7 @@ import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import { destinationConformance } from '../../delivery/destination.conformance.ts';
 import { startHttpReceiver } from '../../testing/servers/http-receiver.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { memoryEndpointHealth } from './endpoint-health.ts';
+import { memoryEndpointHealth } from '../../delivery/endpoint-health.ts';
 import { webhookDestination, type WebhookOptions } from './webhook-destination.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
 import { verifyWebhook } from './webhook-signature.ts';

@@ -16,7 +16,7 @@ import {
   type EndpointHealth,
   type EndpointHealthStore,
   type EndpointResult,
-} from './endpoint-health.ts';
+} from '../../delivery/endpoint-health.ts';
 import { encodeHeader, webhookContent, webhookId, type WebhookFormat } from './webhook-content.ts';
 import { checkedUrl, wantsEvent, type WebhookEndpoint } from './webhook-endpoint.ts';
 import { secretBytes, signWebhook } from './webhook-signature.ts';
