@@ -166,6 +166,7 @@ test('a tenant over its limit waits a little here, and longer in the ledger; oth
   let sent = 0;
   const { deliver } = createDelivery({
     clock,
+    rateWaitMsMax: 1_000,
     destinations: {
       partner: {
         send: async () => void (sent += 1),
@@ -191,6 +192,7 @@ test('a wait for the turn ends with the signal, without an attempt', async () =>
   const stopping = new AbortController();
   const { deliver } = createDelivery({
     clock: fakeClock(),
+    rateWaitMsMax: 1_000,
     destinations: { partner: { send: failing, rateLimit: { perSecond: 2, burst: 1 } } },
   });
   await deliver(message);
