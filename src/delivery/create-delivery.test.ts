@@ -105,6 +105,18 @@ test('a stop ends the call under way, and says nothing about the destination', a
   assert.ok(next.kind === 'retry' && next.attempted === false);
 });
 
+test('a stop after the call has ended does not reach what the destination does afterwards', async () => {
+  const stopping = new AbortController();
+  let inner: AbortSignal | undefined;
+  const send: Destination = async (_message, { signal }) => {
+    inner = signal;
+  };
+  const { deliver } = createDelivery({ destinations: { partner: send } });
+  await deliver(message, { signal: stopping.signal });
+  stopping.abort();
+  assert.equal(inner?.aborted, false);
+});
+
 test('the breaker of one integration type opens, and those of others do not', async () => {
   const clock = fakeClock();
   let isWell = false;

@@ -166,7 +166,12 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     context.signal.throwIfAborted();
     const outcome = await post(target, message, context).catch(outcomeOfFailure);
     // Stopping says nothing about the endpoint.
-    if (!context.signal.aborted) await noteHealth(target, outcome);
+    if (!context.signal.aborted) {
+      await noteHealth(target, outcome).catch((err: unknown) => {
+        // What was sent stays sent, though its note was lost: the next attempt makes another.
+        observer.log?.warn({ endpoint: target.id, err }, 'webhook endpoint health not written');
+      });
+    }
     return outcome;
   };
   return Object.assign(send, {
