@@ -88,6 +88,17 @@ test('a probe that never answers does not hold it half-open for ever', () => {
   assert.equal(settleCall(next.state, policy, result), next.state);
 });
 
+test('failures of calls from before it opened do not count after it recovered', () => {
+  const late = admitCall(freshBreaker, policy, 0);
+  assert.ok(late.kind === 'allowed');
+  const open = after(['failed', 'failed', 'failed'], 0, late.state);
+  const well = after(['worked', 'worked'], 1_000, open);
+  const result = { permit: late.permit, result: { kind: 'failed' }, nowMs: 1_001 } as const;
+  assert.equal(settleCall(well, policy, result), well);
+  const throttled = { ...result, result: { kind: 'throttled', pauseMs: 5 } } as const;
+  assert.equal(settleCall(well, policy, throttled), well);
+});
+
 test('over any history it keeps its promises', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('call' as const), waitMs: fc.integer({ min: 0, max: 3_000 }) }),

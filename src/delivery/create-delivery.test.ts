@@ -32,6 +32,7 @@ test('a function that returns has sent it, with the context that it needs', asyn
   assert.deepEqual(context, {
     idempotencyKey: 'e-1',
     attempt: 3,
+    isRepeated: true,
     tenantId: 'core',
     correlationId: 'c-1',
   });
@@ -104,6 +105,18 @@ test('a stop ends the call under way, and says nothing about the destination', a
   assert.ok(next.kind === 'retry' && next.attempted === false);
 });
 
+test('a stop after the call has ended does not reach what the destination does afterwards', async () => {
+  const stopping = new AbortController();
+  let inner: AbortSignal | undefined;
+  const send: Destination = async (_message, { signal }) => {
+    inner = signal;
+  };
+  const { deliver } = createDelivery({ destinations: { partner: send } });
+  await deliver(message, { signal: stopping.signal });
+  stopping.abort();
+  assert.equal(inner?.aborted, false);
+});
+
 test('the breaker of one integration type opens, and those of others do not', async () => {
   const clock = fakeClock();
   let isWell = false;
@@ -165,6 +178,7 @@ test('a tenant over its limit waits a little here, and longer in the ledger; oth
   let sent = 0;
   const { deliver } = createDelivery({
     clock,
+    rateWaitMsMax: 1_000,
     destinations: {
       partner: {
         send: async () => void (sent += 1),
@@ -190,6 +204,7 @@ test('a wait for the turn ends with the signal, without an attempt', async () =>
   const stopping = new AbortController();
   const { deliver } = createDelivery({
     clock: fakeClock(),
+    rateWaitMsMax: 1_000,
     destinations: { partner: { send: failing, rateLimit: { perSecond: 2, burst: 1 } } },
   });
   await deliver(message);

@@ -5,6 +5,7 @@ import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { createCallDeadlines, type CallDeadlines } from './call-deadlines.ts';
 import {
   admitCall,
   breakerLimits,
@@ -38,7 +39,7 @@ export interface DeliveryOptions {
   readonly destinations: Readonly<Record<string, Destination | DestinationSettings>>;
   readonly clock?: Clock;
   readonly observer?: Observer;
-  /** A message whose turn comes within this waits for it here; a longer wait goes back to the ledger. */
+  /** Whose turn comes within this waits for it here; a longer wait goes back to the ledger. Default: 100. */
   readonly rateWaitMsMax?: number;
 }
 
@@ -60,7 +61,8 @@ export interface Delivery {
 
 export const deliveryLimits = {
   timeoutMs: 10_000,
-  rateWaitMsMax: 1_000,
+  /** Short: who waits here takes a place among the dispatcher's calls from other tenants. */
+  rateWaitMsMax: 100,
   /** How soon a message whose destination this process does not know is looked at again. */
   unknownRetryMs: 60_000,
 } as const;
@@ -96,12 +98,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   } = options;
   const observer = safeObserver(given);
   const routes = new Map(
-    Object.entries(options.destinations).map(([name, each]) => [name, checkedSettings(name, each)]),
+    Object.entries(options.destinations).map(([name, each]): [string, Route] => {
+      const settings = checkedSettings(name, each);
+      return [name, { ...settings, deadlines: createCallDeadlines(clock, settings.timeoutMs) }];
+    }),
   );
   const limiter = createRateLimiter();
   const breakers = new Map<string, BreakerState>();
 
-  const routeOf = (type: string): CheckedSettings | undefined =>
+  const routeOf = (type: string): Route | undefined =>
     routes.get(type) ?? routes.get(type.split(':', 1)[0] ?? '');
 
   const breakerOf = (type: string): BreakerState => breakers.get(type) ?? freshBreaker;
@@ -140,7 +145,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function attemptCall(
     message: DeliveryMessage,
-    settings: CheckedSettings,
+    settings: Route,
     { signal, attempt }: { signal: AbortSignal; attempt: number },
   ): Promise<DeliveryOutcome> {
     const { integrationType } = message;
@@ -149,6 +154,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       notTried('the process stops', 0),
     );
     if (wait !== undefined) return wait;
+    if (signal.aborted) return notTried('the process stops', 0);
     const { breaker } = settings;
     let permit: BreakerPermit | undefined;
     if (breaker !== undefined) {
@@ -158,7 +164,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       permit = answer.permit;
     }
     const startedAtMs = clock.now();
-    const outcome = await callWithin(clock, settings, message, { signal, attempt });
+    const outcome = await callWithin(settings, message, { signal, attempt });
     const tookMs = clock.now() - startedAtMs;
     if (breaker !== undefined && permit !== undefined) {
       const result = resultOf(outcome, signal);
@@ -205,6 +211,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
 const neverAborted = new AbortController().signal;
 
+interface Route extends CheckedSettings {
+  readonly deadlines: CallDeadlines;
+}
+
 interface CheckedSettings extends Omit<DestinationSettings, 'breaker' | 'timeoutMs'> {
   readonly breaker: BreakerPolicy | undefined;
   readonly timeoutMs: number;
@@ -245,40 +255,45 @@ function limitedKeys(
 }
 
 /** The destination gets a signal for the end of its time; one that does not listen is left behind. */
-async function callWithin(
-  clock: Clock,
-  { send, timeoutMs }: CheckedSettings,
+function callWithin(
+  { send, timeoutMs, deadlines }: Route,
   message: DeliveryMessage,
   { signal, attempt }: { signal: AbortSignal; attempt: number },
 ): Promise<DeliveryOutcome> {
   const over = new AbortController();
-  const done = new AbortController();
-  const timeUp = clock.sleep(timeoutMs, AbortSignal.any([signal, done.signal])).then(
-    () => new MillraceError('HANDLER_TIMEOUT', `no outcome within ${timeoutMs} ms`),
-    () => aborted(signal),
-  );
-  const ended = timeUp.then((reason) => {
-    if (!done.signal.aborted) over.abort(reason);
-    return { kind: 'retry', error: reason.message, ambiguous: true } as const;
+  return new Promise((resolve) => {
+    const leave = (reason: Error): void => {
+      end({ kind: 'retry', error: reason.message, ambiguous: true });
+      over.abort(reason);
+    };
+    const onStop = (): void => leave(aborted(signal));
+    const done = deadlines.begin(() =>
+      leave(new MillraceError('HANDLER_TIMEOUT', `no outcome within ${timeoutMs} ms`)),
+    );
+    const end = (outcome: DeliveryOutcome): void => {
+      done();
+      signal.removeEventListener('abort', onStop);
+      resolve(outcome);
+    };
+    signal.addEventListener('abort', onStop);
+    // A function of the user's may throw before it returns a promise.
+    const call = (async () =>
+      send(message, {
+        idempotencyKey: idempotencyKeyOf(message),
+        attempt,
+        isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
+        signal: over.signal,
+        tenantId: message.tenantId,
+        correlationId: message.correlationId,
+      }))();
+    call.then(
+      (outcome) => end(outcome ?? sent),
+      (error: unknown) => end(outcomeOfError(error)),
+    );
   });
-  const context = {
-    idempotencyKey: idempotencyKeyOf(message),
-    attempt,
-    signal: over.signal,
-    tenantId: message.tenantId,
-    correlationId: message.correlationId,
-  };
-  // A function of the user's may throw before it returns a promise.
-  const call = (async () => send(message, context))().then(
-    (outcome) => outcome ?? ({ kind: 'sent' } as const),
-    (error: unknown) => outcomeOfError(error),
-  );
-  try {
-    return await Promise.race([call, ended]);
-  } finally {
-    done.abort();
-  }
 }
+
+const sent: DeliveryOutcome = { kind: 'sent' };
 
 function resultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
   if (outcome.kind !== 'retry') return { kind: 'worked' };

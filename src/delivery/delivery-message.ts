@@ -20,6 +20,8 @@ export interface DeliveryMessage {
   readonly createdAt?: Date | undefined;
   /** How many attempts have failed so far. */
   readonly attempts?: number | undefined;
+  /** How many attempts were begun, this one included: more than failed where a process died. */
+  readonly starts?: number | undefined;
 }
 
 /** The best that is known of when it happened; the same for every attempt. */

@@ -98,7 +98,7 @@ export function errorText(error: unknown): string {
 }
 
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const control = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
+const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** PostgreSQL refuses U+0000 in a text, and half of a surrogate pair in JSON. */
 export function cleanText(text: string, charsMax: number): string {

@@ -8,6 +8,8 @@ export interface DeliveryContext {
   readonly idempotencyKey: string;
   /** The first is 1. */
   readonly attempt: number;
+  /** An earlier attempt was begun: the receiver may have the message, whatever was heard of it. */
+  readonly isRepeated: boolean;
   /** Fires when the time is up or the process stops: end whatever is under way. */
   readonly signal: AbortSignal;
   readonly tenantId: string | undefined;

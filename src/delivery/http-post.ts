@@ -11,7 +11,7 @@ import { cleanText, errorText, outcomeOfError, type Dead, type Retry } from './d
 export interface HttpClientOptions {
   /** How names become addresses; what it answers is what is connected to. */
   readonly lookup?: LookupFunction;
-  /** Certificate authorities to trust beside those of the machine. */
+  /** Certificate authorities instead of those of the machine. */
   readonly ca?: string | readonly string[];
 }
 

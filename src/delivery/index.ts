@@ -25,3 +25,11 @@ export {
   type HttpAnswer,
 } from './http-outcome.ts';
 export type { RateLimit } from './rate-limit.ts';
+export { inboxLimits, type InboxOptions, type InboxResult } from './inbox.ts';
+export {
+  disableLimits,
+  memoryEndpointHealth,
+  type DisablePolicy,
+  type EndpointHealth,
+  type EndpointHealthStore,
+} from './endpoint-health.ts';

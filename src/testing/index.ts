@@ -67,6 +67,10 @@ export {
   type DestinationFixture,
   type Received,
 } from '../delivery/destination.conformance.ts';
+export {
+  endpointHealthConformance,
+  type EndpointHealthCase,
+} from '../delivery/endpoint-health.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {

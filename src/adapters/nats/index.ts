@@ -1,2 +1,7 @@
 export type { NatsConnectionOptions } from './nats-connection.ts';
 export { natsLeases, type NatsLeases, type NatsLeasesOptions } from './nats-leases.ts';
+export {
+  natsDestination,
+  natsDestinationLimits,
+  type NatsDestinationOptions,
+} from './nats-destination.ts';

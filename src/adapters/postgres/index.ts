@@ -1,2 +1,7 @@
 export { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
 export { migratePostgres, postgresMigrations, type PostgresMigration } from './postgres-schema.ts';
+export { postgresInbox, type InboxClient, type PostgresInbox } from './postgres-inbox.ts';
+export {
+  postgresEndpointHealth,
+  type PostgresEndpointHealthOptions,
+} from './postgres-endpoint-health.ts';

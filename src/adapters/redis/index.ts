@@ -3,3 +3,8 @@ export { redisLeases, type RedisLeases } from './redis-leases.ts';
 export { redisReadModels, type RedisReadModelsOptions } from './redis-read-models.ts';
 export { redisMirror } from './redis-mirror.ts';
 export { redisSagaIndex, type RedisSagaIndex } from './redis-saga-index.ts';
+export {
+  redisStreamDestination,
+  redisStreamLimits,
+  type RedisStreamOptions,
+} from './redis-stream-destination.ts';

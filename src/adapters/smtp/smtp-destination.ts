@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
-import { aborted } from '../../foundation/clock.ts';
+import { untilAborted } from '../../delivery/until-aborted.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import type { MailTemplate } from './mail-template.ts';
@@ -84,6 +84,7 @@ export async function smtpDestination(
       disableFileAccess: true,
       disableUrlAccess: true,
     });
+    // nodemailer ends what is left behind by its own time limits.
     return untilAborted(sending.then(outcomeOfSent, outcomeOfSmtpError), signal);
   };
   return Object.assign(send, {
@@ -123,22 +124,6 @@ function outcomeOfSent(info: Awaited<ReturnType<MailTransport['sendMail']>>): De
     return outcomeOfRejected(statuses, accepted.length + rejected.length);
   }
   return { kind: 'sent', ...(messageId === undefined ? {} : { receipt: messageId }) };
-}
-
-/** nodemailer cannot be stopped in the middle: it is left behind, and ends by its own time limits. */
-async function untilAborted(
-  work: Promise<DeliveryOutcome>,
-  signal: AbortSignal,
-): Promise<DeliveryOutcome> {
-  const stopped = Promise.withResolvers<DeliveryOutcome>();
-  const onAbort = (): void =>
-    stopped.resolve({ kind: 'retry', error: aborted(signal).message, ambiguous: true });
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 function domainOf(from: string): string {

@@ -1,2 +1,7 @@
 export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';
 export type { SqliteTransaction } from './sqlite-subscriptions.ts';
+export { sqliteInbox, type SqliteInbox, type SqliteInboxOptions } from './sqlite-inbox.ts';
+export {
+  sqliteEndpointHealth,
+  type SqliteEndpointHealthOptions,
+} from './sqlite-endpoint-health.ts';

@@ -1,11 +1,4 @@
 export type { HostResolver } from './address-guard.ts';
-export {
-  disableLimits,
-  memoryEndpointHealth,
-  type DisablePolicy,
-  type EndpointHealth,
-  type EndpointHealthStore,
-} from './endpoint-health.ts';
 export type { WebhookFormat } from './webhook-content.ts';
 export { webhookDestination, webhookLimits, type WebhookOptions } from './webhook-destination.ts';
 export { wantsEvent, type WebhookEndpoint } from './webhook-endpoint.ts';

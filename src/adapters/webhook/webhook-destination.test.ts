@@ -8,7 +8,7 @@ import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import { destinationConformance } from '../../delivery/destination.conformance.ts';
 import { startHttpReceiver } from '../../testing/servers/http-receiver.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { memoryEndpointHealth } from './endpoint-health.ts';
+import { memoryEndpointHealth } from '../../delivery/endpoint-health.ts';
 import { webhookDestination, type WebhookOptions } from './webhook-destination.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
 import { verifyWebhook } from './webhook-signature.ts';
@@ -345,13 +345,32 @@ test('an endpoint that fails for days is disabled, and one success in between sa
   assert.match((await health.read('acme'))?.disabled?.reason ?? '', /2 failures/);
 });
 
+test('a webhook that was sent stays so when its health cannot be written, or the owner not told', async () => {
+  const away = async (): Promise<never> => {
+    throw new Error('the database is away');
+  };
+  const failing = { failures: 3, failingSinceMs: 0 };
+  const health = { read: async () => failing, update: away };
+  assert.equal((await deliver({ health })).kind, 'sent');
+  // But one whose endpoint may be disabled is not sent unseen.
+  const unread = await deliver({ health: { read: away, update: away } });
+  assert.ok(unread.kind === 'retry' && unread.error.includes('away'));
+  const back = receiver.answer((_request, response) => response.writeHead(410).end());
+  const onDisabled = (): never => {
+    throw new Error('no mail today');
+  };
+  const gone = await deliver({ health: memoryEndpointHealth(), onDisabled });
+  back();
+  assert.ok(gone.kind === 'dead' && gone.answer?.status === 410);
+});
+
 test('a stop in the middle says nothing about the endpoint', async () => {
   const health = memoryEndpointHealth();
   const arrived = Promise.withResolvers<void>();
   const back = receiver.answer(() => arrived.resolve());
   await using webhook = webhookDestination({ endpoint: endpoint(), ...local, health });
   const stopping = new AbortController();
-  const context = { attempt: 1, tenantId: undefined, correlationId: undefined };
+  const context = { attempt: 1, isRepeated: false, tenantId: undefined, correlationId: undefined };
   const call = webhook(message, { ...context, idempotencyKey: 'k', signal: stopping.signal });
   await arrived.promise;
   stopping.abort();

@@ -16,7 +16,7 @@ import {
   type EndpointHealth,
   type EndpointHealthStore,
   type EndpointResult,
-} from './endpoint-health.ts';
+} from '../../delivery/endpoint-health.ts';
 import { encodeHeader, webhookContent, webhookId, type WebhookFormat } from './webhook-content.ts';
 import { checkedUrl, wantsEvent, type WebhookEndpoint } from './webhook-endpoint.ts';
 import { secretBytes, signWebhook } from './webhook-signature.ts';
@@ -166,7 +166,12 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     context.signal.throwIfAborted();
     const outcome = await post(target, message, context).catch(outcomeOfFailure);
     // Stopping says nothing about the endpoint.
-    if (!context.signal.aborted) await noteHealth(target, outcome);
+    if (!context.signal.aborted) {
+      await noteHealth(target, outcome).catch((err: unknown) => {
+        // What was sent stays sent, though its note was lost: the next attempt makes another.
+        observer.log?.warn({ endpoint: target.id, err }, 'webhook endpoint health not written');
+      });
+    }
     return outcome;
   };
   return Object.assign(send, {

@@ -50,7 +50,7 @@ export function signWebhook(content: SignedContent, secrets: readonly string[]):
 
 /**
  * For receivers: tells whether a webhook comes from who has the secret, and is no old one played
- * again. Throws `SIGNATURE_INVALID`. Beside this, dedupe by the id (`createInbox`).
+ * again. Throws `SIGNATURE_INVALID`. Beside this, dedupe by the id (`postgresInbox`, `sqliteInbox`).
  *
  * @example
  * import { createServer } from 'node:http';

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideHealth, healthy, type EndpointHealth } from './endpoint-health.ts';
+import { endpointHealthConformance } from './endpoint-health.conformance.ts';
+import {
+  decideHealth,
+  healthy,
+  memoryEndpointHealth,
+  type EndpointHealth,
+} from './endpoint-health.ts';
 
 const dayMs = 86_400_000;
 const policy = { afterMs: 5 * dayMs, failuresMin: 3 };
@@ -75,3 +81,8 @@ test('over any history: disabled exactly when the last success is long enough ag
     }),
   );
 });
+
+const store = memoryEndpointHealth();
+for (const { name, run } of endpointHealthConformance({ store })) {
+  test(`endpoint health in memory: ${name}`, run);
+}

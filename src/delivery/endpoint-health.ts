@@ -52,15 +52,15 @@ export function decideHealth(
 }
 
 /**
- * Health in this process, which forgets it when it ends: for tests, and as a pattern for a table.
+ * Health in this process, which forgets it when it ends. Others: `postgresEndpointHealth`,
+ * `sqliteEndpointHealth`, or a place of your own.
  *
  * @example
- * import { memoryEndpointHealth, webhookDestination } from 'millrace/adapters/webhook';
+ * import { memoryEndpointHealth } from 'millrace/delivery';
  *
  * const health = memoryEndpointHealth();
- * const endpoint = { id: 'acme', url: 'https://acme.example/hooks', secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] } as const;
- * await using webhook = webhookDestination({ endpoint, health });
  * console.log((await health.read('acme'))?.disabled?.reason);
+ * await health.update('acme', () => ({ failures: 0 })); // enables it again
  */
 export function memoryEndpointHealth(): EndpointHealthStore {
   const records = new Map<string, EndpointHealth>();

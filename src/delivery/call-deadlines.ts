@@ -1,0 +1,50 @@
+// The time limits of many calls with one timer: all have the same length, so that they end in the order
+// in which they began. A timer and its signals for each call would cost more than most calls.
+
+import type { Clock } from '../foundation/clock.ts';
+
+export interface CallDeadlines {
+  /** Calls `expire` when the time is up, unless the result was called before. */
+  begin(expire: () => void): () => void;
+}
+
+interface Call {
+  readonly dueMs: number;
+  readonly expire: () => void;
+}
+
+export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadlines {
+  const calls = new Set<Call>();
+  let waiting: AbortController | undefined;
+
+  async function watch(own: AbortController): Promise<void> {
+    for (const first of calls) {
+      const waitMs = first.dueMs - clock.now();
+      if (waitMs > 0) await clock.sleep(waitMs, own.signal);
+      // It ended meanwhile, and so did perhaps others: the next one that is left is looked at.
+      if (calls.delete(first)) first.expire();
+    }
+    // In the same step as the end of the loop: whoever begins behind it must find nobody watching.
+    if (waiting === own) waiting = undefined;
+  }
+
+  return {
+    begin(expire) {
+      const call = { dueMs: clock.now() + timeoutMs, expire };
+      calls.add(call);
+      if (waiting === undefined) {
+        const own = new AbortController();
+        waiting = own;
+        // It rejects only when it was told to end.
+        watch(own).catch(() => undefined);
+      }
+      return () => {
+        calls.delete(call);
+        if (calls.size > 0) return;
+        // Nobody is left to watch: a timer would only hold the process.
+        waiting?.abort();
+        waiting = undefined;
+      };
+    },
+  };
+}

@@ -1,0 +1,19 @@
+// For drivers that cannot be stopped in the middle: the call is left behind when its signal fires.
+
+import type { DeliveryOutcome } from './delivery-outcome.ts';
+
+/** The outcome of the work, or that of having left it: it may have arrived. */
+export async function untilAborted(
+  work: Promise<DeliveryOutcome>,
+  signal: AbortSignal,
+): Promise<DeliveryOutcome> {
+  const stopped = Promise.withResolvers<DeliveryOutcome>();
+  const onAbort = (): void =>
+    stopped.resolve({ kind: 'retry', error: 'the attempt was cancelled', ambiguous: true });
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
