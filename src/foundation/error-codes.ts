@@ -260,6 +260,16 @@ export const errorCodes = {
     meaning: 'The saga is not parked, so there is nothing to resume or to skip.',
     remedy: 'Nothing: details.status says what became of it.',
   },
+  OUTBOX_INVALID: {
+    retryable: false,
+    meaning: 'A message for the outbox, or a question to its ledger, does not fit the ledger.',
+    remedy: 'Mend the field that the message names; details.field has it.',
+  },
+  OUTBOX_UNKNOWN: {
+    retryable: false,
+    meaning: 'The ledger has no message with this id.',
+    remedy: 'Ask for the list of messages; sent ones are forgotten when they are purged.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

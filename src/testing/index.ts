@@ -54,6 +54,12 @@ export {
   type ReadModelCase,
   type ReadModelFixture,
 } from '../projections/read-models.conformance.ts';
+export {
+  outboxLedgerConformance,
+  type OpenedLedger,
+  type OutboxLedgerCase,
+  type OutboxLedgerFixture,
+} from '../outbox/outbox-ledger.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {

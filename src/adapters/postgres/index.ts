@@ -1,2 +1,8 @@
 export { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
 export { migratePostgres, postgresMigrations, type PostgresMigration } from './postgres-schema.ts';
+export {
+  postgresOutboxLedger,
+  type PostgresOutboxOptions,
+  type PostgresTransaction,
+} from './postgres-outbox-ledger.ts';
+export { migratePostgresOutbox, postgresOutboxMigrations } from './postgres-outbox-schema.ts';
