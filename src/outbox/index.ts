@@ -27,3 +27,10 @@ export type {
   OutboxMessage,
   OutboxStatus,
 } from './outbox-message.ts';
+export {
+  startOutboxProjector,
+  type IntegrationEventMapper,
+  type IntegrationMessage,
+  type OutboxProjectorDefinition,
+  type OutboxProjectorOptions,
+} from './outbox-projector.ts';
