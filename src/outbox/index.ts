@@ -34,3 +34,9 @@ export {
   type OutboxProjectorDefinition,
   type OutboxProjectorOptions,
 } from './outbox-projector.ts';
+export type { Deliver, DeliverContext } from './deliver-message.ts';
+export {
+  createOutboxDispatcher,
+  type OutboxDispatcher,
+  type OutboxDispatcherOptions,
+} from './outbox-dispatcher.ts';
