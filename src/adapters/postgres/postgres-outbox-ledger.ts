@@ -181,9 +181,9 @@ export async function postgresOutboxLedger(
       workerId,
       leaseMs,
     ]);
-    const claimed = rows.filter(([kind]) => kind === 1);
+    const claimed = rows.filter(([kind]) => Number(kind) === 1);
     floors.claimed(claimed.length >= limit, Number(claimed.at(-1)?.[3] ?? -1));
-    return { settled: new Set(rows.filter(([kind]) => kind === 0).map(seqOf)), claimed };
+    return { settled: new Set(rows.filter(([kind]) => Number(kind) === 0).map(seqOf)), claimed };
   }
 
   /** Puts those of paused destinations off until they are resumed. */

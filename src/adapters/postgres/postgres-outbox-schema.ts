@@ -2,6 +2,7 @@
 // outcomes is a narrow row in one of five tables, and the document's relation is a view over them.
 
 import type { ClientBase } from 'pg';
+import { outboxFunctions } from './postgres-outbox-sql.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
@@ -156,7 +157,10 @@ begin
 end $$;
 `;
 
-const migrations = [{ title: 'tables of the outbox', sql: tables }];
+const migrations = [
+  { title: 'tables of the outbox', sql: tables },
+  { title: 'functions of the outbox', sql: outboxFunctions },
+];
 
 /**
  * All steps of the outbox's schema, ready to read or to run.

@@ -62,9 +62,16 @@ outcome as materialized (
   from outcome o
   where o.kind = 'released' and o.due_at_ms is null and r.seq = o.seq and r.token = o.token
   returning r.seq
+), place as materialized (
+  -- One by one, by the key: a join may be planned as a scan of the whole queue.
+  select o.*, x.ctid from outcome o cross join lateral (
+    select r.ctid from {schema}.ready r where r.seq = o.seq and r.token = o.token limit 1) x
+  where not (o.kind = 'released' and o.due_at_ms is null)
 ), gone as (
-  delete from {schema}.ready r using outcome o
-  where not (o.kind = 'released' and o.due_at_ms is null) and r.seq = o.seq and r.token = o.token
+  delete from {schema}.ready r using place o
+  where r.ctid = any (array(select ctid from place))
+    -- Asked again of a row that somebody claimed meanwhile: its token is another one.
+    and r.seq = o.seq and r.token = o.token
   returning r.seq, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, o.kind, o.error, o.due_at_ms
 ), to_sent as (
   insert into {schema}.sent (seq, attempts, sent_at, last_error)
@@ -102,14 +109,14 @@ outcome as materialized (
 
 const settledRows = `select seq from gone union all select seq from freed`;
 
-export const settleSql = `with ${settling} ${settledRows}`;
+const settleBody = `with ${settling} ${settledRows}`;
 
 /**
  * $6: lanes, the next one first; $7: their floors; $8: limit; $9: of each lane before any lane gets more;
  * $10: worker; $11: lease in milliseconds. Rows are changed by their place on disk: a join by the key
  * may be planned as a scan of the whole queue.
  */
-export const exchangeSql = `
+const exchangeBody = `
 with ${settling}, lanes as materialized (
   select * from unnest($6::smallint[], $7::bigint[]) with ordinality as l(lane, floor, ord) order by ord
 ), picked as materialized (
@@ -134,7 +141,7 @@ claimed as (
   where r.ctid = any (array(select ctid from picked))
   returning r.*
 )
-select 0 as kind, s.seq, null::bigint as token, null::smallint as lane, null::integer as attempts,
+select 0::smallint as kind, s.seq, null::bigint as token, null::smallint as lane, null::integer as attempts,
   null::integer as starts, null::float8 as locked_at, null::float8 as due_at, null::text as last_error,
   null::text as id, null::text as source_stream_id, null::text as source_event_id,
   null::text as integration_type, null::text as event_type, null::text as payload,
@@ -142,12 +149,44 @@ select 0 as kind, s.seq, null::bigint as token, null::smallint as lane, null::in
   null::text as ordering_key, null::integer as max_attempts, null::float8 as created_at, false as paused
 from (${settledRows}) s
 union all
-select 1, c.seq, c.token, c.lane, c.attempts, c.starts, extract(epoch from c.locked_at) * 1000,
-  extract(epoch from c.due_at) * 1000, c.last_error, m.id::text, m.source_stream_id, m.source_event_id,
-  m.integration_type, m.event_type, m.payload, m.headers, m.tenant_id, m.user_id, m.correlation_id,
-  m.ordering_key, m.max_attempts, extract(epoch from m.created_at) * 1000,
+select 1::smallint, c.seq, c.token, c.lane, c.attempts, c.starts, (extract(epoch from c.locked_at) * 1000)::float8,
+  (extract(epoch from c.due_at) * 1000)::float8, c.last_error, m.id::text, m.source_stream_id::text, m.source_event_id::text,
+  m.integration_type::text, m.event_type::text, m.payload, m.headers, m.tenant_id::text, m.user_id::text, m.correlation_id::text,
+  m.ordering_key::text, m.max_attempts, (extract(epoch from m.created_at) * 1000)::float8,
   exists (select from {schema}.paused_destinations p where p.integration_type = m.integration_type)
 from claimed c join {schema}.messages m on m.seq = c.seq`;
+
+/**
+ * Functions, for the plan: it is made once, and walks the lanes by their index, whatever the statistics say
+ * of a queue that was empty a moment ago.
+ */
+const planned = `set enable_seqscan = off set enable_bitmapscan = off set jit = off
+  set plan_cache_mode = force_generic_plan`;
+
+export const outboxFunctions = `
+create function {schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
+returns table (settled_seq bigint) language plpgsql volatile ${planned} as $$
+begin
+  return query ${settleBody};
+end $$;
+
+create function {schema}.exchange_claims(bigint[], bigint[], text[], text[], float8[], smallint[],
+  bigint[], integer, integer, text, integer)
+returns table (o_kind smallint, o_seq bigint, o_token bigint, o_lane smallint, o_attempts integer,
+  o_starts integer, o_locked_at float8, o_due_at float8, o_last_error text, o_id text, o_stream text,
+  o_event text, o_integration_type text, o_event_type text, o_payload text, o_headers text,
+  o_tenant text, o_user text, o_correlation text, o_ordering_key text, o_max_attempts integer,
+  o_created_at float8, o_paused boolean)
+language plpgsql volatile ${planned} as $$
+begin
+  return query ${exchangeBody};
+end $$;
+`;
+
+export const settleSql = 'select settled_seq from {schema}.settle_claims($1, $2, $3, $4, $5)';
+
+export const exchangeSql =
+  'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
 /** $1: limit. What has become due, and what waits behind a message that is not there any more. */
 export const promoteSql = `
