@@ -13,6 +13,11 @@ import { importCommand } from './import-command.ts';
 import { lintCommand } from './lint-command.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { newCommand } from './new-command.ts';
+import { outboxListCommand } from './outbox-list-command.ts';
+import { outboxPauseCommand, outboxResumeCommand } from './outbox-pause-command.ts';
+import { outboxPurgeCommand } from './outbox-purge-command.ts';
+import { outboxReplayCommand } from './outbox-replay-command.ts';
+import { outboxShowCommand } from './outbox-show-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
 import { startCommand } from './start-command.ts';
 import { streamAppendCommand } from './stream-append-command.ts';
@@ -54,6 +59,12 @@ export const commands: readonly Command[] = [
   dlqReplayCommand,
   dlqDiscardCommand,
   dlqNoteCommand,
+  outboxListCommand,
+  outboxShowCommand,
+  outboxReplayCommand,
+  outboxPurgeCommand,
+  outboxPauseCommand,
+  outboxResumeCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,
