@@ -20,6 +20,11 @@ import { projectionsSwitchCommand } from './projections-switch-command.ts';
 import { sagasListCommand } from './sagas-list-command.ts';
 import { sagasResumeCommand } from './sagas-resume-command.ts';
 import { sagasShowCommand } from './sagas-show-command.ts';
+import { outboxListCommand } from './outbox-list-command.ts';
+import { outboxPauseCommand, outboxResumeCommand } from './outbox-pause-command.ts';
+import { outboxPurgeCommand } from './outbox-purge-command.ts';
+import { outboxReplayCommand } from './outbox-replay-command.ts';
+import { outboxShowCommand } from './outbox-show-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
 import { startCommand } from './start-command.ts';
 import { streamAppendCommand } from './stream-append-command.ts';
@@ -74,6 +79,12 @@ export const commands: readonly Command[] = [
   tokenCreateCommand,
   tokenListCommand,
   tokenRevokeCommand,
+  outboxListCommand,
+  outboxShowCommand,
+  outboxReplayCommand,
+  outboxPurgeCommand,
+  outboxPauseCommand,
+  outboxResumeCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

@@ -50,7 +50,7 @@ export function chosenLetters(
   return filter;
 }
 
-function sinceTime(text: string, nowMs: number): string {
+export function sinceTime(text: string, nowMs: number): string {
   const ago = /^\d+[smhdw]$/.test(text) ? durationSeconds('since', text) * 1_000 : undefined;
   const atMs = ago === undefined ? Date.parse(text) : nowMs - ago;
   if (Number.isFinite(atMs)) return new Date(atMs).toISOString();

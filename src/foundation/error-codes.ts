@@ -270,6 +270,16 @@ export const errorCodes = {
     meaning: 'A webhook is not signed with a known secret, or its time is too far from now.',
     remedy: 'Answer with 401; details.reason says what was wrong, for your own log.',
   },
+  OUTBOX_INVALID: {
+    retryable: false,
+    meaning: 'A message for the outbox, or a question to its ledger, does not fit the ledger.',
+    remedy: 'Mend the field that the message names; details.field has it.',
+  },
+  OUTBOX_UNKNOWN: {
+    retryable: false,
+    meaning: 'The ledger has no message with this id.',
+    remedy: 'Ask for the list of messages; sent ones are forgotten when they are purged.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

@@ -16,6 +16,7 @@ export {
 export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
+export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,

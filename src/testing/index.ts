@@ -71,6 +71,12 @@ export {
   endpointHealthConformance,
   type EndpointHealthCase,
 } from '../delivery/endpoint-health.conformance.ts';
+export {
+  outboxLedgerConformance,
+  type OpenedLedger,
+  type OutboxLedgerCase,
+  type OutboxLedgerFixture,
+} from '../outbox/outbox-ledger.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {

@@ -5,3 +5,9 @@ export {
   postgresEndpointHealth,
   type PostgresEndpointHealthOptions,
 } from './postgres-endpoint-health.ts';
+export {
+  postgresOutboxLedger,
+  type PostgresOutboxOptions,
+  type PostgresTransaction,
+} from './postgres-outbox-ledger.ts';
+export { migratePostgresOutbox, postgresOutboxMigrations } from './postgres-outbox-schema.ts';

@@ -1,17 +1,10 @@
 // The database's schema, as numbered steps; `{schema}` becomes the schema's quoted name.
 
-import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import { MillraceError } from '../../foundation/error.ts';
 import { readModelTables } from './postgres-read-model-tables.ts';
 import { sagaTables } from './postgres-saga-tables.ts';
 import { subscriptionTables, subscriptionViews } from './postgres-subscription-tables.ts';
-
-export interface PostgresMigration {
-  readonly number: number;
-  readonly title: string;
-  readonly sql: string;
-}
+import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
 create sequence {schema}.event_sequence as bigint;
@@ -543,11 +536,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
  * for (const { number, title, sql } of postgresMigrations('millrace')) console.log(number, title, sql);
  */
 export function postgresMigrations(schema: string): readonly PostgresMigration[] {
-  return migrations.map(({ title, sql }, index) => ({
-    number: index + 1,
-    title,
-    sql: sql.replaceAll('{schema}', quoteName(schema)),
-  }));
+  return numberedSteps(migrations, schema);
 }
 
 /**
@@ -565,49 +554,8 @@ export async function migratePostgres(
   client: ClientBase,
   schema: string,
 ): Promise<readonly PostgresMigration[]> {
-  const name = quoteName(schema);
-  await client.query('begin');
-  try {
-    await client.query('select pg_advisory_xact_lock($1, 2)', [lockClass(schema) + 1]);
-    await client.query(`create schema if not exists ${name}`);
-    await client.query(
-      `create table if not exists ${name}.migrations (number integer primary key, title text not null, applied_at timestamptz not null default now())`,
-    );
-    const { rows } = await client.query<{ number: number }>(
-      `select max(number) as number from ${name}.migrations`,
-    );
-    const taken = rows[0]?.number ?? 0;
-    if (taken > migrations.length) {
-      throw new MillraceError(
-        'CONFIG_INVALID',
-        `schema '${schema}' was made by a newer version (step ${taken})`,
-      );
-    }
-    const left = postgresMigrations(schema).filter((step) => step.number > taken);
-    for (const step of left) {
-      await client.query(step.sql);
-      await client.query(`insert into ${name}.migrations (number, title) values ($1, $2)`, [
-        step.number,
-        step.title,
-      ]);
-    }
-    await client.query('commit');
-    return left;
-  } catch (error) {
-    // A connection that broke cannot roll back, and has no need to: the first error is the reason.
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  }
+  return takeSteps(client, schema, postgresMigrations(schema));
 }
 
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-/**
- * Advisory locks share one space per database: each schema has two numbers of its own in it. This
- * one, always even, is for appends under way; the next one for sleeping readers (1) and migrations (2).
- */
-export function lockClass(schema: string): number {
-  return createHash('sha256').update(`millrace ${schema}`).digest().readInt32BE(0) & 0x7ffffffe;
-}
+export { lockClass, quoteName } from './postgres-schema-names.ts';
+export type { PostgresMigration } from './take-steps.ts';

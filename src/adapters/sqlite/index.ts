@@ -5,3 +5,8 @@ export {
   sqliteEndpointHealth,
   type SqliteEndpointHealthOptions,
 } from './sqlite-endpoint-health.ts';
+export {
+  sqliteOutboxLedger,
+  type SqliteOutboxOptions,
+  type SqliteOutboxTransaction,
+} from './sqlite-outbox-ledger.ts';

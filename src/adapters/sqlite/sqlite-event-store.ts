@@ -1,7 +1,7 @@
 // The embedded event store: one file, no server, every acknowledged append on disk.
 
 import { mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -23,6 +23,7 @@ import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
 import { sqliteDatabase } from './sqlite-database.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
+import { pathOf } from './sqlite-path.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
 import { inlineWrites, sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
@@ -191,14 +192,4 @@ function toKey(row: Readonly<Record<string, unknown>>): SubjectKey {
   return key instanceof Uint8Array
     ? { kind: 'key', key }
     : { kind: 'forgotten', forgottenAtMs: Number(row['forgotten_at_ms']) };
-}
-
-function pathOf(url: string): string {
-  const path = url.replace(/^sqlite:(\/\/)?/, '');
-  if (path !== '' && path !== ':memory:') return resolve(path);
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `'${url}' names no file: use sqlite:<path>, or the memory adapter for tests`,
-    { details: { url } },
-  );
 }

@@ -1,6 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
+import { sqliteOutboxTables } from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
@@ -71,6 +72,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteSubscriptionViews,
   sqliteReadModelTables,
   sqliteSagaTables,
+  sqliteOutboxTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

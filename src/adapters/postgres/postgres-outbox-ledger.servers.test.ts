@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { eventually, newMessage } from '../../outbox/ledger-fixture.conformance.ts';
+import type { OutboxOutcome } from '../../outbox/outbox-ledger.ts';
+import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
+import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
+import { postgresOutboxLedger, type PostgresTransaction } from './postgres-outbox-ledger.ts';
+
+const { url } = await sharedPostgres();
+const pool = new pg.Pool({ connectionString: url, max: 4 });
+after(() => pool.end());
+
+test('a function that runs queries in a transaction of the caller enqueues in it, or not at all', async () => {
+  const schema = 'outbox_raw';
+  await using ledger = await postgresOutboxLedger(url, { schema, connectionsMax: 3 });
+  await pool.query('create table orders (id text primary key)');
+  const client = await pool.connect();
+  try {
+    // As the raw queries of most libraries look: text and values in, rows out.
+    const raw = async (text: string, values: readonly unknown[]): Promise<readonly object[]> =>
+      (await client.query<object>(text, [...values])).rows;
+    const item = newMessage();
+    for (const end of ['rollback', 'commit']) {
+      await client.query('begin');
+      await client.query('insert into orders (id) values ($1)', ['o1']);
+      const [answer, again] = await ledger.enqueueIn(raw, [item, item]);
+      assert.equal(answer?.isNew, true);
+      assert.deepEqual(again, { id: answer.id, isNew: false });
+      await client.query(end);
+      const { rowCount } = await pool.query('select from orders');
+      assert.equal((await ledger.list({})).length, rowCount);
+    }
+    assert.equal((await ledger.list({})).length, 1);
+  } finally {
+    client.release();
+  }
+});
+
+test('claims walk the lanes by their index, though the queue was empty when it was last looked at', async () => {
+  const schema = 'outbox_plan';
+  await using ledger = await postgresOutboxLedger(url, { schema, connectionsMax: 3 });
+  await pool.query(`analyze ${schema}.ready`);
+  await pool.query(`insert into ${schema}.messages (source_stream_id, source_event_id, integration_type,
+      event_type, payload, lane)
+    select 's', i::text, 'webhook:x', 'e', '{}', i % 2 from generate_series(1, 20000) i`);
+  await pool.query(`insert into ${schema}.ready (seq, lane, attempts, starts, due_at)
+    select seq, lane, 0, 0, now() from ${schema}.messages`);
+  const scans = async (): Promise<number> => {
+    const { rows } = await pool.query<{ rows: string }>(
+      `select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as rows
+       from pg_stat_user_tables where schemaname = $1 and relname = 'ready'`,
+      [schema],
+    );
+    return Number(rows[0]?.rows);
+  };
+  const before = await scans();
+  let outcomes: OutboxOutcome[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const claim = { workerId: 'w', limit: 100, leaseMs: 60_000 };
+    const { claimed } = await ledger.exchange(outcomes, claim);
+    assert.equal(claimed.length, 100);
+    outcomes = claimed.map((each) => ({ kind: 'sent', claim: each }));
+  }
+  // 20 batches of 100: what a scan of the queue reads in a single one of them is ten times as much.
+  await eventually('the statistics have come', async () => (await scans()) > before);
+  assert.ok((await scans()) - before < 40_000, `${(await scans()) - before} rows were read`);
+});
+
+for (const { name, skip, run } of outboxLedgerConformance<PostgresTransaction>({
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  async open() {
+    const schema = `outbox_${randomUUID().replaceAll('-', '')}`;
+    const ledger = await postgresOutboxLedger(url, { schema, connectionsMax: 6 });
+    return {
+      ledger,
+      second: () => postgresOutboxLedger(url, { schema, connectionsMax: 3 }),
+      async inTransaction(work) {
+        const client = await pool.connect();
+        try {
+          await client.query('begin');
+          await work(client);
+          await client.query('commit');
+        } catch (error) {
+          await client.query('rollback');
+          throw error;
+        } finally {
+          client.release();
+        }
+      },
+      outage: async () => void (await pool.query(`drop table ${schema}.messages cascade`)),
+      readRelation: async () =>
+        (await pool.query<Record<string, unknown>>(`select * from ${schema}.integration_outbox`))
+          .rows,
+    };
+  },
+})) {
+  test(`outbox in PostgreSQL: ${name}`, { skip: skip ?? false }, run);
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
+import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './sqlite-outbox-ledger.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  async open() {
+    const path = join(folder, `${randomUUID()}.db`);
+    const ledger = await sqliteOutboxLedger(path);
+    return {
+      ledger,
+      second: () => sqliteOutboxLedger(path),
+      async inTransaction(work) {
+        const database = new DatabaseSync(path);
+        try {
+          // Takes the write lock with its first write, as a program's own transaction does.
+          database.exec('begin');
+          await work(database);
+          database.exec('commit');
+        } finally {
+          database.close();
+        }
+      },
+      async outage() {
+        const database = new DatabaseSync(path);
+        database.exec('drop table outbox_messages');
+        database.close();
+      },
+      async readRelation() {
+        const database = new DatabaseSync(path, { readOnly: true });
+        try {
+          return database.prepare('select * from integration_outbox').all();
+        } finally {
+          database.close();
+        }
+      },
+    };
+  },
+})) {
+  test(`outbox in SQLite: ${name}`, { skip: skip ?? false }, run);
+}

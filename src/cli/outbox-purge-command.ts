@@ -1,0 +1,49 @@
+// `millrace outbox purge`: forgets sent messages of some age, in small commits.
+
+import { outboxLimits } from '../outbox/outbox-limits.ts';
+import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { openOutbox } from './open-outbox.ts';
+import { durationSeconds } from './option-values.ts';
+import { grouped } from './progress-bar.ts';
+import { jsonOption, storeOption, storeSections } from './store-option.ts';
+
+const name = 'outbox purge';
+
+const options = {
+  ...storeOption,
+  older: { type: 'string', value: 'time', summary: 'sent longer ago than this, such as 30d' },
+  yes: { type: 'boolean', summary: 'says that it is meant' },
+  ...jsonOption,
+} as const;
+
+export const outboxPurgeCommand: Command = {
+  name,
+  summary: 'forgets sent messages, and with them that their events were enqueued',
+  usage: `${name} --older <time> --yes`,
+  options,
+  examples: [`millrace ${name} --older 30d --yes`],
+  sections: storeSections,
+  async run(context) {
+    const { stdout, signal, paint } = context;
+    const { values, positionals } = readArgs({ name, args: context.args }, options);
+    if (positionals.length > 0 || values.older === undefined) {
+      throw usage(`${name} takes --older, such as --older 30d`);
+    }
+    if (values.yes !== true) throw usage('what is purged is gone: pass --yes if that is meant');
+    const before = new Date(Date.now() - durationSeconds('older', values.older) * 1_000);
+    await using ledger = await openOutbox(context, values.store);
+    let purged = 0;
+    for (;;) {
+      signal.throwIfAborted();
+      const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
+      purged += count;
+      if (count < outboxLimits.purgeBatchDefault) break;
+    }
+    stdout.write(
+      values.json === true
+        ? `${JSON.stringify({ purged })}\n`
+        : `${paint.green('purged')} ${grouped(purged)}\n`,
+    );
+    return exitCodes.ok;
+  },
+};

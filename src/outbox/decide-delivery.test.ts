@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  decideDelivery,
+  isRetryableStatus,
+  killsItsProcess,
+  retryAfterMs,
+} from './decide-delivery.ts';
+import type { OutboxOutcome } from './outbox-ledger.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+
+const nowMs = Date.UTC(2025, 8, 30, 10);
+
+function claimed(fields: Partial<ClaimedMessage> = {}): ClaimedMessage {
+  const at = new Date(nowMs);
+  return {
+    id: '0193b3a0-0000-7000-8000-000000000000',
+    token: '1.1',
+    starts: 1,
+    sourceStreamId: 's',
+    sourceEventId: 'e',
+    integrationType: 'webhook:x',
+    eventType: 'payment.completed.v1',
+    payload: {},
+    headers: undefined,
+    tenantId: undefined,
+    userId: undefined,
+    correlationId: undefined,
+    orderingKey: undefined,
+    dueAt: at,
+    attempts: 0,
+    maxAttempts: 10,
+    status: 'CLAIMED',
+    lockedAt: at,
+    lockedBy: 'w',
+    createdAt: at,
+    updatedAt: at,
+    sentAt: undefined,
+    lastError: undefined,
+    ...fields,
+  };
+}
+
+function waitMs(outcome: OutboxOutcome): number {
+  assert.equal(outcome.kind, 'failed');
+  return outcome.kind === 'failed' ? outcome.nextDueAt.getTime() - nowMs : Number.NaN;
+}
+
+const retry = { kind: 'retry', error: 'HTTP 503' } as const;
+
+test('waits min(60 s · 2^(n−1), 15 min) after the n-th failure', () => {
+  const waits = Array.from({ length: 9 }, (_, attempts) =>
+    waitMs(decideDelivery(claimed({ attempts }), retry, { nowMs, random: 0 })),
+  );
+  assert.deepEqual(
+    waits,
+    [60, 120, 240, 480, 900, 900, 900, 900, 900].map((s) => s * 1_000),
+  );
+});
+
+test('adds up to ten seconds at random, and never more', () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      fc.integer({ min: 0, max: 8 }),
+      (random, attempts) => {
+        const outcome = decideDelivery(claimed({ attempts }), retry, { nowMs, random });
+        const base = Math.min(60_000 * 2 ** attempts, 900_000);
+        assert.ok(waitMs(outcome) >= base && waitMs(outcome) <= base + 10_000);
+      },
+    ),
+  );
+});
+
+test('the failure of the last attempt is the dead letter', () => {
+  const last = claimed({ attempts: 9 });
+  assert.equal(decideDelivery(last, retry, { nowMs }).kind, 'dead');
+  assert.equal(decideDelivery(claimed({ maxAttempts: 1 }), retry, { nowMs }).kind, 'dead');
+});
+
+test('what can never succeed is dead at once', () => {
+  const outcome = decideDelivery(claimed(), { kind: 'dead', error: 'HTTP 404' }, { nowMs });
+  assert.deepEqual(outcome, {
+    kind: 'dead',
+    claim: { id: claimed().id, token: '1.1' },
+    error: 'HTTP 404',
+  });
+});
+
+test('the receiver may ask for a longer wait, never for a shorter one, up to a cap', () => {
+  const after = (afterMs: number): number =>
+    waitMs(decideDelivery(claimed(), { ...retry, afterMs }, { nowMs, random: 0 }));
+  assert.equal(after(3_600_000), 3_600_000);
+  assert.equal(after(5), 60_000);
+  assert.equal(after(-1), 60_000);
+  assert.equal(after(Number.MAX_SAFE_INTEGER), 24 * 3_600_000);
+  const schedule = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, retryAfterMsMax: 50 };
+  const capped = decideDelivery(claimed(), { ...retry, afterMs: 1_000 }, { nowMs, schedule });
+  assert.equal(waitMs(capped), 50);
+});
+
+test('what was not tried is released for later, and counts no attempt', () => {
+  const outcome = decideDelivery(
+    claimed({ attempts: 9 }),
+    { ...retry, afterMs: 7_000, attempted: false },
+    { nowMs },
+  );
+  assert.equal(outcome.kind, 'released');
+  assert.equal(outcome.kind === 'released' ? outcome.dueAt?.getTime() : 0, nowMs + 7_000);
+});
+
+test('errors are cut at 5,000 characters', () => {
+  const outcome = decideDelivery(claimed(), { ...retry, error: 'x'.repeat(9_999) }, { nowMs });
+  assert.equal(outcome.kind === 'failed' ? outcome.error.length : 0, 5_000);
+});
+
+test('408, 425, 429 and 5xx may pass, other 4xx do not', () => {
+  const retried = [400, 401, 403, 404, 408, 409, 410, 422, 425, 429, 500, 502, 503, 504].filter(
+    isRetryableStatus,
+  );
+  assert.deepEqual(retried, [408, 425, 429, 500, 502, 503, 504]);
+});
+
+test('Retry-After is read as seconds and as a date, and nothing else is', () => {
+  assert.equal(retryAfterMs('120', nowMs), 120_000);
+  assert.equal(retryAfterMs(' 0 ', nowMs), 0);
+  assert.equal(retryAfterMs('Tue, 30 Sep 2025 10:01:00 GMT', nowMs), 60_000);
+  assert.equal(retryAfterMs('Tue, 30 Sep 2025 09:00:00 GMT', nowMs), 0);
+  for (const header of [undefined, null, '', '-5', '1.5', 'soon', '2025-09-30', 'Tue, never']) {
+    assert.equal(retryAfterMs(header, nowMs), undefined, String(header));
+  }
+  assert.ok(Number.isSafeInteger(retryAfterMs('9'.repeat(400), nowMs)));
+});
+
+test('a message that ended every process that began to send it is found', () => {
+  assert.equal(killsItsProcess(claimed({ starts: 10, maxAttempts: 10 })), false);
+  assert.equal(killsItsProcess(claimed({ starts: 11, maxAttempts: 10 })), true);
+  assert.equal(killsItsProcess(claimed({ starts: 11, attempts: 5, maxAttempts: 10 })), false);
+});

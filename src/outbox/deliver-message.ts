@@ -1,0 +1,89 @@
+// One attempt to deliver: bounded in time, and whatever comes of it is a result.
+
+import type { Clock } from '../foundation/clock.ts';
+import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import type { DeliveryResult } from './decide-delivery.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+
+export interface DeliverContext {
+  /** The same for every attempt; the receiver dedupes by it. */
+  readonly idempotencyKey: string;
+  /** The first is 1. */
+  readonly attempt: number;
+  /** Fires when the time is up, and when the process must stop. */
+  readonly signal: AbortSignal;
+  readonly tenantId: string | undefined;
+  readonly correlationId: string | undefined;
+}
+
+/**
+ * Sends one message. To return nothing is to have sent it; to throw is to be tried again, unless it is
+ * `Terminal`, `RetryAfter` or `Snooze` of `millrace/subscriptions`.
+ */
+export type Deliver = (
+  message: ClaimedMessage,
+  context: DeliverContext,
+) => Promise<DeliveryResult | void>;
+
+export interface AttemptOptions {
+  readonly deliver: Deliver;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Fires when the process cannot wait any longer. */
+  readonly stopping: AbortSignal;
+}
+
+export async function deliverMessage(
+  message: ClaimedMessage,
+  { deliver, clock, timeoutMs, stopping }: AttemptOptions,
+): Promise<DeliveryResult> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, stopping]);
+  const key = message.headers?.['idempotencyKey'];
+  const sending = (async () => {
+    const { attempts, tenantId, correlationId } = message;
+    const idempotencyKey = typeof key === 'string' && key !== '' ? key : message.sourceEventId;
+    const context = { idempotencyKey, attempt: attempts + 1, signal, tenantId, correlationId };
+    return (await deliver(message, context)) ?? { kind: 'sent' as const };
+  })();
+  // Whoever does not heed the signal is not waited for: the lease would end before it does.
+  const late = clock.sleep(timeoutMs, signal).then((): DeliveryResult => {
+    over.abort(new Error(`no answer within ${timeoutMs} ms`));
+    return { kind: 'retry', error: `no answer within ${timeoutMs} ms` };
+  });
+  try {
+    return await Promise.race([sending, late]);
+  } catch (error) {
+    // Cut off by the end of this process: another one will send it.
+    if (stopping.aborted) return { kind: 'retry', error: 'stopped', attempted: false };
+    return resultOf(error);
+  } finally {
+    over.abort();
+  }
+}
+
+function resultOf(error: unknown): DeliveryResult {
+  const text = errorText(error);
+  const outcome = outcomeOf(error);
+  if (outcome.kind === 'terminal') return { kind: 'dead', error: text };
+  if (outcome.kind === 'failed') return { kind: 'retry', error: text };
+  const attempted = outcome.kind === 'retry-after';
+  return { kind: 'retry', error: text, afterMs: outcome.ms, attempted };
+}
+
+/** With its causes: `fetch failed` alone helps nobody. */
+function errorText(error: unknown): string {
+  const parts: string[] = [];
+  let current = error;
+  // Causes can form a circle.
+  for (let depth = 0; depth < 5 && current !== undefined && current !== null; depth += 1) {
+    parts.push(textOf(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return parts.join(': ') || 'unknown error';
+}
+
+function textOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  return typeof error === 'string' ? error : (JSON.stringify(error) ?? typeof error);
+}

@@ -1,0 +1,257 @@
+// The ledger without a database, for unit tests: the same rules, in one process, gone with it.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { createIds } from '../foundation/ids.ts';
+import { createWaiters } from '../store/waiters.ts';
+import type { OutboxRow } from './check-outbox.ts';
+import { createOutboxLedger, type OutboxEngine } from './create-outbox-ledger.ts';
+import type {
+  ClaimRequest,
+  OutboxFilter,
+  OutboxLedger,
+  OutboxOutcome,
+  PausedDestination,
+  SettleOutcome,
+} from './outbox-ledger.ts';
+import type { ClaimedMessage, OutboxMessage, OutboxStatus } from './outbox-message.ts';
+import { waitWithPoll } from './wait-with-poll.ts';
+
+interface Entry {
+  readonly id: string;
+  readonly row: OutboxRow;
+  readonly createdAtMs: number;
+  place: 'waiting' | 'sent' | 'dead';
+  dueAtMs: number;
+  attempts: number;
+  starts: number;
+  token: number;
+  leaseUntilMs: number;
+  lockedAtMs: number | undefined;
+  lockedBy: string | undefined;
+  updatedAtMs: number;
+  sentAtMs: number | undefined;
+  lastError: string | undefined;
+}
+
+/**
+ * A ledger in memory.
+ *
+ * @example
+ * import { memoryOutboxLedger } from 'millrace/outbox';
+ *
+ * const ledger = memoryOutboxLedger();
+ * console.log(await ledger.counts()); // all zero
+ */
+export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): OutboxLedger<never> {
+  const { clock = systemClock } = options;
+  const ids = createIds({ clock });
+  const entries = new Map<string, Entry>();
+  const bySource = new Map<string, Entry>();
+  const pausedTypes = new Map<string, PausedDestination>();
+  const waiters = createWaiters();
+  let lastToken = 0;
+  let firstLane = 0;
+
+  const isLeased = (entry: Entry, nowMs: number): boolean => entry.leaseUntilMs > nowMs;
+
+  function add(row: OutboxRow): { readonly id: string; readonly isNew: boolean } {
+    const source = JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]);
+    const known = bySource.get(source);
+    if (known !== undefined) return { id: known.id, isNew: false };
+    const nowMs = clock.now();
+    const entry: Entry = {
+      id: ids.next(),
+      row,
+      createdAtMs: nowMs,
+      place: 'waiting',
+      dueAtMs: row.dueAtMs ?? nowMs,
+      attempts: 0,
+      starts: 0,
+      token: 0,
+      leaseUntilMs: 0,
+      lockedAtMs: undefined,
+      lockedBy: undefined,
+      updatedAtMs: nowMs,
+      sentAtMs: undefined,
+      lastError: undefined,
+    };
+    entries.set(entry.id, entry);
+    bySource.set(source, entry);
+    return { id: entry.id, isNew: true };
+  }
+
+  function settleOne(outcome: OutboxOutcome): SettleOutcome {
+    const entry = entries.get(outcome.claim.id);
+    if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
+    if (String(entry.token) !== outcome.claim.token) return 'stale';
+    const nowMs = clock.now();
+    Object.assign(entry, { token: 0, leaseUntilMs: 0, lockedAtMs: undefined, lockedBy: undefined });
+    entry.updatedAtMs = nowMs;
+    switch (outcome.kind) {
+      case 'sent':
+        entry.place = 'sent';
+        entry.sentAtMs = nowMs;
+        break;
+      case 'failed':
+        entry.attempts += 1;
+        entry.lastError = outcome.error;
+        entry.dueAtMs = outcome.nextDueAt.getTime();
+        break;
+      case 'dead':
+        entry.place = 'dead';
+        entry.attempts += 1;
+        entry.lastError = outcome.error;
+        break;
+      default:
+        entry.starts -= 1;
+        entry.dueAtMs = outcome.dueAt?.getTime() ?? entry.dueAtMs;
+    }
+    return 'settled';
+  }
+
+  function claim({ workerId, limit, leaseMs }: Required<ClaimRequest>): readonly ClaimedMessage[] {
+    const nowMs = clock.now();
+    const lanes = new Map<number, Entry[]>();
+    const heads = new Set<number>();
+    for (const entry of entries.values()) {
+      if (entry.place !== 'waiting') continue;
+      const { orderHash, lane, integrationType } = entry.row;
+      const isBehind = orderHash !== null && heads.has(orderHash);
+      if (orderHash !== null) heads.add(orderHash);
+      if (isBehind || entry.dueAtMs > nowMs || isLeased(entry, nowMs)) continue;
+      if (pausedTypes.has(integrationType)) continue;
+      const inLane = lanes.get(lane) ?? [];
+      inLane.push(entry);
+      lanes.set(lane, inLane);
+    }
+    const order = [...lanes.keys()].toSorted((a, b) => a - b);
+    const rotated = [...order.filter((l) => l > firstLane), ...order.filter((l) => l <= firstLane)];
+    const taken: Entry[] = [];
+    for (let depth = 0; taken.length < limit; depth += 1) {
+      const layer = rotated.flatMap((lane) => lanes.get(lane)?.[depth] ?? []);
+      if (layer.length === 0) break;
+      taken.push(...layer.slice(0, limit - taken.length));
+    }
+    firstLane = taken.at(-1)?.row.lane ?? firstLane;
+    lastToken += 1;
+    return taken.map((entry) => {
+      entry.token = lastToken;
+      entry.starts += 1;
+      entry.leaseUntilMs = nowMs + leaseMs;
+      entry.lockedAtMs = nowMs;
+      entry.lockedBy = workerId;
+      entry.updatedAtMs = nowMs;
+      return { ...toMessage(entry), token: String(entry.token), starts: entry.starts };
+    });
+  }
+
+  function statusOf(entry: Entry): OutboxStatus {
+    if (entry.place === 'sent') return 'SENT';
+    if (entry.place === 'dead') return 'DEAD';
+    if (isLeased(entry, clock.now())) return 'CLAIMED';
+    return entry.attempts > 0 ? 'FAILED' : 'PENDING';
+  }
+
+  function toMessage(entry: Entry): OutboxMessage {
+    const { row, lockedAtMs, sentAtMs } = entry;
+    return {
+      id: entry.id,
+      sourceStreamId: row.sourceStreamId,
+      sourceEventId: row.sourceEventId,
+      integrationType: row.integrationType,
+      eventType: row.eventType,
+      payload: JSON.parse(row.payload) as Record<string, unknown>,
+      headers:
+        row.headers === null ? undefined : (JSON.parse(row.headers) as Record<string, unknown>),
+      tenantId: row.tenantId ?? undefined,
+      userId: row.userId ?? undefined,
+      correlationId: row.correlationId ?? undefined,
+      orderingKey: row.orderingKey ?? undefined,
+      dueAt: new Date(entry.dueAtMs),
+      attempts: entry.attempts,
+      maxAttempts: row.maxAttempts,
+      status: statusOf(entry),
+      lockedAt: lockedAtMs === undefined ? undefined : new Date(lockedAtMs),
+      lockedBy: entry.lockedBy,
+      createdAt: new Date(entry.createdAtMs),
+      updatedAt: new Date(entry.updatedAtMs),
+      sentAt: sentAtMs === undefined ? undefined : new Date(sentAtMs),
+      lastError: entry.lastError,
+    };
+  }
+
+  function found(filter: OutboxFilter): readonly Entry[] {
+    const { ids: wanted, status, integrationType, tenantId, since } = filter;
+    return [...entries.values()].filter((entry) => {
+      const sinceMs = entry.place === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
+      return (
+        (wanted === undefined || wanted.includes(entry.id)) &&
+        (status === undefined || statusOf(entry) === status) &&
+        (integrationType === undefined || entry.row.integrationType === integrationType) &&
+        (tenantId === undefined || entry.row.tenantId === tenantId) &&
+        (since === undefined || sinceMs >= since.getTime())
+      );
+    });
+  }
+
+  const engine: OutboxEngine<never> = {
+    capabilities: { durable: false, crossProcess: false, callerTransaction: false },
+    async enqueue(rows) {
+      const enqueued = rows.map(add);
+      waiters.wakeAll();
+      return enqueued;
+    },
+    async exchange(outcomes, request) {
+      const settled = outcomes.map(settleOne);
+      return { settled, claimed: request === undefined ? [] : claim(request) };
+    },
+    whenDue: (pollMs, signal) => waitWithPoll(waiters, { clock, pollMs, signal }),
+    async list(filter, { limit, after }) {
+      return found(filter)
+        .filter(({ id }) => after === undefined || id > after)
+        .slice(0, limit)
+        .map(toMessage);
+    },
+    async counts() {
+      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      for (const entry of entries.values()) counts[statusOf(entry)] += 1;
+      return counts;
+    },
+    async replay(filter, limit) {
+      const dead = found({ ...filter, status: 'DEAD' }).slice(0, limit);
+      const nowMs = clock.now();
+      for (const entry of dead) {
+        Object.assign(entry, { place: 'waiting', attempts: 0, starts: 0 });
+        Object.assign(entry, { dueAtMs: nowMs, updatedAtMs: nowMs });
+      }
+      if (dead.length > 0) waiters.wakeAll();
+      return dead.length;
+    },
+    async purge(sentBeforeMs, limit) {
+      const old = [...entries.values()]
+        .filter(({ place, sentAtMs }) => place === 'sent' && Number(sentAtMs) < sentBeforeMs)
+        .slice(0, limit);
+      for (const { id, row } of old) {
+        entries.delete(id);
+        bySource.delete(
+          JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]),
+        );
+      }
+      return old.length;
+    },
+    async pause(integrationType, by) {
+      if (pausedTypes.has(integrationType)) return false;
+      const pausedAt = new Date(clock.now());
+      pausedTypes.set(integrationType, { integrationType, pausedAt, pausedBy: by });
+      return true;
+    },
+    async resume(integrationType) {
+      const was = pausedTypes.delete(integrationType);
+      waiters.wakeAll();
+      return was;
+    },
+    paused: async () => [...pausedTypes.values()],
+    [Symbol.asyncDispose]: async () => waiters.wakeAll(),
+  };
+  return createOutboxLedger(engine);
+}

@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MillraceError } from '../foundation/error.ts';
+import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
+import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
+import {
+  createOutboxDispatcher,
+  type OutboxDispatcher,
+  type OutboxDispatcherOptions,
+} from './outbox-dispatcher.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+
+const soon = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
+const never = new Promise<never>(() => undefined);
+
+function start(
+  ledger: OutboxLedger,
+  deliver: OutboxDispatcherOptions['deliver'],
+  more: Partial<OutboxDispatcherOptions> = {},
+) {
+  // An hour: what is waited for must come by a wake-up.
+  const options = { ledger, deliver, schedule: soon, tickIntervalMs: 3_600_000, ...more };
+  const dispatcher = createOutboxDispatcher(options);
+  return dispatcher.start().then(() => dispatcher);
+}
+
+async function settled(ledger: OutboxLedger, dispatcher: OutboxDispatcher): Promise<void> {
+  await eventually('everything is settled', async () => {
+    assert.equal(dispatcher.state, 'started');
+    const { PENDING, CLAIMED, FAILED } = await ledger.counts();
+    return PENDING + CLAIMED + FAILED === 0;
+  });
+}
+
+test('sends everything once, and writes it down as sent', async () => {
+  const ledger = memoryOutboxLedger();
+  const ids = await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
+  const sent: string[] = [];
+  await using dispatcher = await start(ledger, async ({ id }) => void sent.push(id));
+  await settled(ledger, dispatcher);
+  assert.deepEqual(new Set(sent), new Set(ids));
+  assert.equal(sent.length, ids.length);
+  assert.equal((await ledger.counts()).SENT, 300);
+});
+
+test('is woken by an enqueue', async () => {
+  const ledger = memoryOutboxLedger();
+  let sent = 0;
+  await using dispatcher = await start(ledger, async () => void (sent += 1));
+  for (const count of [1, 2, 3]) {
+    await enqueued(ledger, {});
+    await eventually(`${count} were sent`, async () => sent === count);
+  }
+  assert.equal(dispatcher.state, 'started');
+});
+
+test('gives the receiver one idempotency key for all attempts, and counts them', async () => {
+  const ledger = memoryOutboxLedger();
+  const seen: unknown[] = [];
+  await enqueued(ledger, { sourceEventId: 'e1', tenantId: 't', correlationId: 'c' });
+  await using dispatcher = await start(ledger, async (_message, context) => {
+    const { idempotencyKey, attempt, tenantId, correlationId } = context;
+    seen.push([idempotencyKey, attempt, tenantId, correlationId]);
+    return attempt < 3 ? { kind: 'retry', error: 'HTTP 503' } : { kind: 'sent' };
+  });
+  await settled(ledger, dispatcher);
+  assert.deepEqual(
+    seen,
+    [1, 2, 3].map((attempt) => ['e1', attempt, 't', 'c']),
+  );
+  const [message] = await ledger.list({});
+  assert.equal(message?.attempts, 2);
+  assert.equal(message.lastError, 'HTTP 503');
+});
+
+test('a header of the mapper is the idempotency key where there is one', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, { headers: { idempotencyKey: 'invoice-7' } });
+  const keys: string[] = [];
+  await using dispatcher = await start(ledger, async (_message, { idempotencyKey }) => {
+    keys.push(idempotencyKey);
+  });
+  await settled(ledger, dispatcher);
+  assert.deepEqual(keys, ['invoice-7']);
+});
+
+test('what fails too often is dead, with its error, and somebody is told', async () => {
+  const ledger = memoryOutboxLedger();
+  const told: unknown[] = [];
+  const [id] = await enqueued(ledger, { maxAttempts: 3 });
+  const deliver = async (): Promise<never> => {
+    throw new Error('fetch failed', { cause: new Error('ECONNREFUSED') });
+  };
+  const onDead: OutboxDispatcherOptions['onDead'] = (message, error) => {
+    told.push([message.id, error]);
+    throw new Error('nobody listens');
+  };
+  await using dispatcher = await start(ledger, deliver, { onDead });
+  await settled(ledger, dispatcher);
+  assert.deepEqual(told, [[id, 'fetch failed: ECONNREFUSED']]);
+  const [message] = await ledger.list({ status: 'DEAD' });
+  assert.equal(message?.attempts, 3);
+});
+
+test('Terminal is dead at once, and RetryAfter names the time', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, { sourceEventId: 'gone' }, { sourceEventId: 'busy' });
+  await using dispatcher = await start(
+    ledger,
+    async ({ sourceEventId }) => {
+      if (sourceEventId === 'gone') throw new Terminal('HTTP 410');
+      throw new RetryAfter(7_000, 'HTTP 429');
+    },
+    { clock },
+  );
+  await eventually('both were tried', async () => {
+    assert.equal(dispatcher.state, 'started');
+    const { DEAD, FAILED } = await ledger.counts();
+    return DEAD === 1 && FAILED === 1;
+  });
+  const [failed] = await ledger.list({ status: 'FAILED' });
+  assert.equal(failed?.dueAt.getTime(), clock.now() + 7_000);
+});
+
+test('no more are sent at once than it may', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 60 }, () => ({})));
+  let now = 0;
+  let most = 0;
+  await using dispatcher = await start(
+    ledger,
+    async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise(setImmediate);
+      now -= 1;
+    },
+    { concurrency: 4, batchSize: 10 },
+  );
+  await settled(ledger, dispatcher);
+  assert.equal(most, 4);
+});
+
+test('messages of one key go out in order while others overtake them', async () => {
+  const ledger = memoryOutboxLedger();
+  await ledger.enqueueMany(
+    Array.from({ length: 100 }, (_, at) =>
+      newMessage({ orderingKey: `k${at % 5}`, payload: { at } }),
+    ),
+  );
+  const seen = new Map<string, number[]>();
+  await using dispatcher = await start(ledger, async ({ orderingKey = '', payload, attempts }) => {
+    await new Promise(setImmediate);
+    if (Number(payload['at']) % 10 === 3 && attempts === 0) return { kind: 'retry', error: 'no' };
+    seen.set(orderingKey, [...(seen.get(orderingKey) ?? []), Number(payload['at'])]);
+    return { kind: 'sent' };
+  });
+  await settled(ledger, dispatcher);
+  for (const order of seen.values())
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    );
+  assert.equal([...seen.values()].flat().length, 100);
+});
+
+test('stopping lets what is out come to its end and gives the rest back', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 20 }, () => ({})));
+  const gate = Promise.withResolvers<void>();
+  const dispatcher = await start(ledger, () => gate.promise, { concurrency: 3 });
+  await eventually('three are out', async () => dispatcher.inFlight === 3);
+  const stopped = dispatcher.stop();
+  gate.resolve();
+  await stopped;
+  assert.deepEqual(await ledger.counts(), { PENDING: 17, CLAIMED: 0, SENT: 3, FAILED: 0, DEAD: 0 });
+});
+
+test('what does not end when it is stopped is cut off, and is no attempt', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {});
+  const dispatcher = await start(ledger, () => never, { drainMs: 1 });
+  await eventually('it is out', async () => dispatcher.inFlight === 1);
+  await dispatcher.stop();
+  assert.deepEqual(await ledger.counts(), { PENDING: 1, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
+});
+
+test('an attempt that takes too long has failed, whether it heeds its signal or not', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, { maxAttempts: 1 });
+  await using dispatcher = await start(ledger, () => never, { timeoutMs: 5 });
+  await settled(ledger, dispatcher);
+  const [message] = await ledger.list({ status: 'DEAD' });
+  assert.equal(message?.lastError, 'no answer within 5 ms');
+});
+
+test('a send that could outlive its lease does not start', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  let claims = 0;
+  let sent = 0;
+  const slow: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      const answer = await ledger.exchange(outcomes, claim);
+      // The process was stopped for a while, with the answer on its way.
+      claims += 1;
+      if (claims === 1) await clock.advance(600);
+      return answer;
+    },
+  };
+  const deliver = async () => void (sent += 1);
+  const more = { clock, leaseMs: 1_000, timeoutMs: 500 };
+  await using dispatcher = await start(slow, deliver, more);
+  await settled(ledger, dispatcher);
+  assert.equal(sent, 1);
+  assert.ok(claims > 1);
+  const [message] = await ledger.list({});
+  assert.equal(message?.attempts, 0);
+});
+
+test('outcomes that could not be written down are kept until they can', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {}, {}, {});
+  let calls = 0;
+  let sent = 0;
+  const flaky: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      calls += 1;
+      if (calls === 2 || calls === 3) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+      return ledger.exchange(outcomes, claim);
+    },
+  };
+  await using dispatcher = await start(flaky, async () => void (sent += 1));
+  await settled(ledger, dispatcher);
+  assert.equal(sent, 3);
+  assert.equal((await ledger.counts()).SENT, 3);
+});
+
+test('a message that ended every process that began to send it is dead without being sent', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, { maxAttempts: 2 });
+  for (const worker of ['dies', 'dies-too']) {
+    await ledger.claimDueBatch(worker, 1, { leaseMs: 1 });
+    await clock.advance(1);
+  }
+  let sent = 0;
+  await using dispatcher = await start(ledger, async () => void (sent += 1), { clock });
+  await settled(ledger, dispatcher);
+  assert.equal(sent, 0);
+  const [message] = await ledger.list({ status: 'DEAD' });
+  assert.match(message?.lastError ?? '', /started 3 times without an end/);
+});
+
+test('counts and times have the names of the document, and logs hold no payload', async () => {
+  const ledger = memoryOutboxLedger();
+  const names = new Set<string>();
+  const logs: object[] = [];
+  const log = (fields: object): void => void logs.push(fields);
+  const observer = {
+    count: (name: string) => void names.add(name),
+    record: (name: string) => void names.add(name),
+    log: { debug: log, info: log, warn: log, error: log },
+  };
+  await enqueued(
+    ledger,
+    { sourceEventId: 'ok', tenantId: 't', correlationId: 'c', payload: { secret: 'hush' } },
+    { sourceEventId: 'bad', maxAttempts: 2 },
+  );
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>
+    sourceEventId === 'ok' ? { kind: 'sent' } : { kind: 'retry', error: 'no' };
+  await using dispatcher = await start(ledger, deliver, { observer });
+  await settled(ledger, dispatcher);
+  for (const name of ['claimed', 'sent', 'failed', 'dead'])
+    assert.ok(names.has(`outbox_${name}_total`));
+  assert.ok(names.has('outbox_claim_duration_ms') && names.has('outbox_delivery_duration_ms'));
+  const sent = logs.find((each) => 'phase' in each && each.phase === 'SENT') ?? {};
+  assert.deepEqual(Object.keys(sent).toSorted(), [
+    'correlationId',
+    'integrationType',
+    'operation',
+    'outboxId',
+    'phase',
+    'source',
+    'tenantId',
+  ]);
+  assert.doesNotMatch(JSON.stringify(logs), /hush/);
+});
+
+test('settings that cannot work are refused', async () => {
+  const ledger = memoryOutboxLedger();
+  const deliver = async (): Promise<void> => undefined;
+  for (const more of [{ concurrency: 0 }, { leaseMs: 100, timeoutMs: 100 }, { batchSize: 1.5 }]) {
+    await rejectsWith(
+      async () => createOutboxDispatcher({ ledger, deliver, ...more }),
+      'OUTBOX_INVALID',
+    );
+  }
+});
+
+test('starts and stops in any order hold nothing', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 500 }, () => ({})));
+  await stressLifecycle({
+    rounds: 50,
+    create: () =>
+      createOutboxDispatcher({ ledger, deliver: async () => undefined, concurrency: 2 }),
+    assertReleased: async () => assert.equal((await ledger.counts()).CLAIMED, 0),
+  });
+});

@@ -1,0 +1,271 @@
+// From the ledger to the outside: claims, sends with bounded concurrency, and settles a batch in the round
+// trip that claims the next.
+
+import { randomUUID } from 'node:crypto';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
+import { deliverMessage, type Deliver } from './deliver-message.ts';
+import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
+import { logOutbox } from './observe-outbox.ts';
+import { outboxLimits as limits } from './outbox-limits.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+
+export interface OutboxDispatcherOptions {
+  readonly ledger: OutboxLedger;
+  readonly deliver: Deliver;
+  /** Messages that are sent at once. Default: 50. */
+  readonly concurrency?: number;
+  /** Default: 100. */
+  readonly batchSize?: number;
+  /** After which others take over what a process that died had claimed. Default: 60 s. */
+  readonly leaseMs?: number;
+  /** No attempt takes longer. Default: half of the lease. */
+  readonly timeoutMs?: number;
+  /** When it is stopped, what is being sent may take so long, and is cut off then. Default: 10 s. */
+  readonly drainMs?: number;
+  /** The backstop of notifications. Default: 1 s. */
+  readonly tickIntervalMs?: number;
+  /** Default: min(60 s · 2^(n−1), 15 min) + 0..10 s. */
+  readonly schedule?: RetrySchedule;
+  /** New at every start. */
+  readonly workerId?: string;
+  readonly clock?: Clock;
+  readonly observer?: Observer;
+  /** After a message was written down as dead: for a topic of dead letters. A failure is logged. */
+  readonly onDead?: (message: ClaimedMessage, error: string) => void | Promise<void>;
+}
+
+export interface OutboxDispatcher extends Lifecycle {
+  /** Being sent right now. */
+  readonly inFlight: number;
+}
+
+const source = 'outbox-dispatcher';
+const outageMs = { first: 100, max: 5_000 };
+
+/**
+ * Sends what the ledger holds, until it is stopped. Stopping lets what is being sent come to its end, and
+ * gives the rest back at once.
+ *
+ * @example
+ * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
+ *
+ * await using dispatcher = createOutboxDispatcher({
+ *   ledger: memoryOutboxLedger(),
+ *   deliver: async ({ payload }, { idempotencyKey, signal }) => {
+ *     const answer = await fetch('https://partner.example/hook', {
+ *       method: 'POST',
+ *       headers: { 'idempotency-key': idempotencyKey },
+ *       body: JSON.stringify(payload),
+ *       signal,
+ *     });
+ *     return answer.ok ? { kind: 'sent' } : { kind: 'retry', error: `HTTP ${answer.status}` };
+ *   },
+ * });
+ * await dispatcher.start();
+ */
+export function createOutboxDispatcher(options: OutboxDispatcherOptions): OutboxDispatcher {
+  const { ledger, deliver, schedule, onDead, clock = systemClock } = options;
+  const concurrency = options.concurrency ?? limits.concurrencyDefault;
+  const batchSize = options.batchSize ?? limits.claimBatchDefault;
+  const leaseMs = options.leaseMs ?? limits.leaseMsDefault;
+  const timeoutMs = options.timeoutMs ?? Math.floor(leaseMs / 2);
+  const drainMs = options.drainMs ?? limits.drainMsDefault;
+  const tickIntervalMs = options.tickIntervalMs ?? limits.tickIntervalMsDefault;
+  const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const observer = safeObserver(options.observer ?? silentObserver);
+  check({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
+
+  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
+  let inFlight = 0;
+
+  async function run(stopping: AbortSignal): Promise<void> {
+    const cutOff = new AbortController();
+    const queue = createDispatchQueue();
+    const sending = new Set<Promise<void>>();
+    let waitMs = outageMs.first;
+
+    function startSome(): void {
+      for (;;) {
+        if (stopping.aborted || inFlight >= concurrency) return;
+        const next = queue.next();
+        if (next === undefined) return;
+        inFlight += 1;
+        const sent = send(next).finally(() => {
+          inFlight -= 1;
+          sending.delete(sent);
+          startSome();
+        });
+        sending.add(sent);
+      }
+    }
+
+    async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
+      const claim = { id: message.id, token: message.token };
+      // A send that could outlive its lease would meet the next owner's.
+      if (clock.now() + timeoutMs > claimedAtMs + leaseMs) {
+        return queue.settle(message, { kind: 'released', claim });
+      }
+      if (killsItsProcess(message)) {
+        const error = `started ${message.starts} times without an end: it seems to end its process`;
+        return queue.settle(message, { kind: 'dead', claim, error });
+      }
+      const startMs = clock.now();
+      const { integrationType, eventType } = message;
+      const what = { source, operation: 'OUTBOX_DIRECT_SEND', phase: 'START' } as const;
+      logOutbox(observer, what, message, { outboxId: message.id, integrationType });
+      const attempt = { deliver, clock, timeoutMs, stopping: cutOff.signal };
+      const result = await deliverMessage(message, attempt);
+      const attributes = { integrationType, eventType, outcome: result.kind };
+      observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
+      queue.settle(message, decideDelivery(message, result, { nowMs: clock.now(), schedule }));
+    }
+
+    async function exchange(limit: number): Promise<number> {
+      const settling = queue.takeSettled();
+      const claimedAtMs = clock.now();
+      const outcomes = settling.map(({ outcome }) => outcome);
+      try {
+        const answer =
+          limit === 0
+            ? { settled: await ledger.settle(outcomes), claimed: [] }
+            : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
+        for (const [at, each] of settling.entries()) tell(each, answer.settled[at] === 'settled');
+        queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
+        if (answer.claimed.length > 0) {
+          observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
+        }
+        observer.record?.('outbox_claim_duration_ms', clock.now() - claimedAtMs, {});
+        return answer.claimed.length;
+      } catch (error) {
+        queue.putBack(settling);
+        throw error;
+      }
+    }
+
+    async function pump(): Promise<void> {
+      while (!stopping.aborted) {
+        try {
+          const room = queue.waiting < concurrency ? batchSize : 0;
+          if (room === 0 && queue.settled === 0) {
+            await queue.whenChanged(stopping);
+            continue;
+          }
+          // Behind a message that was settled, the next one of its key may have become free.
+          const frees = queue.freesOthers();
+          const claimed = await exchange(room);
+          waitMs = outageMs.first;
+          startSome();
+          if (claimed === 0 && room > 0 && !frees && queue.settled === 0) await sleep();
+        } catch (error) {
+          if (hasCode(error, 'ABORTED') && stopping.aborted) return;
+          const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
+          logOutbox(observer, what, {}, { err: error });
+          await clock.sleep(waitMs, stopping).catch(() => undefined);
+          waitMs = Math.min(waitMs * 2, outageMs.max);
+        }
+      }
+    }
+
+    /** Until something was enqueued, or sent, or becomes due. */
+    async function sleep(): Promise<void> {
+      const woken = new AbortController();
+      const signal = AbortSignal.any([stopping, woken.signal]);
+      const pollMs = Math.max(1, Math.min(tickIntervalMs, queue.dueInMs(clock.now())));
+      const changed = queue.whenChanged(signal);
+      try {
+        await Promise.race([ledger.whenDue(pollMs, signal), changed]);
+      } finally {
+        woken.abort();
+        await changed.catch(() => undefined);
+      }
+    }
+
+    function tell(
+      { message, outcome }: ReturnType<typeof queue.takeSettled>[number],
+      isSettled: boolean,
+    ): void {
+      const { integrationType, eventType } = message;
+      const attributes = { integrationType, eventType };
+      if (outcome.kind === 'released') return;
+      const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
+      const phase = isSettled ? phases[outcome.kind] : 'STALE';
+      const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
+      const err = 'error' in outcome ? { error: outcome.error } : {};
+      logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
+      if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
+      observer.count?.(`outbox_${outcome.kind}_total`, attributes);
+      if (outcome.kind === 'dead') void tellDead(message, outcome.error);
+    }
+
+    async function tellDead(message: ClaimedMessage, error: string): Promise<void> {
+      try {
+        await onDead?.(message, error);
+      } catch (err) {
+        observer.log?.error({ outboxId: message.id, err }, 'onDead failed');
+      }
+    }
+
+    await pump();
+    queue.releaseWaiting();
+    const finished = Promise.allSettled(sending);
+    const patience = new AbortController();
+    const impatient = clock.sleep(drainMs, patience.signal).then(
+      () => cutOff.abort(),
+      () => undefined,
+    );
+    await finished;
+    patience.abort();
+    await impatient;
+    try {
+      if (queue.settled > 0) await exchange(0);
+    } catch (error) {
+      // The leases end by themselves, and what was sent is sent again under the same key.
+      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
+      logOutbox(observer, what, {}, { err: error });
+    }
+  }
+
+  const lifecycle = createLifecycle({
+    async start() {
+      const stopping = new AbortController();
+      running = { stopping, done: run(stopping.signal) };
+    },
+    async stop() {
+      const { stopping, done } = running ?? {};
+      running = undefined;
+      stopping?.abort();
+      await done;
+    },
+  });
+  return {
+    get state() {
+      return lifecycle.state;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    start: () => lifecycle.start(),
+    stop: () => lifecycle.stop(),
+    [Symbol.asyncDispose]: () => lifecycle.stop(),
+  };
+}
+
+function check(numbers: Readonly<Record<string, number>>): void {
+  for (const [field, value] of Object.entries(numbers)) {
+    if (Number.isInteger(value) && value >= 1) continue;
+    throw new MillraceError('OUTBOX_INVALID', `${field} must be a whole number from 1 on`, {
+      details: { field },
+    });
+  }
+  if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
+    throw new MillraceError('OUTBOX_INVALID', 'timeoutMs must be below leaseMs', {
+      details: { field: 'timeoutMs' },
+    });
+  }
+}

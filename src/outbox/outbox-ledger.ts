@@ -1,0 +1,144 @@
+// The port: where every message for the outside is written down, with what became of it. A claim is a
+// lease with a fencing token; whoever comes late changes nothing and is told so.
+
+import type {
+  ClaimedMessage,
+  EnqueueOutboxProps,
+  OutboxClaim,
+  OutboxMessage,
+  OutboxStatus,
+} from './outbox-message.ts';
+
+export interface OutboxCapabilities {
+  /** Survives the end of the process. */
+  readonly durable: boolean;
+  /** Other processes see it, and claim from it. */
+  readonly crossProcess: boolean;
+  /** `enqueueIn` writes into the caller's own transaction. */
+  readonly callerTransaction: boolean;
+}
+
+export interface Enqueued {
+  readonly id: string;
+  /** False: this event had been enqueued for this destination before; nothing was written now. */
+  readonly isNew: boolean;
+}
+
+/** `stale`: the claim had passed to somebody else, or was settled; nothing was changed. */
+export type SettleOutcome = 'settled' | 'stale';
+
+export interface ClaimOptions {
+  /** After this, others may claim it again. Default: 60 s. */
+  readonly leaseMs?: number;
+}
+
+export interface ClaimRequest extends ClaimOptions {
+  /** Names the process start, not the machine: two that run at once have two. */
+  readonly workerId: string;
+  readonly limit: number;
+}
+
+/** What became of a claimed message. */
+export type OutboxOutcome =
+  | { readonly kind: 'sent'; readonly claim: OutboxClaim }
+  /** Counts as an attempt. */
+  | {
+      readonly kind: 'failed';
+      readonly claim: OutboxClaim;
+      readonly error: string;
+      readonly nextDueAt: Date;
+    }
+  | { readonly kind: 'dead'; readonly claim: OutboxClaim; readonly error: string }
+  /** Nothing was tried: it is free again, at once or at a time. */
+  | { readonly kind: 'released'; readonly claim: OutboxClaim; readonly dueAt?: Date | undefined };
+
+export interface OutboxFilter {
+  readonly ids?: readonly string[] | undefined;
+  readonly status?: OutboxStatus | undefined;
+  readonly integrationType?: string | undefined;
+  readonly tenantId?: string | undefined;
+  /** Enqueued at this time or later; of dead ones, that died then or later. */
+  readonly since?: Date | undefined;
+}
+
+export interface OutboxPage {
+  readonly limit?: number | undefined;
+  /** The id of the last one of the page before. */
+  readonly after?: string | undefined;
+}
+
+export interface PausedDestination {
+  readonly integrationType: string;
+  readonly pausedAt: Date;
+  readonly pausedBy: string;
+}
+
+/**
+ * The ledger of everything that is to leave.
+ *
+ * @example
+ * import { memoryOutboxLedger, type OutboxLedger } from 'millrace/outbox';
+ *
+ * const ledger: OutboxLedger = memoryOutboxLedger();
+ * await ledger.enqueue({
+ *   sourceStreamId: 'paymenthub.payment.v1-core-p1',
+ *   sourceEventId: 'e1',
+ *   integrationType: 'webhook:partner-x',
+ *   eventType: 'payment.completed.v1',
+ *   payload: { paymentId: 'p1' },
+ * });
+ * for (const claim of await ledger.claimDueBatch('worker-1', 100)) {
+ *   console.log(await ledger.markSent(claim)); // settled
+ * }
+ */
+export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
+  readonly capabilities: OutboxCapabilities;
+
+  enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
+  /** All or none, in order. An outage rejects; only a duplicate is told as one. */
+  enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
+  /** As `enqueueMany`, committed by the caller (`callerTransaction`). */
+  enqueueIn(
+    transaction: Transaction,
+    items: readonly EnqueueOutboxProps[],
+  ): Promise<readonly Enqueued[]>;
+
+  /** PENDING and FAILED ones that are due, and those whose lease ran out; each tenant gets its share. */
+  claimDueBatch(
+    workerId: string,
+    limit: number,
+    options?: ClaimOptions,
+  ): Promise<readonly ClaimedMessage[]>;
+  markSent(claim: OutboxClaim): Promise<SettleOutcome>;
+  markFailed(claim: OutboxClaim, error: string, nextDueAt: Date): Promise<SettleOutcome>;
+  deadLetter(claim: OutboxClaim, error: string): Promise<SettleOutcome>;
+  release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
+  /** The batch form of the four: one commit; each is decided on its own. */
+  settle(outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]>;
+  /** Settles and claims in one round trip. */
+  exchange(
+    outcomes: readonly OutboxOutcome[],
+    claim: ClaimRequest,
+  ): Promise<{
+    readonly settled: readonly SettleOutcome[];
+    readonly claimed: readonly ClaimedMessage[];
+  }>;
+  /**
+   * Resolves when there may be something to claim: told by whoever enqueued, or after `pollMs`.
+   * Rejects when the signal fires.
+   */
+  whenDue(pollMs: number, signal: AbortSignal): Promise<void>;
+
+  find(id: string): Promise<OutboxMessage | undefined>;
+  /** Oldest first. */
+  list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
+  counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
+  /** DEAD ones become PENDING, with all their attempts ahead. Returns how many. */
+  replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;
+  /** Forgets up to so many SENT ones, and with them that their events were enqueued. Returns how many. */
+  purge(sentBefore: Date, limit?: number): Promise<number>;
+  /** Its messages are not claimed any more; those that are out come to their end. False: it was paused. */
+  pause(integrationType: string, by: string): Promise<boolean>;
+  resume(integrationType: string): Promise<boolean>;
+  paused(): Promise<readonly PausedDestination[]>;
+}

@@ -1,0 +1,30 @@
+// Defaults and bounds of the outbox, in one place. The lengths are those of the ledger's columns.
+
+export const outboxLimits = {
+  sourceStreamIdMax: 200,
+  sourceEventIdMax: 100,
+  integrationTypeMax: 120,
+  eventTypeMax: 120,
+  tenantIdMax: 60,
+  userIdMax: 60,
+  correlationIdMax: 120,
+  orderingKeyMax: 200,
+  workerIdMax: 120,
+  lastErrorMax: 5_000,
+  maxAttemptsDefault: 10,
+  maxAttemptsMax: 1_000,
+  enqueueMax: 1_000,
+  claimBatchDefault: 100,
+  claimBatchMax: 5_000,
+  leaseMsDefault: 60_000,
+  leaseMsMax: 86_400_000,
+  tickIntervalMsDefault: 1_000,
+  concurrencyDefault: 50,
+  drainMsDefault: 10_000,
+  /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
+  lanes: 64,
+  retryAfterMsMax: 24 * 3_600_000,
+  listDefault: 100,
+  listMax: 1_000,
+  purgeBatchDefault: 1_000,
+} as const;

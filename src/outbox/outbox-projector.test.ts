@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { newEvent } from '../store/store-fixture.conformance.ts';
+import { eventually } from './ledger-fixture.conformance.ts';
+import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+import { startOutboxProjector, type IntegrationEventMapper } from './outbox-projector.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const name = 'sub:banking:outbox:v1';
+
+const toWebhook: IntegrationEventMapper = {
+  map: ({ type, aggregate }) => ({
+    integrationType: 'webhook:partner-x',
+    eventType: type,
+    payload: { accountId: aggregate.id },
+  }),
+};
+
+test('each event becomes a row that carries its origin, its tenant and its idempotency key', async () => {
+  await using store = memoryEventStore();
+  const ledger = memoryOutboxLedger();
+  const event = newEvent({ user: { id: 'u1', email: 'a@b.example' } });
+  await store.append(stream, [event]);
+  await using runner = await startOutboxProjector(store, { name, mapper: toWebhook }, { ledger });
+  await runner.whenCaughtUp();
+  const [message] = await ledger.list({});
+  assert.equal(message?.sourceStreamId, stream);
+  assert.equal(message.sourceEventId, event.eventId);
+  assert.equal(message.tenantId, event.tenant);
+  assert.equal(message.correlationId, event.correlationId);
+  assert.equal(message.userId, 'u1');
+  assert.equal(message.headers?.['idempotencyKey'], event.eventId);
+  assert.equal(message.eventType, event.type);
+});
+
+test('one event goes to several destinations, or to none', async () => {
+  await using store = memoryEventStore();
+  const ledger = memoryOutboxLedger();
+  const events = [newEvent(), newEvent(), newEvent()];
+  await store.append(stream, events);
+  const mapper: IntegrationEventMapper = {
+    map: ({ eventId, type }) => {
+      if (eventId === events[0]?.eventId) return undefined;
+      if (eventId === events[1]?.eventId) return null;
+      return ['kafka:payments', 'webhook:x'].map((integrationType) => ({
+        integrationType,
+        eventType: type,
+        payload: {},
+      }));
+    },
+  };
+  await using runner = await startOutboxProjector(store, { name, mapper }, { ledger });
+  await runner.whenCaughtUp();
+  const rows = await ledger.list({});
+  assert.deepEqual(
+    rows.map(({ integrationType }) => integrationType),
+    ['kafka:payments', 'webhook:x'],
+  );
+});
+
+test('events that come again after a crash before the checkpoint are duplicates, and told as such', async () => {
+  await using store = memoryEventStore();
+  const ledger = memoryOutboxLedger();
+  await store.append(stream, [newEvent(), newEvent()]);
+  const phases: string[] = [];
+  const note = (fields: object): void => {
+    if ('phase' in fields) phases.push(String(fields.phase));
+  };
+  const observer: Observer = { log: { debug: note, info: note, warn: note, error: note } };
+  for (const version of [1, 2]) {
+    // Another name has no checkpoint: it sees what the first one saw.
+    const again = { name: `sub:banking:outbox:v${version}`, mapper: toWebhook };
+    await using runner = await startOutboxProjector(store, again, { ledger, observer });
+    await runner.whenCaughtUp();
+  }
+  assert.equal((await ledger.list({})).length, 2);
+  assert.equal(phases.filter((phase) => phase === 'SUCCESS').length, 2);
+  assert.equal(phases.filter((phase) => phase === 'DUPLICATE').length, 2);
+});
+
+test('an outage of the ledger is no duplicate: the checkpoint waits, and nothing is lost', async () => {
+  await using store = memoryEventStore();
+  const ledger = memoryOutboxLedger();
+  let isAway = true;
+  let asked = 0;
+  const flaky: OutboxLedger<never> = {
+    ...ledger,
+    async enqueueMany(items) {
+      asked += 1;
+      if (isAway) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+      return ledger.enqueueMany(items);
+    },
+  };
+  await store.append(stream, [newEvent(), newEvent(), newEvent()]);
+  const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 2 };
+  const definition = { name, mapper: toWebhook, retry };
+  await using runner = await startOutboxProjector(store, definition, { ledger: flaky });
+  await eventually('it has tried more often than any policy allows', async () => asked > 10);
+  assert.deepEqual(await store.subscriptions.deadLetters.list({}), []);
+  isAway = false;
+  await runner.whenCaughtUp();
+  assert.equal((await ledger.list({})).length, 3);
+});
+
+test('a message that the ledger refuses is a dead letter of its event, and the others go on', async () => {
+  await using store = memoryEventStore();
+  const ledger = memoryOutboxLedger();
+  const [good, bad, ugly] = [newEvent(), newEvent(), newEvent()];
+  for (const [at, event] of [good, bad, ugly].entries()) {
+    await store.append(`banking.account.v1-core-b${at}`, [event]);
+  }
+  const mapper: IntegrationEventMapper = {
+    map({ eventId, type }) {
+      if (eventId === ugly.eventId) throw new Error('cannot map');
+      const integrationType = eventId === bad.eventId ? 'x'.repeat(121) : 'webhook:x';
+      return { integrationType, eventType: type, payload: {} };
+    },
+  };
+  await using runner = await startOutboxProjector(store, { name, mapper }, { ledger });
+  await runner.whenCaughtUp();
+  const letters = await store.subscriptions.deadLetters.list({});
+  assert.deepEqual(
+    new Set(letters.map(({ eventId }) => eventId)),
+    new Set([bad.eventId, ugly.eventId]),
+  );
+  assert.deepEqual(
+    letters.map(({ attempts }) => attempts),
+    [1, 1],
+  );
+  const [message, ...more] = await ledger.list({});
+  assert.equal(message?.sourceEventId, good.eventId);
+  assert.deepEqual(more, []);
+});

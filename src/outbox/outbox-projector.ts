@@ -1,0 +1,190 @@
+// From events to the ledger: a subscription whose rows commit together with its checkpoint where they share
+// a database, and are recognised as duplicates where they do not.
+
+import { hasCode } from '../foundation/error.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { isForgotten } from '../store/erasure.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { Terminal } from '../subscriptions/handler-outcome.ts';
+import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { startSubscription } from '../subscriptions/start-subscription.ts';
+import {
+  subscription,
+  type BatchContext,
+  type Caused,
+  type SubscriptionDefinition,
+} from '../subscriptions/subscription.ts';
+import type {
+  SubscriptionOptions,
+  SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import { logOutbox } from './observe-outbox.ts';
+import { outboxLimits as limits } from './outbox-limits.ts';
+import type { Enqueued, OutboxLedger } from './outbox-ledger.ts';
+import type { EnqueueOutboxProps } from './outbox-message.ts';
+
+/** What a mapper says; stream, event, tenant, user and correlation come from the event. */
+export type IntegrationMessage = Pick<
+  EnqueueOutboxProps,
+  'dueAt' | 'eventType' | 'headers' | 'integrationType' | 'maxAttempts' | 'orderingKey' | 'payload'
+>;
+
+/** Which messages follow from an event; none where it is nobody else's business. */
+export interface IntegrationEventMapper {
+  map(event: RecordedEvent): readonly IntegrationMessage[] | IntegrationMessage | null | undefined;
+}
+
+export interface OutboxProjectorDefinition extends Pick<
+  SubscriptionDefinition,
+  'batchSize' | 'filter' | 'from' | 'inFlightMax' | 'lanes' | 'onDeadLetter' | 'retry' | 'shards'
+> {
+  /** `sub:<service>:<name>:v<n>`. */
+  readonly name: string;
+  readonly mapper: IntegrationEventMapper;
+}
+
+export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions<Transaction> {
+  readonly ledger: OutboxLedger<Transaction>;
+  /** The ledger is in the event store's database: rows and checkpoint are one commit. Default: false. */
+  readonly sharesDatabase?: boolean;
+}
+
+/**
+ * Runs a projector: from its checkpoint, then live, until it is stopped. An outage of the ledger stops it
+ * before its checkpoint; a message that the ledger refuses is a dead letter of its event.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { memoryOutboxLedger, startOutboxProjector } from 'millrace/outbox';
+ *
+ * await using store = memoryEventStore();
+ * await using projector = await startOutboxProjector(
+ *   store,
+ *   {
+ *     name: 'sub:paymenthub:outbox:v1',
+ *     filter: { typePrefixes: ['payment.'] },
+ *     mapper: {
+ *       map: ({ type, aggregate }) => ({
+ *         integrationType: 'kafka:payments',
+ *         eventType: type,
+ *         payload: { paymentId: aggregate.id },
+ *         orderingKey: aggregate.id,
+ *       }),
+ *     },
+ *   },
+ *   { ledger: memoryOutboxLedger() },
+ * );
+ * await projector.whenCaughtUp();
+ */
+export function startOutboxProjector<Transaction>(
+  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  { mapper, ...definition }: OutboxProjectorDefinition,
+  options: OutboxProjectorOptions<Transaction>,
+): Promise<SubscriptionRunner> {
+  const { ledger, sharesDatabase = false, ...running } = options;
+  const observer = safeObserver(options.observer ?? silentObserver);
+  const each = subscription<Transaction>({
+    ...definition,
+    async batchHandler(events, context) {
+      const items = events.flatMap((event) =>
+        toMessages(mapper, event, context.causedBy(event), events.length),
+      );
+      for (let at = 0; at < items.length; at += limits.enqueueMax) {
+        await enqueue(items.slice(at, at + limits.enqueueMax), context, events.length);
+      }
+    },
+  });
+
+  async function enqueue(
+    items: readonly EnqueueOutboxProps[],
+    context: BatchContext<Transaction>,
+    eventCount: number,
+  ): Promise<void> {
+    const tell = tellAbout(observer, definition.name);
+    tell('START', items);
+    let answers: readonly Enqueued[];
+    try {
+      answers = sharesDatabase
+        ? await ledger.enqueueIn(await context.transaction(), items)
+        : await ledger.enqueueMany(items);
+    } catch (error) {
+      tell('ERROR', items, { err: error });
+      throw refusal(error, eventCount);
+    }
+    const isNew = (_item: EnqueueOutboxProps, at: number): boolean => answers[at]?.isNew === true;
+    tell('SUCCESS', items.filter(isNew));
+    tell(
+      'DUPLICATE',
+      items.filter((item, at) => !isNew(item, at)),
+    );
+  }
+
+  return startSubscription(store, each, running);
+}
+
+function toMessages(
+  mapper: IntegrationEventMapper,
+  event: RecordedEvent,
+  caused: Caused,
+  eventCount: number,
+): readonly EnqueueOutboxProps[] {
+  // The person was forgotten: nothing of it may leave.
+  if (isForgotten(event.payload)) return [];
+  let mapped: ReturnType<IntegrationEventMapper['map']>;
+  try {
+    mapped = mapper.map(event);
+  } catch (error) {
+    // The same event gives the same error: no retry helps, but the others of the batch must not suffer.
+    if (eventCount > 1) throw error;
+    throw new Terminal(`the mapper failed: ${String(error)}`, { cause: error });
+  }
+  return listOf(mapped).map((message) => ({
+    ...message,
+    sourceStreamId: event.stream,
+    sourceEventId: event.eventId,
+    headers: { ...caused.headers, idempotencyKey: event.eventId, ...message.headers },
+    correlationId: event.correlationId,
+    tenantId: event.tenant,
+    userId: event.user?.id,
+  }));
+}
+
+function listOf(mapped: ReturnType<IntegrationEventMapper['map']>): readonly IntegrationMessage[] {
+  if (mapped === undefined || mapped === null) return [];
+  return isList(mapped) ? mapped : [mapped];
+}
+
+function isList(
+  mapped: readonly IntegrationMessage[] | IntegrationMessage,
+): mapped is readonly IntegrationMessage[] {
+  return Array.isArray(mapped);
+}
+
+/** A message that fits no column never will; alone, its event is a dead letter at once. */
+function refusal(error: unknown, eventCount: number): unknown {
+  const isRefused =
+    hasCode(error, 'OUTBOX_INVALID') ||
+    hasCode(error, 'PAYLOAD_NOT_JSON') ||
+    hasCode(error, 'PAYLOAD_TOO_LARGE');
+  if (!isRefused || eventCount > 1) return error;
+  return new Terminal(`the outbox refused it: ${error.message}`, { cause: error });
+}
+
+function tellAbout(observer: Observer, source: string) {
+  return (
+    phase: 'START' | 'SUCCESS' | 'DUPLICATE' | 'ERROR',
+    items: readonly EnqueueOutboxProps[],
+    more: object = {},
+  ): void => {
+    if (phase === 'SUCCESS') {
+      observer.count?.('outbox_pending_total', { source }, items.length);
+    }
+    for (const item of items) {
+      const { sourceEventId: eventId, integrationType } = item;
+      const what = { source, operation: 'OUTBOX_ENQUEUE', phase } as const;
+      logOutbox(observer, what, item, { eventId, integrationType, ...more });
+    }
+  };
+}

@@ -1,0 +1,47 @@
+// Eight processes and ten thousand messages: nobody gets what another one has.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import type { EngineName } from '../store/rig.ts';
+import type { ClaimerMessage } from './claimer-main.ts';
+import { openLedger } from './open-ledger.ts';
+
+const messages = 10_000;
+const processes = 8;
+
+export function claimCases(engine: EngineName, place: () => Promise<string>): void {
+  test(`eight processes claim ten thousand messages on ${engine} without overlap, and all of them`, async () => {
+    const url = await place();
+    await using ledger = await openLedger({ engine, url });
+    const enqueued = new Set<string>();
+    for (let at = 0; at < messages; at += 1_000) {
+      const items = Array.from({ length: 1_000 }, (_, each) =>
+        newMessage({ tenantId: `t${each % 11}`, integrationType: `webhook:p${each % 5}` }),
+      );
+      for (const { id } of await ledger.enqueueMany(items)) enqueued.add(id);
+    }
+    assert.equal(enqueued.size, messages);
+    const children = Array.from({ length: processes }, () =>
+      startChild(new URL('./claimer-main.ts', import.meta.url), { input: { engine, url } }),
+    );
+    try {
+      const says =
+        (kind: ClaimerMessage['kind']) =>
+        (message: unknown): message is ClaimerMessage =>
+          (message as ClaimerMessage).kind === kind;
+      await Promise.all(children.map((child) => child.message(says('ready'))));
+      for (const child of children) child.send('go');
+      const done = await Promise.all(children.map((child) => child.message(says('done'))));
+      const claimed = done.flatMap(({ ids = [] }) => ids);
+      assert.equal(new Set(claimed).size, claimed.length, 'a message was claimed twice');
+      for (const id of claimed) enqueued.delete(id);
+      assert.equal(enqueued.size, 0, 'a message was never claimed');
+      assert.ok(done.filter(({ ids = [] }) => ids.length > 0).length > 1, 'only one got any');
+      assert.equal((await ledger.counts()).CLAIMED, messages);
+    } finally {
+      await Promise.all(children.map((child) => child.kill()));
+    }
+  });
+}

@@ -1,0 +1,57 @@
+// The operator's commands on a ledger.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
+import { runMillrace } from '../cli-store-terminal.ts';
+import type { EngineName } from '../store/rig.ts';
+import { openLedger } from './open-ledger.ts';
+
+export function outboxCliCases(engine: EngineName, place: () => Promise<string>): void {
+  test(`millrace outbox lists, shows, pauses, replays and purges on ${engine}`, async () => {
+    const url = await place();
+    const millrace = (...args: string[]) =>
+      runMillrace(['outbox', ...args], { env: { MILLRACE_STORE: url, USER: 'ada' } });
+    const json = async <T>(...args: string[]): Promise<T> => {
+      const { code, stdout, stderr } = await millrace(...args, '--json');
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout) as T;
+    };
+    const early = await millrace('list');
+    assert.equal(early.code, 1);
+    assert.match(early.stderr, /there is no (outbox|event store) at/);
+
+    await using ledger = await openLedger({ engine, url });
+    await ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'kafka:payments' })]);
+    const [first, second] = await ledger.claimDueBatch('w', 2);
+    assert.ok(first !== undefined && second !== undefined);
+    await ledger.markSent(first);
+    await ledger.deadLetter(second, 'HTTP 400');
+    const { id } = second;
+
+    const listed = await json<{ id: string; status: string }>('list', '--status', 'dead');
+    assert.deepEqual([listed.id, listed.status], [id, 'DEAD']);
+    assert.match((await millrace('list')).stdout, /HTTP 400/);
+    assert.equal((await json<{ lastError: string }>('show', id)).lastError, 'HTTP 400');
+    const unknown = await millrace('show', '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77');
+    assert.equal(unknown.code, 1);
+
+    assert.equal((await millrace('replay', '--all')).code, 2);
+    assert.equal((await millrace('replay')).code, 2);
+    assert.deepEqual(await json('replay', id), { replayed: 1 });
+    assert.equal((await millrace('replay', id)).code, 1);
+    assert.equal((await ledger.find(id))?.status, 'PENDING');
+
+    const destination = second.integrationType;
+    const paused = await json<{ changed: boolean }>('pause', destination);
+    assert.equal(paused.changed, true);
+    assert.equal((await ledger.paused())[0]?.pausedBy, 'ada');
+    assert.deepEqual(await ledger.claimDueBatch('w', 10), []);
+    await json('resume', destination);
+    assert.equal((await ledger.claimDueBatch('w', 10)).length, 1);
+
+    assert.equal((await millrace('purge', '--older', '0s')).code, 2);
+    assert.deepEqual(await json('purge', '--older', '1d', '--yes'), { purged: 0 });
+    assert.deepEqual(await json('purge', '--older', '0s', '--yes'), { purged: 1 });
+  });
+}

@@ -1,0 +1,45 @@
+// A dispatcher process of the rig: sends over HTTP until it is stopped or killed, and fails at random.
+
+import { createOutboxDispatcher } from '../../src/outbox/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { openLedger, type LedgerPlace } from './open-ledger.ts';
+
+export interface DispatcherInput extends LedgerPlace {
+  readonly receiver: string;
+  readonly seed: number;
+  readonly leaseMs: number;
+}
+
+const input = childInput() as DispatcherInput;
+const random = seededRandom(input.seed);
+const ledger = await openLedger(input);
+const dispatcher = createOutboxDispatcher({
+  ledger,
+  leaseMs: input.leaseMs,
+  tickIntervalMs: 100,
+  concurrency: 8,
+  batchSize: 20,
+  schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
+  async deliver({ orderingKey, payload }, { idempotencyKey, signal }) {
+    if (random.below(100) < 5) throw new Error('by chance');
+    const answer = await fetch(input.receiver, {
+      method: 'POST',
+      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
+      signal,
+    });
+    await answer.text();
+    // The receiver took it, and nobody hears of that.
+    if (random.below(100) < 5) throw new Error('by chance, too late');
+  },
+});
+await dispatcher.start();
+process.on('message', () => void stop());
+tellParent('started');
+
+async function stop(): Promise<void> {
+  await dispatcher.stop();
+  await ledger[Symbol.asyncDispose]();
+  tellParent('stopped');
+  process.channel?.unref();
+}

@@ -1,0 +1,79 @@
+// Rows and checkpoint in one database: one commit, or nothing.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MillraceError } from '../../src/foundation/error.ts';
+import { startOutboxProjector, type OutboxLedger } from '../../src/outbox/index.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import type { SubscriptionHost, SubscriptionStorage } from '../../src/subscriptions/index.ts';
+import { newEvents, streamName, until, type EngineName } from '../store/rig.ts';
+
+export interface ProjectorRig<Transaction> extends AsyncDisposable {
+  readonly store: EventStore & SubscriptionHost<Transaction>;
+  readonly ledger: OutboxLedger<Transaction>;
+}
+
+export function projectorCases<Transaction>(
+  engine: EngineName,
+  open: () => Promise<ProjectorRig<Transaction>>,
+): void {
+  test(`rows and checkpoint commit together on ${engine}: a commit that fails leaves neither`, async () => {
+    await using rig = await open();
+    const { store, ledger } = rig;
+    const events = newEvents('p', 50);
+    await store.append(streamName(1), events);
+    const failed = Promise.withResolvers<void>();
+    const mended = Promise.withResolvers<void>();
+    const storage = failingOnce(store.subscriptions, failed.resolve, mended.promise);
+    const definition = {
+      name: 'sub:rig:outbox:v1',
+      retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 },
+      mapper: {
+        map: () => ({ integrationType: 'webhook:x', eventType: 'item.created.v1', payload: {} }),
+      },
+    };
+    const options = { ledger, storage, sharesDatabase: true };
+    await using runner = await startOutboxProjector(store, definition, options);
+    await failed.promise;
+    assert.deepEqual(await ledger.list({}), []);
+    mended.resolve();
+    await runner.whenCaughtUp();
+    const rows = await ledger.list({});
+    assert.deepEqual(
+      rows.map(({ sourceEventId }) => sourceEventId),
+      events.map(({ eventId }) => eventId),
+    );
+    await until('they can be claimed', async () => {
+      const claimed = await ledger.claimDueBatch('w', 100);
+      return claimed.length === events.length;
+    });
+  });
+}
+
+/** The first commit is rolled back, as by a process that dies before it. */
+function failingOnce<Transaction>(
+  storage: SubscriptionStorage<Transaction>,
+  onFailure: () => void,
+  mended: Promise<void>,
+): SubscriptionStorage<Transaction> {
+  let hasFailed = false;
+  return {
+    ...storage,
+    async begin(fence) {
+      const effect = await storage.begin(fence);
+      return {
+        ...effect,
+        async commit(settlement) {
+          if (hasFailed) {
+            await mended;
+            return effect.commit(settlement);
+          }
+          hasFailed = true;
+          await effect.rollback();
+          onFailure();
+          throw new MillraceError('STORE_UNAVAILABLE', 'cut off before the commit');
+        },
+      };
+    },
+  };
+}
