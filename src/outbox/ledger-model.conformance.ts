@@ -159,7 +159,8 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
   return { enqueue, claimSome, settleSome, operate, compare, drain };
 }
 
-const seeds = [1, 2, 3, 4, 5, 6];
+/** 118: a replayed message and another of its key came to different ends in one batch. */
+const seeds = [1, 2, 3, 4, 118];
 
 export const modelCases: LedgerCases = Object.fromEntries(
   seeds.map((seed) => [

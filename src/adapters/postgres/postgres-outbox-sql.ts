@@ -95,6 +95,9 @@ outcome as materialized (
           where order_hash is not null and kind in ('sent', 'dead')) g
     -- One that was replayed may have run beside it: then whoever ends last calls the next.
     where not exists (select from {schema}.retry x where x.order_hash = g.order_hash)
+      -- What this very statement puts off is in none of the tables yet.
+      and not exists (select from gone x
+        where x.order_hash = g.order_hash and x.kind in ('failed', 'released'))
       and not exists (select from {schema}.ready x
         where x.order_hash = g.order_hash and x.seq not in (select seq from gone))
   ) n
