@@ -278,6 +278,24 @@ export const orderCases: LedgerCases = {
     });
   },
 
+  async 'a replayed message that is sent while another of its key fails calls nobody else'(
+    _opened,
+    ledger,
+  ) {
+    const ids = await enqueued(ledger, ...Array.from({ length: 3 }, () => ({ orderingKey: 'k' })));
+    await ledger.deadLetter(await claimOne(ledger), 'no');
+    const second = await claimOne(ledger);
+    await ledger.replay({ ids: [ids[0] ?? ''] });
+    const [replayed] = await claim(ledger);
+    await ledger.settle([
+      ...(replayed === undefined ? [] : [{ kind: 'sent' as const, claim: replayed }]),
+      { kind: 'failed', claim: second, error: 'no', nextDueAt: future },
+    ]);
+    for (const { id } of [...(await claim(ledger)), ...(await claim(ledger))]) {
+      assert.equal(id, ids[0], 'the last one has passed the one that failed');
+    }
+  },
+
   async 'many keys with many messages go out in order, whoever claims them'(_opened, ledger) {
     const count = 120;
     await ledger.enqueueMany(

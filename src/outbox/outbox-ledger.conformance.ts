@@ -7,6 +7,7 @@ import type {
   OutboxLedgerCase,
   OutboxLedgerFixture,
 } from './ledger-fixture.conformance.ts';
+import { modelCases } from './ledger-model.conformance.ts';
 import type { OutboxCapabilities } from './outbox-ledger.ts';
 import { operatingCases, settleCases } from './settle.conformance.ts';
 
@@ -29,6 +30,7 @@ const topics: readonly {
   { topic: 'several processes', needs: 'crossProcess', cases: sharedCases },
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
+  { topic: 'model', cases: modelCases },
 ];
 
 /**

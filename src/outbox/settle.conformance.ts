@@ -104,6 +104,18 @@ export const settleCases: LedgerCases = {
     assert.equal(await ledger.markSent(owner), 'settled');
   },
 
+  async 'a late owner is told so, even in the batch in which the owner settles'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    const owner = await claimAgain(ledger);
+    const results = await ledger.settle([
+      { kind: 'dead', claim: late, error: 'no' },
+      { kind: 'sent', claim: owner },
+    ]);
+    assert.deepEqual(results, ['stale', 'settled']);
+    assert.equal(await statusOf(ledger, owner.id), 'SENT');
+  },
+
   async 'a late owner may still settle what nobody else has claimed'(_opened, ledger) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);

@@ -27,6 +27,7 @@ import { createPostgresOutboxListener } from './postgres-outbox-listener.ts';
 import {
   decodeToken,
   encodeRows,
+  encodeToken,
   outcomeArrays,
   rowKey,
   sourceKey,
@@ -168,7 +169,7 @@ export async function postgresOutboxLedger(
   async function claimOnce(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: Required<ClaimRequest>,
-  ): Promise<{ readonly settled: ReadonlySet<number>; readonly claimed: readonly Row[] }> {
+  ): Promise<{ readonly settled: ReadonlySet<string>; readonly claimed: readonly Row[] }> {
     const { lanes, from } = await floors.next();
     const perLane = Math.max(1, Math.floor(limit / limits.lanes));
     const places = outcomes.map((each) => decodeToken(each.claim.token));
@@ -183,7 +184,8 @@ export async function postgresOutboxLedger(
     ]);
     const claimed = rows.filter(([kind]) => Number(kind) === 1);
     floors.claimed(claimed.length >= limit, Number(claimed.at(-1)?.[3] ?? -1));
-    return { settled: new Set(rows.filter(([kind]) => Number(kind) === 0).map(seqOf)), claimed };
+    const settled = rows.filter(([kind]) => Number(kind) === 0);
+    return { settled: new Set(settled.map(([, seq, token]) => encodeToken(seq, token))), claimed };
   }
 
   /** Puts those of paused destinations off until they are resumed. */
@@ -200,7 +202,7 @@ export async function postgresOutboxLedger(
     outcomes: readonly OutboxOutcome[],
     request: Required<ClaimRequest>,
   ): Promise<{
-    readonly settled: ReadonlySet<number>;
+    readonly settled: ReadonlySet<string>;
     readonly claimed: readonly ClaimedMessage[];
   }> {
     const first = await claimOnce(outcomes, request);
@@ -226,12 +228,16 @@ export async function postgresOutboxLedger(
         request === undefined
           ? {
               settled: new Set(
-                (await ask(settleSql, outcomeArrays(outcomes, places))).map(([seq]) => Number(seq)),
+                (await ask(settleSql, outcomeArrays(outcomes, places))).map(([seq, token]) =>
+                  encodeToken(seq, token),
+                ),
               ),
               claimed: [],
             }
           : await claim(outcomes, request);
-      const settled = places.map(({ seq }) => (done.settled.has(seq) ? 'settled' : 'stale'));
+      const settled = outcomes.map((each) =>
+        done.settled.has(each.claim.token) ? 'settled' : 'stale',
+      );
       const { workerId } = request ?? {};
       return { settled, claimed: done.claimed.map((each) => ({ ...each, lockedBy: workerId })) };
     },

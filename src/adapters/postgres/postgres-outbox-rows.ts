@@ -59,7 +59,7 @@ export function sourceKey(source: Source): string {
 }
 
 /** A claim's token tells its row, too: settling finds it without a look at the ids. */
-function encodeToken(seq: Cell, token: Cell): string {
+export function encodeToken(seq: Cell, token: Cell): string {
   return `${Number(seq)}.${Number(token)}`;
 }
 

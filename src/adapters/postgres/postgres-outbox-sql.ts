@@ -61,7 +61,7 @@ outcome as materialized (
   set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
   from outcome o
   where o.kind = 'released' and o.due_at_ms is null and r.seq = o.seq and r.token = o.token
-  returning r.seq
+  returning r.seq, o.token
 ), place as materialized (
   -- One by one, by the key: a join may be planned as a scan of the whole queue.
   select o.*, x.ctid from outcome o cross join lateral (
@@ -72,7 +72,8 @@ outcome as materialized (
   where r.ctid = any (array(select ctid from place))
     -- Asked again of a row that somebody claimed meanwhile: its token is another one.
     and r.seq = o.seq and r.token = o.token
-  returning r.seq, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, o.kind, o.error, o.due_at_ms
+  returning r.seq, o.token, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, o.kind, o.error,
+    o.due_at_ms
 ), to_sent as (
   insert into {schema}.sent (seq, attempts, sent_at, last_error)
   select seq, attempts, clock_timestamp(), last_error from gone where kind = 'sent'
@@ -94,6 +95,9 @@ outcome as materialized (
           where order_hash is not null and kind in ('sent', 'dead')) g
     -- One that was replayed may have run beside it: then whoever ends last calls the next.
     where not exists (select from {schema}.retry x where x.order_hash = g.order_hash)
+      -- What this very statement puts off is in none of the tables yet.
+      and not exists (select from gone x
+        where x.order_hash = g.order_hash and x.kind in ('failed', 'released'))
       and not exists (select from {schema}.ready x
         where x.order_hash = g.order_hash and x.seq not in (select seq from gone))
   ) n
@@ -107,7 +111,7 @@ outcome as materialized (
   select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
 )`;
 
-const settledRows = `select seq from gone union all select seq from freed`;
+const settledRows = `select seq, token from gone union all select seq, token from freed`;
 
 const settleBody = `with ${settling} ${settledRows}`;
 
@@ -141,7 +145,7 @@ claimed as (
   where r.ctid = any (array(select ctid from picked))
   returning r.*
 )
-select 0::smallint as kind, s.seq, null::bigint as token, null::smallint as lane, null::integer as attempts,
+select 0::smallint as kind, s.seq, s.token, null::smallint as lane, null::integer as attempts,
   null::integer as starts, null::float8 as locked_at, null::float8 as due_at, null::text as last_error,
   null::text as id, null::text as source_stream_id, null::text as source_event_id,
   null::text as integration_type, null::text as event_type, null::text as payload,
@@ -165,7 +169,7 @@ const planned = `set enable_seqscan = off set enable_bitmapscan = off set jit = 
 
 export const outboxFunctions = `
 create function {schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
-returns table (settled_seq bigint) language plpgsql volatile ${planned} as $$
+returns table (settled_seq bigint, settled_token bigint) language plpgsql volatile ${planned} as $$
 begin
   return query ${settleBody};
 end $$;
@@ -183,7 +187,8 @@ begin
 end $$;
 `;
 
-export const settleSql = 'select settled_seq from {schema}.settle_claims($1, $2, $3, $4, $5)';
+export const settleSql =
+  'select settled_seq, settled_token from {schema}.settle_claims($1, $2, $3, $4, $5)';
 
 export const exchangeSql =
   'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';

@@ -13,7 +13,7 @@ import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../outbox/outbox-
 import { waitWithPoll } from '../../outbox/wait-with-poll.ts';
 import { createWaiters } from '../../store/waiters.ts';
 import { sqliteDatabase } from './sqlite-database.ts';
-import { claimPlace, toClaimed, toMessage } from './sqlite-outbox-rows.ts';
+import { claimPlace, encodeToken, toClaimed, toMessage } from './sqlite-outbox-rows.ts';
 import * as sql from './sqlite-outbox-sql.ts';
 import { pathOf } from './sqlite-path.ts';
 import type { SqliteTransaction } from './sqlite-subscriptions.ts';
@@ -144,11 +144,10 @@ export async function sqliteOutboxLedger(
               ),
             ];
       const results = await run(...settles, ...claims);
-      const done = new Set(
-        results.slice(0, settles.length).flatMap((rows) => rows.map((row) => Number(row['seq']))),
-      );
+      const held = settles.length === 0 ? [] : (results[0] ?? []);
+      const done = new Set(held.map((row) => encodeToken(row)));
       const settled = outcomes.map(({ claim }) =>
-        done.has(claimPlace(claim.token).seq) ? ('settled' as const) : ('stale' as const),
+        done.has(claim.token) ? ('settled' as const) : ('stale' as const),
       );
       const rows = request === undefined ? [] : (results.at(-1) ?? []);
       return { settled, claimed: rows.map((row) => toClaimed(row, request?.workerId)) };

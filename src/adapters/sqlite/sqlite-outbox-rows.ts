@@ -11,6 +11,10 @@ export function claimPlace(text: string): { readonly seq: number; readonly token
     : { seq: Number(seq), token: Number(token) };
 }
 
+export function encodeToken(row: SqlRow): string {
+  return `${Number(row['seq'])}.${Number(row['token'])}`;
+}
+
 type MessageCells = readonly [
   id: string,
   stream: string,
@@ -33,7 +37,7 @@ export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMes
   const [tenantId, userId, correlationId, orderingKey, maxAttempts, createdAtMs] = rest;
   return {
     id,
-    token: `${Number(row['seq'])}.${Number(row['token'])}`,
+    token: encodeToken(row),
     starts: Number(row['starts']),
     sourceStreamId: stream,
     sourceEventId: event,

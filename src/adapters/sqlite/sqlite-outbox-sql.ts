@@ -37,11 +37,13 @@ where json_extract(value, '$.kind') in (${kinds})`;
 const isMine = (kinds: string): string => `seq in (select r.seq ${outcomes(kinds)})`;
 
 export const settleSqls: readonly string[] = [
+  // Which of them hold: the others change nothing.
+  `select r.seq, r.token ${outcomes(`'sent', 'dead', 'failed', 'released'`)}`,
   `insert into outbox_sent (seq, attempts, sent_at_ms, last_error)
    select r.seq, r.attempts, ${now}, r.last_error ${outcomes(`'sent'`)}`,
   `insert into outbox_dead (seq, attempts, died_at_ms, last_error)
    select r.seq, r.attempts + 1, ${now}, json_extract(value, '$.error') ${outcomes(`'dead'`)}`,
-  `delete from outbox_ready where ${isMine(`'sent', 'dead'`)} returning seq`,
+  `delete from outbox_ready where ${isMine(`'sent', 'dead'`)}`,
   `update outbox_ready set token = 0, locked_at_ms = null, locked_by = null, updated_at_ms = ${now},
      attempts = attempts + (o.kind = 'failed'), starts = starts - (o.kind = 'released'),
      last_error = coalesce(o.error, last_error), due_at_ms = coalesce(o.next_due_at_ms, due_at_ms),
@@ -50,8 +52,7 @@ export const settleSqls: readonly string[] = [
        json_extract(value, '$.token') as its_token, json_extract(value, '$.error') as error,
        cast(json_extract(value, '$.dueAtMs') as integer) as next_due_at_ms from json_each(?1)) o
    where o.its_seq = outbox_ready.seq and o.its_token = outbox_ready.token
-     and o.kind in ('failed', 'released')
-   returning seq`,
+     and o.kind in ('failed', 'released')`,
 ];
 
 export const nextTokenSql = 'update outbox_tokens set token = token + 1';
