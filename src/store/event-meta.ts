@@ -46,25 +46,46 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
   return end === text.length - 1 ? text : `${text.slice(0, end)}]`;
 }
 
-/** The reverse of `encodeMeta`. Stores with open names take envelopes of any shape, as they are. */
-export function decodeMeta(stream: string, text: string): EventMeta {
-  const parsed = JSON.parse(text) as MetaList | EventMeta;
-  if (!isList(parsed)) return parsed;
-  const [occurredAt, correlationId, causationId = null, idempotencyKey = null] = parsed;
-  const { 4: user = null, 5: headers = null, 6: tenant = null, 7: aggregate = null } = parsed;
+/** All that the text and the stream's name tell. `named`: an open store took another shape. */
+type ReadMeta =
+  | {
+      readonly list: MetaList;
+      readonly tenant: string;
+      readonly aggregate: EventMeta['aggregate'];
+    }
+  | { readonly list: undefined; readonly named: EventMeta };
+
+/** For those who put an event together at once. */
+export function readMeta(stream: string, text: string): ReadMeta {
+  const list = JSON.parse(text) as MetaList | EventMeta;
+  if (!isList(list)) return { list: undefined, named: list };
+  const { 6: tenant = null, 7: aggregate = null } = list;
   const place = tenant === null || aggregate === null ? placeOf(stream) : undefined;
-  const meta: { -readonly [Key in keyof EventMeta]: EventMeta[Key] } = {
-    occurredAt,
-    correlationId,
+  return {
+    list,
     tenant: tenant ?? place?.tenant ?? '',
     aggregate: aggregate ?? { bc: place?.bc ?? '', type: place?.type ?? '', id: place?.id ?? '' },
   };
-  // One by one: spreading what may be absent would cost more than parsing it.
-  if (causationId !== null) meta.causationId = causationId;
-  if (idempotencyKey !== null) meta.idempotencyKey = idempotencyKey;
-  if (user !== null) meta.user = user;
-  if (headers !== null) meta.headers = headers;
-  return meta;
+}
+
+/** The reverse of `encodeMeta`. Stores with open names take envelopes of any shape, as they are. */
+export function decodeMeta(stream: string, text: string): EventMeta {
+  const read = readMeta(stream, text);
+  if (read.list === undefined) return read.named;
+  const [occurredAt, correlationId] = read.list;
+  const { tenant, aggregate } = read;
+  return addRest({ occurredAt, correlationId, tenant, aggregate }, read.list);
+}
+
+/** One by one: spreading what may be absent would cost more than parsing it. */
+export function addRest<Event extends EventMeta>(event: Event, list: MetaList): Event {
+  const [, , causationId = null, idempotencyKey = null, user = null, headers = null] = list;
+  const open: { -readonly [Key in keyof EventMeta]: EventMeta[Key] } = event;
+  if (causationId !== null) open.causationId = causationId;
+  if (idempotencyKey !== null) open.idempotencyKey = idempotencyKey;
+  if (user !== null) open.user = user;
+  if (headers !== null) open.headers = headers;
+  return event;
 }
 
 function isList(parsed: MetaList | EventMeta): parsed is MetaList {

@@ -1,7 +1,7 @@
 // Events as they come back from the store: the whole envelope, and where it was recorded.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
-import { decodeMeta } from './event-meta.ts';
+import { addRest, readMeta } from './event-meta.ts';
 import { toPosition, type Position } from './position.ts';
 
 export type RecordedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
@@ -26,16 +26,29 @@ export interface StoredRow {
 }
 
 export function toRecordedEvent(row: StoredRow): RecordedEvent {
-  return {
-    type: row.type,
-    eventId: row.eventId,
-    ...decodeMeta(row.stream, row.meta),
-    payload: JSON.parse(row.payload) as unknown,
-    stream: row.stream,
-    revision: row.revision,
-    position: toPosition(row.sequence),
-    recordedAt: toIsoTime(row.recordedAtMs),
+  const meta = readMeta(row.stream, row.meta);
+  const payload = JSON.parse(row.payload) as unknown;
+  const { type, eventId, stream, revision } = row;
+  const position = toPosition(row.sequence);
+  const recordedAt = toIsoTime(row.recordedAtMs);
+  if (meta.list === undefined) {
+    return { type, eventId, ...meta.named, payload, stream, revision, position, recordedAt };
+  }
+  const { list, tenant, aggregate } = meta;
+  const event: RecordedEvent = {
+    type,
+    eventId,
+    occurredAt: list[0],
+    correlationId: list[1],
+    tenant,
+    aggregate,
+    payload,
+    stream,
+    revision,
+    position,
+    recordedAt,
   };
+  return addRest(event, list);
 }
 
 const dayMs = 86_400_000;
