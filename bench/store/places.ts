@@ -27,7 +27,8 @@ export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
       files += 1;
       return join(await folder, `store-${files}.db`);
     }
-    server ??= startPostgres({ fsync: true, signal });
+    // As many connections as PostgreSQL comes with, not as many as tests take.
+    server ??= startPostgres({ fsync: true, signal, settings: { max_connections: '100' } });
     return (await server).createDatabase();
   };
 }
