@@ -136,7 +136,9 @@ export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteO
   let next = 0;
   return units.map((unit) =>
     unit.map(() => {
-      const [kind, revision, sequence] = rows[next] ?? [];
+      const row = rows[next] ?? [];
+      // `append_event` answers with one text.
+      const [kind, revision, sequence] = row.length === 1 ? String(row[0]).split(',') : row;
       next += 1;
       return toOutcome(String(kind), Number(revision), Number(sequence));
     }),

@@ -71,7 +71,7 @@ export function createPostgresAppender(
   };
   const eventSql = {
     name: `${options.schema} append event`,
-    text: `select outcome, revision, sequence from ${at}.append_event(
+    text: `select ${at}.append_event(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   };
   const lock = lockClass(options.schema);

@@ -469,9 +469,8 @@ end $$;
 create function {schema}.append_event(
   p_class integer, p_channel text, p_now_ms bigint,
   p_stream text, p_new boolean, p_expected bigint, p_category integer,
-  e_id text, e_type integer, e_tenant integer, e_payload text, e_meta text,
-  out outcome text, out revision bigint, out sequence bigint
-)
+  e_id text, e_type integer, e_tenant integer, e_payload text, e_meta text
+) returns text -- Outcome, revision, sequence: a row would be put together and taken apart again.
 language plpgsql volatile set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 declare
@@ -479,6 +478,7 @@ declare
   v_id bigint;
   v_before bigint := -1;
   v_now bigint;
+  v_sequence bigint;
 begin
   if current_setting('synchronous_commit') = 'off' and set_config('synchronous_commit', 'on', true) is null then
     null;
@@ -499,22 +499,21 @@ begin
       returning t.id, p_expected into v_id, v_before;
   end if;
   if v_id is null then
-    select a.outcome, a.revision, a.sequence into outcome, revision, sequence
+    return (
+      select concat_ws(',', a.outcome, coalesce(a.revision, 0), coalesce(a.sequence, 0))
       from {schema}.append_to_stream(p_class, p_channel, p_now_ms, p_stream, p_new, p_expected, p_category,
-        array[e_id], array[e_type], array[e_tenant], e_payload, e_meta) a;
-    return;
+        array[e_id], array[e_type], array[e_tenant], e_payload, e_meta) a);
   end if;
-  sequence := nextval('{schema}.event_sequence');
-  revision := v_before + 1;
+  v_sequence := nextval('{schema}.event_sequence');
   insert into {schema}.events values (
-    append_event.sequence, v_id, append_event.revision, e_type, p_category, e_tenant, p_now_ms, e_id, e_payload, e_meta);
+    v_sequence, v_id, v_before + 1, e_type, p_category, e_tenant, p_now_ms, e_id, e_payload, e_meta);
   -- See tell_readers.
   if not pg_try_advisory_lock(p_class + 1, 1) then
     perform pg_notify(p_channel, '');
   elsif not pg_advisory_unlock(p_class + 1, 1) then
     null;
   end if;
-  outcome := 'appended';
+  return 'appended,' || (v_before + 1) || ',' || v_sequence;
 end $$;
 `;
 
