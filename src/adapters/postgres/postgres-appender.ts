@@ -37,6 +37,7 @@ const appendLimits = {
   bytesPerBatchMax: 8 * 1_048_576,
   waitingMax: 10_000,
   streamsRememberedMax: 10_000,
+  shapesRememberedMax: 1_000,
   /** Tries of a batch whose connection broke; the event ids make a repeat harmless. */
   triesMax: 4,
 } as const;
@@ -81,12 +82,18 @@ export function createPostgresAppender(
 
   /** Streams that have a row: in a caller's transaction they may only seem to. */
   const streamsThere = createRecentSet(appendLimits.streamsRememberedMax);
+  const shapesKnown = createRecentSet(appendLimits.shapesRememberedMax);
 
   async function append(units: readonly Unit[], on?: Queryable): Promise<WriteOutcome[][]> {
-    const idOf = await names.intern(namesOf(units), on);
-    await names.notePairs(pairsOf(units, idOf), on);
-    const isNew = (stream: string): boolean => !streamsThere.has(stream);
     const plain = plainWrite(units);
+    const shape = shapeOf(plain);
+    // What one event after the other brings is known; only what is new is asked for.
+    if (shape === undefined || !shapesKnown.has(shape)) {
+      await names.notePairs(pairsOf(units, await names.intern(namesOf(units), on)), on);
+      if (shape !== undefined) shapesKnown.add(shape);
+    }
+    const idOf = names.numberOf;
+    const isNew = (stream: string): boolean => !streamsThere.has(stream);
     const [statement, parameters] =
       plain === undefined
         ? [sql, encodeUnits(units, idOf, isNew)]
@@ -174,6 +181,7 @@ export function createPostgresAppender(
 }
 
 function takeBatch(waiting: Waiting[]): Waiting[] {
+  if (waiting.length === 1) return waiting.splice(0);
   let events = 0;
   let bytes = 0;
   let count = 0;
@@ -197,6 +205,13 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
     count += 1;
   }
   return waiting.splice(0, count);
+}
+
+/** Of a single event: its category, type and tenant, which have numbers once they were seen. */
+function shapeOf(plain: StreamWrite | undefined): string | undefined {
+  const [row] = plain?.rows ?? [];
+  if (plain === undefined || row === undefined || plain.rows.length > 1) return undefined;
+  return `${categoryOf(plain.stream) ?? ''}\n${row.type}\n${row.tenant}`;
 }
 
 function* namesOf(units: readonly Unit[]): Generator<string> {

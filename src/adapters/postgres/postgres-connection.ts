@@ -72,13 +72,8 @@ export async function connectPostgres(
     values: readonly unknown[],
     on: Queryable = pool,
   ): Promise<readonly Row[]> {
-    const config: QueryArrayConfig = {
-      ...(options.prepare ? { name: statementName(name) } : {}),
-      text,
-      values: values as unknown[],
-      rowMode: 'array',
-      types,
-    };
+    const config: QueryArrayConfig = { text, values: values as unknown[], rowMode: 'array', types };
+    if (options.prepare) config.name = statementName(name);
     const result: QueryArrayResult = await on.query(config);
     return result.rows as Row[];
   }
@@ -138,7 +133,13 @@ async function ownPool(connectionString: string, max: number): Promise<Pool> {
 }
 
 function statementName(name: string): string {
-  if (Buffer.byteLength(name) <= statementNameBytesMax) return name;
+  // Three bytes are the most that a character can take.
+  if (
+    name.length * 3 <= statementNameBytesMax ||
+    Buffer.byteLength(name) <= statementNameBytesMax
+  ) {
+    return name;
+  }
   return createHash('sha256').update(name).digest('hex').slice(0, statementNameBytesMax);
 }
 

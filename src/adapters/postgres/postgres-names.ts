@@ -6,6 +6,8 @@ import type { PostgresConnection, Queryable } from './postgres-connection.ts';
 import { quoteName } from './postgres-schema.ts';
 
 export interface PostgresNames {
+  /** Of names that were interned before. */
+  readonly numberOf: NameNumbers;
   /** The numbers of all of them; those who have none get one. */
   intern(names: Iterable<string>, transaction?: Queryable): Promise<NameNumbers>;
   /** Notes that types occur in categories, before the first such event does. */
@@ -54,19 +56,22 @@ export function createPostgresNames(connection: PostgresConnection, schema: stri
   const types = new Map<number, KnownType>();
   let pairsRead = 0;
 
+  const numberOf: NameNumbers = (name) => {
+    if (name === undefined) return 0;
+    const id = ids.get(name);
+    if (id !== undefined) return id;
+    throw new MillraceError('STORE_CORRUPT', `the database has no number for '${name}'`);
+  };
+
   return {
+    numberOf,
     async intern(names, transaction) {
       const missing = [...new Set(names)].filter((name) => !ids.has(name));
       if (missing.length > 0) {
         const rows = await connection.queryBeside(internSql, [missing], transaction);
         for (const [name, id] of rows) ids.set(String(name), Number(id));
       }
-      return (name) => {
-        if (name === undefined) return 0;
-        const id = ids.get(name);
-        if (id !== undefined) return id;
-        throw new MillraceError('STORE_CORRUPT', `the database has no number for '${name}'`);
-      };
+      return numberOf;
     },
     async notePairs(pairs, transaction) {
       const missing = [...pairs].filter(
