@@ -78,8 +78,7 @@ async function openRedis(url: string): Promise<Upserts> {
     },
     bookings: async (account) => Number(await client.hget(key(account), 'bookings')),
     async empty() {
-      for (const account of known) client.unlink(key(account)).catch(() => undefined);
-      await client.ping();
+      await Promise.all([...known].map((account) => client.unlink(key(account))));
     },
     close: async () => void (await client.quit()),
   };

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  decideDelivery,
-  isRetryableStatus,
-  killsItsProcess,
-  retryAfterMs,
-} from './decide-delivery.ts';
+import { decideDelivery, killsItsProcess } from './decide-delivery.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
@@ -113,24 +108,6 @@ test('what was not tried is released for later, and counts no attempt', () => {
 test('errors are cut at 5,000 characters', () => {
   const outcome = decideDelivery(claimed(), { ...retry, error: 'x'.repeat(9_999) }, { nowMs });
   assert.equal(outcome.kind === 'failed' ? outcome.error.length : 0, 5_000);
-});
-
-test('408, 425, 429 and 5xx may pass, other 4xx do not', () => {
-  const retried = [400, 401, 403, 404, 408, 409, 410, 422, 425, 429, 500, 502, 503, 504].filter(
-    isRetryableStatus,
-  );
-  assert.deepEqual(retried, [408, 425, 429, 500, 502, 503, 504]);
-});
-
-test('Retry-After is read as seconds and as a date, and nothing else is', () => {
-  assert.equal(retryAfterMs('120', nowMs), 120_000);
-  assert.equal(retryAfterMs(' 0 ', nowMs), 0);
-  assert.equal(retryAfterMs('Tue, 30 Sep 2025 10:01:00 GMT', nowMs), 60_000);
-  assert.equal(retryAfterMs('Tue, 30 Sep 2025 09:00:00 GMT', nowMs), 0);
-  for (const header of [undefined, null, '', '-5', '1.5', 'soon', '2025-09-30', 'Tue, never']) {
-    assert.equal(retryAfterMs(header, nowMs), undefined, String(header));
-  }
-  assert.ok(Number.isSafeInteger(retryAfterMs('9'.repeat(400), nowMs)));
 });
 
 test('a message that ended every process that began to send it is found', () => {

@@ -81,35 +81,3 @@ const notTriedMs = 100;
 export function killsItsProcess({ starts, attempts, maxAttempts }: ClaimedMessage): boolean {
   return starts - attempts > maxAttempts;
 }
-
-/**
- * What an HTTP status says: 408, 425, 429 and 5xx may pass, every other 4xx will not.
- *
- * @example
- * import { isRetryableStatus } from 'millrace/outbox';
- *
- * console.log([404, 408, 425, 429, 503].map(isRetryableStatus)); // false, true, true, true, true
- */
-export function isRetryableStatus(status: number): boolean {
-  return status >= 500 || status < 400 || retryable4xx.has(status);
-}
-
-const retryable4xx: ReadonlySet<number> = new Set([408, 425, 429]);
-
-/**
- * The header `Retry-After`, as seconds or as a date, in milliseconds from now; undefined where it says
- * nothing that can be understood.
- *
- * @example
- * import { retryAfterMs } from 'millrace/outbox';
- *
- * console.log(retryAfterMs('120', Date.now())); // 120000
- */
-export function retryAfterMs(header: string | null | undefined, nowMs: number): number | undefined {
-  const value = header?.trim() ?? '';
-  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1_000, Number.MAX_SAFE_INTEGER);
-  // A date begins with the name of a day; Date.parse takes much more than that.
-  if (!/^[A-Z][a-z]+,? /.test(value)) return undefined;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}

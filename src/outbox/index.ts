@@ -1,8 +1,6 @@
 export {
   decideDelivery,
-  isRetryableStatus,
   killsItsProcess,
-  retryAfterMs,
   type DeliveryResult,
   type RetrySchedule,
 } from './decide-delivery.ts';
