@@ -5,6 +5,7 @@ import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { categoryOf } from '../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
+import { createKeptClient } from './kept-client.ts';
 import { createRecentSet } from './recent-set.ts';
 import {
   encodeEvent,
@@ -76,6 +77,7 @@ export function createPostgresAppender(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   };
   const lock = lockClass(options.schema);
+  const kept = createKeptClient(connection.pool);
   const waiting: Waiting[] = [];
   const batches = new Set<Promise<void>>();
   let scheduled = false;
@@ -102,7 +104,9 @@ export function createPostgresAppender(
           : [oneSql, encodeWrite(plain, idOf, isNew)];
     const values = [lock, options.channel, options.now(), ...parameters];
     try {
-      const rows = await connection.query(statement, values, on);
+      const rows = await (on === undefined
+        ? kept.use((client) => connection.query(statement, values, client))
+        : connection.query(statement, values, on));
       if (on === undefined) for (const { stream } of units.flat()) streamsThere.add(stream);
       return outcomesOf(units, rows);
     } catch (error) {
@@ -176,6 +180,7 @@ export function createPostgresAppender(
         pump();
         await Promise.all(batches);
       }
+      kept.release();
     },
   };
 }
