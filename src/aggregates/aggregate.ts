@@ -1,5 +1,6 @@
 // What an aggregate is to everyone who runs one: pure functions over its history.
 
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 
@@ -16,6 +17,7 @@ export type AggregateEvent<Event extends NewEvent = NewEvent> = Event extends Ne
 export interface Named<Agg extends string = string> {
   readonly type: `${Agg}.${string}`;
   readonly agg: string;
+  readonly schema: StandardSchemaV1;
   parse(payload: unknown): unknown;
 }
 
@@ -49,8 +51,8 @@ export interface SnapshotPolicy<State> {
    */
   readonly holdsPersonalData: boolean;
   /** To JSON and back, for states that hold more than JSON can (dates, maps, big integers). */
-  readonly encode: (state: State) => unknown;
-  readonly decode: (json: unknown) => State;
+  encode(state: State): unknown;
+  decode(json: unknown): State;
 }
 
 /** Made by `defineAggregate`; given to `createCommandHandler` and to `given`. */
@@ -58,6 +60,9 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
   readonly bc: string;
   readonly name: string;
   readonly version: number;
+  /** What it can decide and what can happen to it, for whoever describes it to others. */
+  readonly commands: readonly Named[];
+  readonly events: readonly Named[];
   readonly initial: State;
   readonly snapshot: SnapshotPolicy<State>;
 

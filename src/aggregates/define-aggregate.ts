@@ -84,6 +84,8 @@ export function defineAggregate<
     bc,
     name,
     version,
+    commands: [...commands.values()],
+    events: [...events.values()],
     initial: deepFreeze(initial),
     snapshot: checkSnapshotPolicy(definition.snapshot, complain),
     interpret,

@@ -39,6 +39,13 @@ test('a function that returns has sent it, with the context that it needs', asyn
   assert.equal(signal.aborted, false);
 });
 
+test('whatever a short function happens to return, it has sent it', async () => {
+  const taken: unknown[] = [];
+  const push: Destination = async ({ payload }) => taken.push(payload) as unknown as undefined;
+  const { deliver } = createDelivery({ destinations: { partner: push } });
+  assert.deepEqual(await deliver(message), { kind: 'sent' });
+});
+
 test('the whole integration type is found before what stands before its colon', async () => {
   const { deliver } = createDelivery({
     destinations: {

@@ -287,7 +287,8 @@ function callWithin(
         correlationId: message.correlationId,
       }))();
     call.then(
-      (outcome) => end(outcome ?? sent),
+      // To return is to have sent it, whatever a short function happens to return.
+      (outcome) => end(outcome?.kind === undefined ? sent : outcome),
       (error: unknown) => end(outcomeOfError(error)),
     );
   });

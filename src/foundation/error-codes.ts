@@ -210,6 +210,11 @@ export const errorCodes = {
     meaning: 'The dead letter was replayed or discarded already.',
     remedy: 'Nothing: details.status says what became of it.',
   },
+  READ_MODEL_UNKNOWN: {
+    retryable: false,
+    meaning: 'No module that is loaded has a read model of this name.',
+    remedy: 'Use a read model of a projection in the configuration.',
+  },
   READ_MODEL_INVALID: {
     retryable: false,
     meaning: 'A read model, or a document or a query of it, does not fit to its definition.',

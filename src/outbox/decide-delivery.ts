@@ -46,7 +46,8 @@ export function decideDelivery(
   },
 ): OutboxOutcome {
   const claim = { id: message.id, token: message.token };
-  if (result.kind === 'sent') return { kind: 'sent', claim };
+  // To return is to have sent it, whatever a short function happens to return.
+  if (result.kind !== 'retry' && result.kind !== 'dead') return { kind: 'sent', claim };
   const error = lastErrorText(result.error);
   if (result.kind === 'dead') return { kind: 'dead', claim, error };
   const { nowMs, random = Math.random() } = context;

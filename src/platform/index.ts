@@ -1,3 +1,11 @@
+export {
+  createPlatform,
+  platformRoles,
+  type DocumentFamily,
+  type Platform,
+  type PlatformConfig,
+  type PlatformRole,
+} from './create-platform.ts';
 export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
 export {
   exportEvents,
@@ -35,3 +43,10 @@ export {
   type TokenScope,
   type TokenState,
 } from './token.ts';
+export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engines.ts';
+export {
+  defineModule,
+  type AnyAggregate,
+  type ModuleBook,
+  type PlatformModule,
+} from './platform-module.ts';

@@ -1,0 +1,202 @@
+// The flow as one: a command goes in, its read model and its message come out, and bad configurations
+// are told before anything is opened.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { defineAggregate } from '../aggregates/index.ts';
+import { defineCommand, defineEvent } from '../contracts/index.ts';
+import { hasCode } from '../foundation/error.ts';
+import { projection, readModel } from '../projections/index.ts';
+import { reactor } from '../reactors/index.ts';
+import { createPlatform, type PlatformConfig, type PlatformRole } from './create-platform.ts';
+import { completeUrls } from './platform-engines.ts';
+import { defineModule } from './platform-module.ts';
+
+const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
+const open = defineCommand('account.open', z.object({ owner: z.string().min(1) }));
+const account = defineAggregate({
+  bc: 'banking',
+  name: 'account',
+  version: 1,
+  events: [opened],
+  commands: [open],
+  initial: { owner: '' },
+  evolve: { 'account.opened.v1': (_state, { owner }) => ({ owner }) },
+  decide: { 'account.open': ({ owner }) => opened({ owner }) },
+});
+const greeted = defineEvent('letter.sent.v1', z.object({ to: z.string() }));
+const greet = defineCommand('letter.send', z.object({ to: z.string() }));
+const letter = defineAggregate({
+  bc: 'banking',
+  name: 'letter',
+  version: 1,
+  events: [greeted],
+  commands: [greet],
+  initial: {},
+  evolve: { 'letter.sent.v1': () => ({}) },
+  decide: { 'letter.send': ({ to }) => greeted({ to }) },
+});
+const accounts = projection({
+  name: 'sub:banking:accounts:v1',
+  readModel: readModel<{ readonly owner: string }>({
+    bc: 'banking',
+    aggregate: 'account',
+    version: 1,
+  }),
+  on: {
+    'account.opened.v1': (
+      _before,
+      { payload }: { readonly payload: { readonly owner: string } },
+    ) => ({
+      owner: payload.owner,
+    }),
+  },
+});
+const greetings = reactor({
+  name: 'sub:banking:greetings:v1',
+  events: [opened],
+  from: 'start',
+  onRefused: 'ignore',
+  on: {
+    'account.opened.v1': ({ aggregate, payload }) => ({
+      id: aggregate.id,
+      command: greet({ to: payload.owner }),
+    }),
+  },
+});
+
+function banking(onSent: (payload: unknown) => void): PlatformConfig {
+  return {
+    engines: { store: 'memory:' },
+    modules: [
+      defineModule({
+        name: 'banking',
+        aggregates: [account, letter],
+        projections: [accounts],
+        reactors: [greetings],
+        outbox: [
+          {
+            name: 'sub:banking:outbox:v1',
+            filter: { types: ['letter.sent.v1'] },
+            mapper: {
+              map: ({ type, payload }) => ({
+                integrationType: 'post:letters',
+                eventType: type,
+                payload: payload as { readonly to: string },
+              }),
+            },
+          },
+        ],
+        destinations: { post: async ({ payload }) => onSent(payload) },
+      }),
+    ],
+  };
+}
+
+test('a command becomes a document, a follow-up and a message that is sent', async () => {
+  const sent = Promise.withResolvers<unknown>();
+  await using platform = await createPlatform(banking(sent.resolve));
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Ada' } };
+  const { position, events } = await platform.handle({ tenant: 'core', id: 'a-1', command });
+  assert.equal(events[0]?.type, 'account.opened.v1');
+  assert.ok(position);
+  await platform.waitFor(accounts, position);
+  const documents = platform.documents({ bc: 'banking', aggregate: 'account' });
+  assert.deepEqual((await documents.get('core', 'a-1'))?.document, { owner: 'Ada' });
+  assert.deepEqual(await sent.promise, { to: 'Ada' });
+});
+
+test('a process that runs no subscriptions takes commands and moves nothing on', async () => {
+  await using platform = await createPlatform({
+    ...banking(() => assert.fail('nothing is sent')),
+    roles: ['api'],
+  });
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Ada' } };
+  await platform.handle({ tenant: 'core', id: 'a-1', command });
+  assert.deepEqual(await platform.subscriptions.list(), []);
+});
+
+test('it starts, stops and starts again', async () => {
+  const sent: unknown[] = [];
+  await using platform = await createPlatform(banking((payload) => sent.push(payload)));
+  await platform.start();
+  await platform.stop();
+  assert.equal(platform.state, 'stopped');
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Bob' } };
+  const { position } = await platform.handle({ tenant: 'core', id: 'b-1', command });
+  assert.ok(position);
+  await platform.waitFor(accounts, position);
+});
+
+test('a command that nobody knows, and one with a wrong payload, are typed errors', async () => {
+  await using platform = await createPlatform(banking(() => assert.fail('nothing is sent')));
+  const ask = (type: string, payload: unknown) =>
+    platform.handle({ tenant: 'core', id: 'a-1', command: { type, payload } });
+  await assert.rejects(ask('planet.destroy', {}), (error) => hasCode(error, 'COMMAND_UNKNOWN'));
+  await assert.rejects(ask('account.close', {}), (error) => hasCode(error, 'COMMAND_UNKNOWN'));
+  await assert.rejects(ask('account.open', { owner: '' }), (error) =>
+    hasCode(error, 'PAYLOAD_INVALID'),
+  );
+  assert.throws(
+    () => platform.documents({ bc: 'banking', aggregate: 'planet' }),
+    (error) => hasCode(error, 'READ_MODEL_UNKNOWN'),
+  );
+});
+
+for (const [what, config] of [
+  ['a role that does not exist', { roles: ['cook' as PlatformRole] }],
+  ['no role at all', { roles: [] }],
+  ['two modules of one name', { modules: [{ name: 'a' }, { name: 'a' }] }],
+  [
+    'two aggregates of one name',
+    {
+      modules: [
+        { name: 'a', aggregates: [account] },
+        { name: 'b', aggregates: [account] },
+      ],
+    },
+  ],
+  [
+    'two subscriptions of one name',
+    {
+      modules: [
+        { name: 'a', projections: [accounts] },
+        { name: 'b', projections: [accounts] },
+      ],
+    },
+  ],
+  [
+    'two destinations of one name',
+    {
+      modules: [
+        { name: 'a', destinations: { post: async () => undefined } },
+        { name: 'b', destinations: { post: async () => undefined } },
+      ],
+    },
+  ],
+] satisfies [string, PlatformConfig][]) {
+  test(`${what} is refused before anything is opened`, async () => {
+    await assert.rejects(
+      createPlatform({ engines: { store: 'postgres://nobody.invalid/none' }, ...config }),
+      (error) => hasCode(error, 'CONFIG_INVALID'),
+    );
+  });
+}
+
+test('what is not said follows from the store, unless the store has no room for it', () => {
+  assert.deepEqual(completeUrls({ store: 'sqlite:a.db' }), {
+    store: 'sqlite:a.db',
+    keys: 'sqlite:a.db',
+    outbox: 'sqlite:a.db',
+  });
+  const apart = { store: 'kurrentdb://localhost:2113', outbox: 'postgres://localhost/x' };
+  assert.deepEqual(completeUrls(apart), { ...apart, keys: apart.outbox });
+  assert.throws(
+    () => completeUrls({ store: 'kurrentdb://localhost:2113' }),
+    /name a database for the outbox/,
+  );
+});

@@ -1,0 +1,267 @@
+// The whole flow on one page: engines by URL, modules on top, and what of it this process runs.
+
+import { createCommandHandler } from '../aggregates/create-command-handler.ts';
+import type {
+  CommandHandler,
+  CommandRequest,
+  CommandResult,
+} from '../aggregates/command-handler.ts';
+import type { NewCommand } from '../contracts/define-command.ts';
+import type { NewEvent } from '../contracts/envelope.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
+import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
+import { startOutboxProjector } from '../outbox/outbox-projector.ts';
+import { activeDocuments } from '../projections/active-documents.ts';
+import type { DocumentQueries } from '../projections/documents.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { ModelKey } from '../projections/read-model-store.ts';
+import { startProjection, type ProjectionRunner } from '../projections/start-projection.ts';
+import { waitForProjection } from '../projections/wait-for-projection.ts';
+import type { WaitOptions } from '../projections/wait-with-timeout.ts';
+import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
+import type { SagaName } from '../reactors/saga-fact.ts';
+import { startReactor } from '../reactors/start-reactor.ts';
+import { startSaga } from '../reactors/start-saga.ts';
+import type { Position } from '../store/position.ts';
+import { startSubscription } from '../subscriptions/start-subscription.ts';
+import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { openTokens, type Tokens } from './open-tokens.ts';
+import { startOutboxSweeper } from './outbox-sweeper.ts';
+import {
+  openEngines,
+  type EngineOptions,
+  type EngineUrls,
+  type PlatformEngines,
+} from './platform-engines.ts';
+import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
+
+export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
+
+/** What a process does; together they are the product, apart they scale. */
+export type PlatformRole = 'api' | 'subscriptions' | 'dispatcher' | 'workers' | 'sweepers';
+
+/**
+ * All of them.
+ *
+ * @example
+ * import { createPlatform, platformRoles } from 'millrace/platform';
+ *
+ * await using worker = await createPlatform({ roles: platformRoles.filter((role) => role !== 'api') });
+ */
+export const platformRoles: readonly PlatformRole[] = [
+  'api',
+  'subscriptions',
+  'dispatcher',
+  'workers',
+  'sweepers',
+];
+
+export interface PlatformConfig extends EngineOptions {
+  readonly engines?: EngineUrls;
+  readonly modules?: readonly PlatformModule[];
+  /** Default: all. */
+  readonly roles?: readonly PlatformRole[];
+  /** Sent messages are forgotten after this. Default: 7 days. */
+  readonly outboxRetentionMs?: number;
+}
+
+export interface Platform extends Lifecycle {
+  readonly roles: readonly PlatformRole[];
+  readonly engines: PlatformEngines;
+  readonly modules: ModuleBook;
+  readonly tokens: Tokens;
+  readonly subscriptions: SubscriptionAdmin;
+  readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
+  readonly delivery: Delivery;
+  /** A command of any aggregate of the modules, by its type; its payload is checked. */
+  handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
+  /** The documents of a read model, in whatever version is active. */
+  documents(family: DocumentFamily): DocumentQueries<object>;
+  /** Until the projection, in whatever process, has seen everything up to this position. */
+  waitFor(projection: Projection, position: Position, options?: WaitOptions): Promise<void>;
+}
+
+const outboxRetentionMsDefault = 7 * 86_400_000;
+
+/**
+ * Opens the engines, binds the modules, and runs what the roles say once it is started. Stopping lets
+ * what is under way come to its end and gives leases back; disposing also closes the engines.
+ *
+ * @example
+ * import { createPlatform, defineModule } from 'millrace/platform';
+ *
+ * await using platform = await createPlatform({
+ *   engines: { store: 'sqlite:.millrace/shop.db' },
+ *   modules: [defineModule({ name: 'shop' })],
+ * });
+ * await platform.start();
+ * console.log(await platform.engines.store.head());
+ */
+export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
+  const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
+  checkRoles(roles);
+  const modules = bindModules(config.modules ?? []);
+  await using opened = new AsyncDisposableStack();
+  const engines = opened.use(await openEngines(config.engines ?? {}, config));
+  const { store, storage, readModels, readModelVersions, ledger, leases } = engines;
+  const tokens = opened.use(await openTokens(store, { clock, observer }));
+  const handlers = bindHandlers(engines, modules, { observer, clock, tenants: tokens.tenants });
+  for (const handler of handlers.values()) opened.use(handler);
+  const delivery = createDelivery({ destinations: modules.destinations, clock, observer });
+  const all = opened.move();
+
+  const handle = async (
+    request: CommandRequest<NewCommand>,
+  ): Promise<CommandResult<unknown, NewEvent>> => {
+    const { type } = request.command;
+    const name = type.slice(0, type.indexOf('.'));
+    const [handler, aggregate] = [handlers.get(name), modules.aggregates.get(name)];
+    if (handler === undefined || aggregate === undefined) {
+      throw new MillraceError('COMMAND_UNKNOWN', `there is no command '${type}'`, {
+        details: { command: type },
+      });
+    }
+    return handler.handle({ ...request, command: aggregate.parseCommand(request.command) });
+  };
+
+  const common = {
+    storage,
+    clock,
+    observer,
+    ...(leases === undefined ? {} : { leases }),
+  };
+  const projecting = { ...common, readModels, versions: readModelVersions };
+
+  /** Those that this process runs know at once how far they are; others write it down every second. */
+  const projectors = new Map<string, ProjectionRunner>();
+  const project = async (each: Projection): Promise<AsyncDisposable> => {
+    const runner = await startProjection(store, each, projecting);
+    projectors.set(each.name, runner);
+    return {
+      async [Symbol.asyncDispose]() {
+        projectors.delete(each.name);
+        await runner.stop();
+      },
+    };
+  };
+
+  /** Each gives back what has to be stopped. */
+  const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
+    // Whoever serves requests asks the platform; there is nothing to run for it here.
+    api: () => [],
+    subscriptions: () => [
+      ...modules.projections.map(project),
+      ...modules.reactors.map((each) => startReactor(store, each, { ...common, send: handle })),
+      ...modules.sagas.map((each) =>
+        startSaga(store, each, {
+          ...common,
+          send: handle,
+          index: engines.sagas,
+          tenants: tokens.tenants,
+        }),
+      ),
+      ...modules.subscriptions.map((each) => startSubscription(store, each, common)),
+      ...modules.outbox.map((each) =>
+        startOutboxProjector(store, each, {
+          ...common,
+          ledger,
+          sharesDatabase: engines.sharesDatabase,
+        }),
+      ),
+    ],
+    dispatcher: () => {
+      const dispatcher = createOutboxDispatcher({ ...delivery, ledger, clock, observer });
+      return [dispatcher.start().then(() => dispatcher)];
+    },
+    workers: () => [],
+    sweepers: () => {
+      const keptMs = config.outboxRetentionMs ?? outboxRetentionMsDefault;
+      return [startOutboxSweeper(ledger, { clock, observer, keptMs })];
+    },
+  };
+
+  let running = new AsyncDisposableStack();
+  const lifecycle = createLifecycle({
+    async start() {
+      const started = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
+      for (const each of started) if (each.status === 'fulfilled') running.use(each.value);
+      const failed = started.find((each) => each.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+    },
+    async stop() {
+      const stopping = running;
+      running = new AsyncDisposableStack();
+      await stopping.disposeAsync();
+    },
+  });
+
+  return {
+    get state() {
+      return lifecycle.state;
+    },
+    start: () => lifecycle.start(),
+    stop: () => lifecycle.stop(),
+    async [Symbol.asyncDispose]() {
+      await lifecycle.stop();
+      await all.disposeAsync();
+    },
+    roles,
+    engines,
+    modules,
+    tokens,
+    delivery,
+    subscriptions: subscriptionAdmin(store, { storage, clock }),
+    sagaAdmin: (saga) =>
+      sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
+    handle,
+    documents({ bc, aggregate }) {
+      const models = modules.projections
+        .map(({ readModel }) => readModel)
+        .filter((model) => model.bc === bc && model.aggregate === aggregate);
+      if (models.length > 0) return activeDocuments(engines, models, { clock });
+      throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
+        details: { bc, aggregate },
+      });
+    },
+    waitFor(projection, position, options) {
+      const here = projectors.get(projection.name);
+      if (here !== undefined) return here.waitFor(position, options);
+      return waitForProjection(store, projection, position, { ...options, ...projecting });
+    },
+  };
+}
+
+function bindHandlers(
+  { store, aggregates }: PlatformEngines,
+  modules: ModuleBook,
+  options: {
+    readonly observer: Observer;
+    readonly clock: Clock;
+    readonly tenants: TenantLookup;
+  },
+): ReadonlyMap<string, CommandHandler<unknown, NewEvent, NewCommand>> {
+  return new Map(
+    [...modules.aggregates].map(([name, aggregate]) => [
+      name,
+      createCommandHandler(store, aggregate, { ...aggregates, ...options }),
+    ]),
+  );
+}
+
+function checkRoles(roles: readonly PlatformRole[]): void {
+  const unknown = roles.find((role) => !platformRoles.includes(role));
+  if (unknown === undefined && roles.length > 0) return;
+  const list = platformRoles.join(', ');
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    unknown === undefined
+      ? `a platform has at least one of the roles ${list}`
+      : `'${unknown}' is none of the roles ${list}`,
+    { details: { field: 'roles' } },
+  );
+}

@@ -1,0 +1,128 @@
+// The engines of a platform's roles, chosen by URL. A store without room for what stands beside its
+// events (KurrentDB, MongoDB) gets it in the outbox's database.
+
+import type { AggregateStorage } from '../aggregates/aggregate-storage.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { ReadModelHost, ReadModelStore } from '../projections/read-model-store.ts';
+import type { ReadModelVersions } from '../projections/read-model-versions.ts';
+import type { SagaHost, SagaIndex } from '../reactors/saga-index.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { EventStoreOptions } from '../store/create-event-store.ts';
+import type {
+  LeaseStore,
+  SubscriptionHost,
+  SubscriptionStorage,
+} from '../subscriptions/subscription-storage.ts';
+import { openEventStore } from './open-event-store.ts';
+import { openLeases } from './open-leases.ts';
+import { openOutboxLedger } from './open-outbox-ledger.ts';
+import { openReadModels } from './open-read-models.ts';
+import { openSagaIndex } from './open-saga-index.ts';
+import { parseStoreUrl } from './store-url.ts';
+
+/** A URL for each role; what is not said follows from the store. */
+export interface EngineUrls {
+  /** Default: `sqlite:.millrace/events.db`. */
+  readonly store?: string;
+  /** Read models, leases, the index of sagas. Default: the store's database. */
+  readonly keys?: string;
+  /** Default: the store's database. */
+  readonly outbox?: string;
+}
+
+export interface PlatformEngines extends AsyncDisposable {
+  readonly store: EventStore;
+  readonly storage: SubscriptionStorage;
+  readonly readModels: ReadModelStore;
+  readonly readModelVersions: ReadModelVersions;
+  readonly sagas: SagaIndex;
+  readonly aggregates: AggregateStorage;
+  readonly ledger: OutboxLedger;
+  /** Rows of the outbox and checkpoints commit together. */
+  readonly sharesDatabase: boolean;
+  /** Absent: in the storage. */
+  readonly leases: LeaseStore | undefined;
+  readonly urls: Required<EngineUrls>;
+}
+
+export interface EngineOptions extends Pick<EventStoreOptions, 'names'> {
+  readonly migrate?: 'auto' | 'off';
+  readonly observer?: Observer;
+  readonly clock?: Clock;
+}
+
+type Host = EventStore & Partial<SubscriptionHost & ReadModelHost & SagaHost & AggregateStorage>;
+
+const storeUrlDefault = 'sqlite:.millrace/events.db';
+
+export async function openEngines(
+  given: EngineUrls,
+  options: EngineOptions = {},
+): Promise<PlatformEngines> {
+  const { observer = silentObserver, clock = systemClock, migrate = 'auto', names } = options;
+  const urls = completeUrls(given);
+  await using opened = new AsyncDisposableStack();
+  const storeOptions = { observer, clock, migrate, ...(names === undefined ? {} : { names }) };
+  const store: Host = opened.use(await openEventStore(urls.store, storeOptions));
+  // Opened as a store, but only for what stands beside one.
+  const side: Host =
+    store.subscriptions === undefined
+      ? opened.use(await openEventStore(urls.outbox, storeOptions))
+      : store;
+  const ledger = opened.use(await openOutboxLedger(urls.outbox, { migrate, observer }));
+  const inRedis = /^rediss?(\+cluster)?:/i.test(urls.keys);
+  const inNats = /^(nats|nats\+tls|tls):/i.test(urls.keys);
+  const isBeside = inNats || urls.keys === urls.outbox;
+  const elsewhere = isBeside
+    ? undefined
+    : opened.use(await openReadModels(urls.keys, { observer }));
+  const leases =
+    inRedis || inNats ? opened.use(await openLeases(urls.keys, { observer })) : undefined;
+  const sagas = inRedis ? opened.use(await openSagaIndex(urls.keys, { observer })) : side.sagas;
+  const all = opened.move();
+  return {
+    store,
+    storage: present('checkpoints', side.subscriptions),
+    readModels: elsewhere ?? present('read models', side.readModels),
+    readModelVersions: present('versions of read models', side.readModelVersions),
+    sagas: present('sagas', sagas),
+    aggregates: {
+      snapshots: present('snapshots', side.snapshots),
+      keyClaims: present('idempotency keys', side.keyClaims),
+    },
+    ledger,
+    sharesDatabase: urls.outbox === urls.store && !urls.store.startsWith('memory:'),
+    leases,
+    urls,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** What is not said follows from the store; where the store has no room, it has to be said. */
+export function completeUrls({
+  store = storeUrlDefault,
+  keys,
+  outbox,
+}: EngineUrls): Required<EngineUrls> {
+  const { engine } = parseStoreUrl(store);
+  const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
+  if (!hasRoom && outbox === undefined) {
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      `${engine} has no room for checkpoints and the outbox: name a database for the outbox (MILLRACE_OUTBOX=postgres://… or sqlite:…)`,
+      { details: { field: 'outbox', engine } },
+    );
+  }
+  const beside = outbox ?? store;
+  return { store, outbox: beside, keys: keys ?? beside };
+}
+
+function present<Part>(what: string, part: Part | undefined): Part {
+  if (part !== undefined) return part;
+  throw new MillraceError('NOT_SUPPORTED', `the outbox's database has no room for ${what}`, {
+    details: { what, field: 'outbox' },
+  });
+}

@@ -1,0 +1,118 @@
+// A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
+
+import type { Aggregate } from '../aggregates/aggregate.ts';
+import type { NewCommand } from '../contracts/define-command.ts';
+import type { NewEvent } from '../contracts/envelope.ts';
+import { checkIdentifier } from '../contracts/identifier.ts';
+import type { DestinationSettings } from '../delivery/create-delivery.ts';
+import type { Destination } from '../delivery/destination.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Reactor } from '../reactors/reactor.ts';
+import type { Saga } from '../reactors/saga.ts';
+import type { Subscription } from '../subscriptions/subscription.ts';
+
+/** Of whatever state, events and commands. */
+export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+export interface PlatformModule {
+  /** Kebab-case; unique among those of a platform. */
+  readonly name: string;
+  readonly aggregates?: readonly AnyAggregate[];
+  readonly projections?: readonly Projection[];
+  readonly reactors?: readonly Reactor[];
+  readonly sagas?: readonly Saga[];
+  readonly subscriptions?: readonly Subscription[];
+  /** Events → messages for the outside. */
+  readonly outbox?: readonly OutboxProjectorDefinition[];
+  /** By integration type, or by what stands before its colon. */
+  readonly destinations?: Readonly<Record<string, Destination | DestinationSettings>>;
+}
+
+/** All modules as one: what each name stands for is found once. */
+export interface ModuleBook {
+  readonly aggregates: ReadonlyMap<string, AnyAggregate>;
+  readonly projections: readonly Projection[];
+  readonly reactors: readonly Reactor[];
+  readonly sagas: readonly Saga[];
+  readonly subscriptions: readonly Subscription[];
+  readonly outbox: readonly OutboxProjectorDefinition[];
+  readonly destinations: Readonly<Record<string, Destination | DestinationSettings>>;
+}
+
+/**
+ * Puts the parts of a bounded context together, for `createPlatform`.
+ *
+ * @example
+ * import { defineAggregate } from 'millrace/aggregates';
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { defineModule } from 'millrace/platform';
+ * import { z } from 'zod';
+ *
+ * const rung = defineEvent('bell.rung.v1', z.object({}));
+ * const ring = defineCommand('bell.ring', z.object({}));
+ * export default defineModule({
+ *   name: 'house',
+ *   aggregates: [
+ *     defineAggregate({
+ *       bc: 'house', name: 'bell', version: 1, events: [rung], commands: [ring], initial: 0,
+ *       evolve: { 'bell.rung.v1': (times) => times + 1 },
+ *       decide: { 'bell.ring': () => rung({}) },
+ *     }),
+ *   ],
+ * });
+ */
+export function defineModule(module: PlatformModule): PlatformModule {
+  checkIdentifier('module', module.name);
+  return module;
+}
+
+/** Two of one name would share a checkpoint, a stream or a route: told before anything runs. */
+export function bindModules(modules: readonly PlatformModule[]): ModuleBook {
+  const aggregates = new Map<string, AnyAggregate>();
+  for (const aggregate of modules.flatMap((each) => each.aggregates ?? [])) {
+    if (aggregates.has(aggregate.name)) throw twice('aggregate', aggregate.name);
+    aggregates.set(aggregate.name, aggregate);
+  }
+  const all = <Part>(pick: (module: PlatformModule) => readonly Part[] | undefined): Part[] =>
+    modules.flatMap((module) => pick(module) ?? []);
+  const book = {
+    aggregates,
+    projections: all(({ projections }) => projections),
+    reactors: all(({ reactors }) => reactors),
+    sagas: all(({ sagas }) => sagas),
+    subscriptions: all(({ subscriptions }) => subscriptions),
+    outbox: all(({ outbox }) => outbox),
+    destinations: Object.assign({}, ...modules.map(({ destinations }) => destinations ?? {})),
+  } satisfies ModuleBook;
+  unique(
+    'module',
+    modules.map(({ name }) => name),
+  );
+  unique('subscription', [
+    ...[...book.projections, ...book.reactors, ...book.subscriptions, ...book.outbox].map(
+      ({ name }) => name,
+    ),
+    ...book.sagas.map(({ subscription }) => subscription),
+  ]);
+  unique(
+    'destination',
+    modules.flatMap(({ destinations = {} }) => Object.keys(destinations)),
+  );
+  return book;
+}
+
+function unique(what: string, names: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw twice(what, name);
+    seen.add(name);
+  }
+}
+
+function twice(what: string, name: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', `the ${what} '${name}' is there twice`, {
+    details: { field: 'modules', [what]: name },
+  });
+}
