@@ -295,6 +295,56 @@ export const errorCodes = {
     meaning: "A stream of the import's target has other events than the file.",
     remedy: 'Import into an empty store, or leave that stream out.',
   },
+  NOT_AUTHENTICATED: {
+    retryable: false,
+    meaning: 'The request has no credentials, or some that are not good.',
+    remedy: "Send 'Authorization: Bearer <token>'; millrace token create makes one.",
+  },
+  NOT_ALLOWED: {
+    retryable: false,
+    meaning: 'The credentials are good, but not for this.',
+    remedy: 'Use a token with the scope that details name, and of the tenant that is asked for.',
+  },
+  NOT_FOUND: {
+    retryable: false,
+    meaning: 'There is nothing at this address.',
+    remedy: 'Look the address up in the reference at /docs.',
+  },
+  METHOD_NOT_ALLOWED: {
+    retryable: false,
+    meaning: 'The address is there, but not for this method.',
+    remedy: 'Use one of the methods of the Allow header.',
+  },
+  REQUEST_INVALID: {
+    retryable: false,
+    meaning: 'The request does not have the form that the route wants.',
+    remedy: 'Read details.problems: each names a place and what is wrong there.',
+  },
+  REQUEST_TOO_LARGE: {
+    retryable: false,
+    meaning: 'The body is larger than the server takes.',
+    remedy: 'Send less at once; details.bytesMax is the limit.',
+  },
+  REQUEST_TIMEOUT: {
+    retryable: true,
+    meaning: 'The request took too long to arrive or to be answered.',
+    remedy: 'Send it again with its idempotency key; it may have had its effect.',
+  },
+  MEDIA_TYPE_UNKNOWN: {
+    retryable: false,
+    meaning: 'The body is in a form that the server does not read.',
+    remedy: 'Send JSON, as application/json, without a content encoding.',
+  },
+  RATE_LIMITED: {
+    retryable: true,
+    meaning: 'More requests came than are taken from one caller.',
+    remedy: 'Wait for as long as the Retry-After header says.',
+  },
+  INTERNAL: {
+    retryable: true,
+    meaning: 'Something went wrong inside, and the log has it.',
+    remedy: 'Look the request id up in the log; try again later.',
+  },
   TOKEN_INVALID: {
     retryable: false,
     meaning: 'A token cannot be made as it was asked for: its name, scopes, tenant or expiry.',

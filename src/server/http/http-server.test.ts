@@ -1,0 +1,292 @@
+// What a client meets, whatever it sends: the right status, a problem that says what to do, and never
+// anything of the inside.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { Type } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import { startHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import { notAuthenticated, type Principal } from './principal.ts';
+import { route, type Route } from './route.ts';
+
+const principals: Readonly<Record<string, Principal>> = {
+  reader: { kind: 'token', name: 'reader', tenant: 'core', scopes: ['read'] },
+  boss: { kind: 'token', name: 'boss', scopes: ['admin'] },
+};
+
+const answers = { 200: { description: 'fine' } };
+const echo = route({
+  method: 'POST',
+  path: '/echo/{name}',
+  summary: 'Says what it got',
+  tag: 'demo',
+  access: 'anonymous',
+  params: Type.Object({ name: Type.String({ maxLength: 5 }) }),
+  query: Type.Object({
+    count: Type.Optional(Type.Integer({ minimum: 0 })),
+    loud: Type.Optional(Type.Boolean()),
+    tag: Type.Optional(Type.Array(Type.String())),
+  }),
+  body: Type.Object({ text: Type.String() }, { additionalProperties: false }),
+  answers,
+  handle: async ({ params, query, body }) => ({ body: { params, query, body } }),
+});
+
+function get(path: string, more: Partial<Route> = {}): Route {
+  const base = {
+    method: 'GET',
+    path,
+    summary: path,
+    tag: 'demo',
+    access: 'anonymous',
+    answers,
+  } as const;
+  return { ...base, handle: async () => ({ body: { path } }), ...more };
+}
+
+async function serve(
+  routes: readonly Route[],
+  options: Partial<HttpServerOptions> = {},
+): Promise<HttpServer> {
+  return startHttpServer({
+    routes,
+    port: 0,
+    authenticate: async (authorization) => {
+      if (authorization === undefined) return undefined;
+      const principal = principals[authorization.replace('Bearer ', '')];
+      if (principal === undefined) throw notAuthenticated('unknown token');
+      return principal;
+    },
+    ...options,
+  });
+}
+
+const post = (
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+
+async function problem(
+  response: Response,
+): Promise<{ status: number; code: string; detail: string }> {
+  assert.equal(response.headers.get('content-type'), 'application/problem+json');
+  const body = (await response.json()) as { status: number; code: string; detail: string };
+  assert.equal(body.status, response.status);
+  return body;
+}
+
+test('a route gets what its schemas say, with numbers, booleans and lists read from the query', async () => {
+  await using server = await serve([echo]);
+  const answer = await post(
+    `${server.url}/echo/%C3%A4?count=3&loud=true&tag=a&tag=b`,
+    '{"text":"hi"}',
+  );
+  assert.equal(answer.status, 200);
+  assert.deepEqual(await answer.json(), {
+    params: { name: 'ä' },
+    query: { count: 3, loud: true, tag: ['a', 'b'] },
+    body: { text: 'hi' },
+  });
+});
+
+for (const [what, path, body, headers, status, code] of [
+  ['a body that is not JSON', '/echo/a', '{', {}, 400, 'REQUEST_INVALID'],
+  ['a field too many', '/echo/a', '{"text":"","more":1}', {}, 400, 'REQUEST_INVALID'],
+  ['a wrong type', '/echo/a', '{"text":1}', {}, 400, 'REQUEST_INVALID'],
+  ['no body at all', '/echo/a', '', {}, 400, 'REQUEST_INVALID'],
+  [
+    'bytes that are not UTF-8',
+    '/echo/a',
+    new Uint8Array([0x22, 0xff, 0x22]),
+    {},
+    400,
+    'REQUEST_INVALID',
+  ],
+  ['a number that is none', '/echo/a?count=x', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a number below its minimum', '/echo/a?count=-1', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['one parameter twice', '/echo/a?count=1&count=2', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a path parameter that is too long', '/echo/abcdef', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a broken percent-encoding', '/echo/%E0%A4%A', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a form', '/echo/a', 'text=1', { 'content-type': 'text/plain' }, 415, 'MEDIA_TYPE_UNKNOWN'],
+  ['a compressed body', '/echo/a', 'x', { 'content-encoding': 'gzip' }, 415, 'MEDIA_TYPE_UNKNOWN'],
+  [
+    'a body over the limit',
+    '/echo/a',
+    `{"text":"${'x'.repeat(200)}"}`,
+    {},
+    413,
+    'REQUEST_TOO_LARGE',
+  ],
+  ['a path that is not there', '/nowhere', '{}', {}, 404, 'NOT_FOUND'],
+] as const) {
+  test(`${what} is refused with ${status}`, async () => {
+    await using server = await serve([echo], { limits: { bodyBytesMax: 100 } });
+    const answer = await post(server.url + path, body, headers);
+    assert.equal((await problem(answer)).code, code);
+    assert.equal(answer.status, status);
+  });
+}
+
+test('a body that grows past the limit without saying so is cut off', async () => {
+  await using server = await serve([echo], { limits: { bodyBytesMax: 1_000 } });
+  const body = new ReadableStream({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode('x'.repeat(600))),
+  });
+  const request = { method: 'POST', body, duplex: 'half' } as RequestInit;
+  const answer = await fetch(`${server.url}/echo/a`, {
+    ...request,
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.equal(answer.status, 413);
+});
+
+test('another method is told which ones there are, and HEAD is GET without its body', async () => {
+  await using server = await serve([get('/thing')]);
+  const wrong = await fetch(`${server.url}/thing`, { method: 'DELETE' });
+  assert.equal(wrong.status, 405);
+  assert.equal(wrong.headers.get('allow'), 'GET');
+  const head = await fetch(`${server.url}/thing`, { method: 'HEAD' });
+  assert.equal(head.headers.get('content-length'), '17');
+  assert.equal(await head.text(), '');
+});
+
+test('who has no credentials, wrong ones, or ones for less is kept out', async () => {
+  await using server = await serve([
+    get('/read', { access: 'read' }),
+    get('/do', { access: 'append' }),
+  ]);
+  const ask = (path: string, token?: string) =>
+    fetch(server.url + path, {
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    });
+  const nobody = await ask('/read');
+  assert.equal(nobody.headers.get('www-authenticate'), 'Bearer');
+  assert.equal((await problem(nobody)).code, 'NOT_AUTHENTICATED');
+  assert.equal((await ask('/read', 'stranger')).status, 401);
+  assert.equal((await ask('/read', 'reader')).status, 200);
+  assert.equal((await problem(await ask('/do', 'reader'))).code, 'NOT_ALLOWED');
+  assert.equal((await ask('/do', 'boss')).status, 200);
+});
+
+test('a defect is a 500 that tells nothing, and the log has it under the request id', async () => {
+  const logged: { requestId?: string; err?: unknown }[] = [];
+  const log = {
+    debug: () => {},
+    info: () => {},
+    warn: () => {},
+    error: (fields: object) => logged.push(fields),
+  };
+  const secret = new Error('password is hunter2');
+  const inside = new MillraceError('STORE_CORRUPT', 'table x');
+  const failing = (error: Error) => async () => {
+    throw error;
+  };
+  await using server = await serve(
+    [get('/a', { handle: failing(secret) }), get('/b', { handle: failing(inside) })],
+    { observer: { log } },
+  );
+  for (const path of ['/a', '/b']) {
+    const answer = await fetch(server.url + path);
+    const text = await answer.text();
+    assert.equal(answer.status, 500);
+    assert.doesNotMatch(text, /hunter2|table x|\.ts:/);
+    assert.match(text, new RegExp(answer.headers.get('x-request-id') ?? 'none'));
+  }
+  assert.deepEqual(
+    logged.map(({ err }) => err),
+    [secret, inside],
+  );
+});
+
+test('who has to wait is told for how long', async () => {
+  await using server = await serve([get('/thing')], {
+    admit: () => {
+      throw new MillraceError('RATE_LIMITED', 'slow down', { details: { retryAfterSeconds: 7 } });
+    },
+  });
+  const answer = await fetch(`${server.url}/thing`);
+  assert.equal(answer.status, 429);
+  assert.equal(answer.headers.get('retry-after'), '7');
+});
+
+test('browsers of other origins are let in by name only', async () => {
+  await using server = await serve([get('/thing')], { corsOrigins: ['https://console.example'] });
+  const from = (origin: string, method = 'GET') =>
+    fetch(`${server.url}/thing`, { method, headers: { origin } });
+  const known = await from('https://console.example', 'OPTIONS');
+  assert.equal(known.status, 204);
+  assert.equal(known.headers.get('access-control-allow-origin'), 'https://console.example');
+  const strange = await from('https://evil.example');
+  assert.equal(strange.headers.get('access-control-allow-origin'), null);
+  assert.equal((await from('https://evil.example', 'OPTIONS')).status, 405);
+});
+
+test('a client that is slow to send is cut off', async () => {
+  await using server = await serve([echo], { limits: { receiveMsMax: 200 } });
+  const socket = connect(server.port, '127.0.0.1');
+  socket.write(
+    'POST /echo/a HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{',
+  );
+  let text = '';
+  socket.on('data', (bytes: Buffer) => (text += bytes.toString()));
+  await once(socket, 'close');
+  assert.match(text, /^HTTP\/1.1 408|^$/);
+});
+
+test('stopping lets a request end, tells a stream at once, and takes nothing new', async () => {
+  const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = get('/slow', {
+    handle: async ({ signal }) => {
+      begun.resolve();
+      await goOn.promise;
+      assert.equal(signal.aborted, false);
+      return { body: 'done' };
+    },
+  });
+  const endless = get('/endless', {
+    isLong: true,
+    handle: async ({ signal }) => ({
+      contentType: 'text/plain',
+      stream: (async function* () {
+        yield 'first';
+        await once(signal, 'abort');
+      })(),
+    }),
+  });
+  const server = await serve([slow, endless]);
+  const asked = fetch(`${server.url}/slow`);
+  const stream = await fetch(`${server.url}/endless`);
+  await begun.promise;
+  const stopped = server[Symbol.asyncDispose]();
+  assert.equal(await stream.text(), 'first');
+  goOn.resolve();
+  assert.equal(await (await asked).json(), 'done');
+  await stopped;
+  await assert.rejects(fetch(`${server.url}/slow`));
+});
+
+test('what does not come to its end is cut off', async () => {
+  const begun = Promise.withResolvers<AbortSignal>();
+  const hanging = get('/hang', {
+    handle: async ({ signal }) => {
+      begun.resolve(signal);
+      await once(signal, 'abort');
+      return {};
+    },
+  });
+  const server = await serve([hanging], { limits: { drainMsMax: 50 } });
+  const asked = assert.rejects(fetch(`${server.url}/hang`));
+  const signal = await begun.promise;
+  await server[Symbol.asyncDispose]();
+  assert.equal(signal.aborted, true);
+  await asked;
+});
+
+test('an address that is taken is a typed error', async () => {
+  await using server = await serve([]);
+  await assert.rejects(serve([], { port: server.port }), { code: 'SERVER_UNAVAILABLE' });
+});

@@ -1,0 +1,319 @@
+// The HTTP server: takes requests within limits, finds out who asks, checks what they sent, calls the
+// route, and writes what it answers. It decides nothing.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { MillraceError } from '../../foundation/error.ts';
+import { createIds } from '../../foundation/ids.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import { problemOf, statusOf } from './problem.ts';
+import { checked, queryOf, readJson } from './read-inputs.ts';
+import type { Answer, ApiRequest, Route } from './route.ts';
+import { createRouteTable } from './route-table.ts';
+import { writeAnswer } from './write-answer.ts';
+
+export interface HttpServerOptions {
+  readonly routes: readonly Route[];
+  readonly authenticate: Authenticate;
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: 7480; 0: any free one. */
+  readonly port?: number;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly limits?: Partial<HttpLimits>;
+  /** Throws `RATE_LIMITED` when this caller has to wait. */
+  readonly admit?: (caller: Caller) => void;
+  /** Takes over connections that want to be more than HTTP. */
+  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Origins that browsers may call from. Default: none. */
+  readonly corsOrigins?: readonly string[];
+  readonly observer?: Observer;
+}
+
+export interface Caller {
+  readonly address: string;
+  readonly principal: Principal | undefined;
+}
+
+export interface HttpLimits {
+  readonly bodyBytesMax: number;
+  readonly headerBytesMax: number;
+  /** From the first byte to the end of the body. */
+  readonly receiveMsMax: number;
+  /** Until an answer that is not a stream begins. */
+  readonly answerMsMax: number;
+  readonly connectionsMax: number;
+  /** Of those under way when it is stopped. */
+  readonly drainMsMax: number;
+}
+
+export const httpLimits: HttpLimits = {
+  bodyBytesMax: 1_048_576,
+  headerBytesMax: 16_384,
+  receiveMsMax: 30_000,
+  answerMsMax: 60_000,
+  connectionsMax: 10_000,
+  drainMsMax: 10_000,
+};
+
+export interface HttpServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** Requests under way, long ones included. */
+  readonly inFlight: number;
+}
+
+const ids = createIds();
+
+/**
+ * Listens, until it is disposed: then it takes nothing new, lets what is under way come to its end, and
+ * cuts off what does not.
+ *
+ * @example
+ * import { route, startHttpServer } from 'millrace/server/http';
+ *
+ * const ping = route({
+ *   method: 'GET', path: '/ping', summary: 'Answers', tag: 'demo', access: 'anonymous',
+ *   answers: { 200: { description: 'It is there' } },
+ *   handle: async () => ({ body: { ok: true } }),
+ * });
+ * await using server = await startHttpServer({
+ *   routes: [ping], port: 0, authenticate: async () => undefined,
+ * });
+ * console.log(await (await fetch(`${server.url}/ping`)).json());
+ */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { host = '127.0.0.1', port = 7480, tls, observer = silentObserver } = options;
+  const limits = { ...httpLimits, ...options.limits };
+  const table = createRouteTable(options.routes);
+  /** Answers without an end are told at once that it stops; the others only when their time is up. */
+  const stopping = new AbortController();
+  const cutOff = new AbortController();
+  let inFlight = 0;
+  let idle: (() => void) | undefined;
+
+  const settings = {
+    maxHeaderSize: limits.headerBytesMax,
+    keepAliveTimeout: 65_000,
+    // Node looks for slow clients every 30 s, whatever their limit is.
+    connectionsCheckingInterval: Math.min(limits.receiveMsMax, 5_000),
+  };
+  const server: Server =
+    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
+  server.requestTimeout = limits.receiveMsMax;
+  server.headersTimeout = limits.receiveMsMax;
+  server.maxConnections = limits.connectionsMax;
+  server.on('request', (request, response) => void serve(request, response));
+  if (options.onUpgrade !== undefined) server.on('upgrade', options.onUpgrade);
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    inFlight += 1;
+    const startMs = performance.now();
+    const requestId = ids.next();
+    const over = new AbortController();
+    response.once('close', () => over.abort());
+    const path = pathOf(request.url);
+    const seen: { route?: Route } = {};
+    setCommonHeaders(request, response, requestId);
+    try {
+      if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
+        response.writeHead(204).end();
+      } else {
+        const answer = await answerTo(request, { path, requestId, over, seen });
+        await writeAnswer(response, answer, {
+          isHead: request.method === 'HEAD',
+          signal: AbortSignal.any([
+            over.signal,
+            seen.route?.isLong === true ? stopping.signal : cutOff.signal,
+          ]),
+        });
+      }
+    } catch (error) {
+      refuse(request, response, error, requestId);
+    } finally {
+      inFlight -= 1;
+      if (inFlight === 0) idle?.();
+      const attributes = {
+        method: request.method ?? '',
+        route: seen.route?.path ?? 'unknown',
+        status: response.statusCode,
+      };
+      observer.record?.(
+        'http_request_duration_seconds',
+        (performance.now() - startMs) / 1_000,
+        attributes,
+      );
+    }
+  }
+
+  async function answerTo(
+    request: IncomingMessage,
+    context: {
+      readonly path: string;
+      readonly requestId: string;
+      readonly over: AbortController;
+      readonly seen: { route?: Route };
+    },
+  ): Promise<Answer> {
+    const found = table.find(request.method ?? '', context.path);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `there is no ${context.path}`);
+    if ('allow' in found) {
+      throw new MillraceError('METHOD_NOT_ALLOWED', `not by ${request.method ?? ''}`, {
+        details: { allow: found.allow },
+      });
+    }
+    const { route, params } = found;
+    context.seen.route = route;
+    const principal = await whoIs(request);
+    options.admit?.({ address: request.socket.remoteAddress ?? '', principal });
+    checkAccess(route.access, principal);
+    const input = await inputsOf(request, route, params);
+    const signals = [
+      context.over.signal,
+      route.isLong === true ? stopping.signal : cutOff.signal,
+      ...(principal?.ended === undefined ? [] : [principal.ended]),
+    ];
+    const asked = { ...input, principal, requestId: context.requestId };
+    if (route.isLong === true) {
+      return route.handle({ ...asked, signal: AbortSignal.any(signals) });
+    }
+    const late = new AbortController();
+    const signal = AbortSignal.any([...signals, late.signal]);
+    const timer = setTimeout(() => late.abort(), limits.answerMsMax);
+    try {
+      return await route.handle({ ...asked, signal });
+    } catch (error) {
+      if (!late.signal.aborted) throw error;
+      throw new MillraceError('REQUEST_TIMEOUT', `no answer within ${limits.answerMsMax} ms`, {
+        cause: error,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function whoIs(request: IncomingMessage): Promise<Principal | undefined> {
+    const principal = await options.authenticate(request.headers.authorization);
+    if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
+    return principal;
+  }
+
+  async function inputsOf(
+    request: IncomingMessage,
+    route: Route,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Pick<ApiRequest, 'body' | 'headers' | 'params' | 'query'>> {
+    const at = (request.url ?? '').indexOf('?');
+    const search = new URLSearchParams(at === -1 ? '' : (request.url ?? '').slice(at + 1));
+    const { query, body } = route;
+    return {
+      params: route.params === undefined ? params : checked('path', route.params, params),
+      query: query === undefined ? {} : checked('query', query, queryOf(search, query)),
+      body:
+        body === undefined
+          ? undefined
+          : checked('body', body, await readJson(request, limits.bodyBytesMax)),
+      headers: request.headers as Readonly<Record<string, string | undefined>>,
+    };
+  }
+
+  function refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+    requestId: string,
+  ): void {
+    const status = statusOf(error);
+    if (status === 500) observer.log?.error({ requestId, err: error }, 'request failed');
+    // Begun already: all that is left is to let the client see that it is not whole.
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const problem = problemOf(error, requestId);
+    const retryAfter = problem.details?.['retryAfterSeconds'];
+    if (status === 401) response.setHeader('www-authenticate', 'Bearer');
+    if (Array.isArray(problem.details?.['allow'])) {
+      response.setHeader('allow', problem.details['allow'].join(', '));
+    }
+    if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
+    // What was not read would be taken for the next request.
+    if (!request.complete) response.setHeader('connection', 'close');
+    const text = JSON.stringify(problem);
+    response
+      .writeHead(status, {
+        'content-type': 'application/problem+json',
+        'content-length': Buffer.byteLength(text),
+      })
+      .end(request.method === 'HEAD' ? undefined : text);
+  }
+
+  function setCommonHeaders(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+  ): void {
+    response.setHeader('x-request-id', requestId);
+    response.setHeader('x-content-type-options', 'nosniff');
+    response.setHeader('x-frame-options', 'DENY');
+    response.setHeader('referrer-policy', 'no-referrer');
+    response.setHeader('cache-control', 'no-store');
+    const { origin } = request.headers;
+    if (origin === undefined || options.corsOrigins?.includes(origin) !== true) return;
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('vary', 'origin');
+    response.setHeader('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
+    response.setHeader(
+      'access-control-allow-headers',
+      'authorization, content-type, idempotency-key, last-event-id, x-correlation-id, x-tenant-id',
+    );
+    response.setHeader('access-control-expose-headers', 'retry-after, x-request-id');
+  }
+
+  await listen(server, host, port);
+  const { port: bound } = server.address() as AddressInfo;
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return {
+    port: bound,
+    url: `${tls === undefined ? 'http' : 'https'}://${shown}:${bound}`,
+    get inFlight() {
+      return inFlight;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      stopping.abort();
+      server.closeIdleConnections();
+      const timer = setTimeout(() => {
+        cutOff.abort();
+        server.closeAllConnections();
+      }, limits.drainMsMax);
+      if (inFlight > 0) await new Promise<void>((resolve) => (idle = resolve));
+      server.closeIdleConnections();
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function pathOf(url: string | undefined): string {
+  const at = url?.indexOf('?') ?? -1;
+  return at === -1 ? (url ?? '/') : (url ?? '/').slice(0, at);
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(
+        new MillraceError(
+          'SERVER_UNAVAILABLE',
+          `cannot listen on ${host}:${port}: ${error.message}`,
+          {
+            cause: error,
+            details: { host, port },
+          },
+        ),
+      ),
+    );
+    server.listen({ host, port, backlog: 1_024 }, resolve);
+  });
+}

@@ -1,0 +1,26 @@
+export {
+  startHttpServer,
+  type Caller,
+  type HttpLimits,
+  type HttpServer,
+  type HttpServerOptions,
+  httpLimits,
+} from './http-server.ts';
+export {
+  checkAccess,
+  tenantFor,
+  type Access,
+  type Authenticate,
+  type Principal,
+} from './principal.ts';
+export type { ProblemDetails } from './problem.ts';
+export {
+  route,
+  type Answer,
+  type AnswerInfo,
+  type ApiRequest,
+  type JsonAnswer,
+  type Method,
+  type Route,
+  type StreamAnswer,
+} from './route.ts';

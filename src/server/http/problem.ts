@@ -1,0 +1,109 @@
+// Errors as RFC 9457 problem details: our code, what is wrong, what to do, and never a stack.
+
+import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
+import type { MillraceError } from '../../foundation/error.ts';
+
+export interface ProblemDetails {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly remedy: string;
+  readonly retryable: boolean;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+}
+
+/** Codes that are nobody's mistake but ours are a 500, and are not told what they were. */
+const statuses: Partial<Record<ErrorCode, number>> = {
+  NOT_AUTHENTICATED: 401,
+  NOT_ALLOWED: 403,
+  TENANT_MISMATCH: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  REQUEST_TOO_LARGE: 413,
+  MEDIA_TYPE_UNKNOWN: 415,
+  RATE_LIMITED: 429,
+  REQUEST_INVALID: 400,
+  NAME_INVALID: 400,
+  TENANT_UNKNOWN: 400,
+  TENANT_OVERLAP: 400,
+  STREAM_AMBIGUOUS: 400,
+  KEY_TOO_LONG: 400,
+  KEY_HOLDS_PERSONAL_DATA: 400,
+  ENVELOPE_INVALID: 400,
+  PAYLOAD_INVALID: 400,
+  PAYLOAD_TOO_LARGE: 413,
+  PAYLOAD_NOT_JSON: 400,
+  APPEND_INVALID: 400,
+  POSITION_INVALID: 400,
+  FILTER_INVALID: 400,
+  CURSOR_INVALID: 400,
+  OUTBOX_INVALID: 400,
+  TOKEN_INVALID: 400,
+  NOT_SUPPORTED: 400,
+  VERSION_CONFLICT: 409,
+  COMMAND_KEY_REUSED: 409,
+  TOKEN_EXISTS: 409,
+  SUBSCRIPTION_RUNNING: 409,
+  DEAD_LETTER_CLOSED: 409,
+  PROJECTION_BUSY: 409,
+  SAGA_NOT_PARKED: 409,
+  STREAM_DELETED: 410,
+  SUBJECT_FORGOTTEN: 410,
+  COMMAND_REFUSED: 422,
+  COMMAND_UNKNOWN: 404,
+  EVENT_UNKNOWN: 400,
+  READ_MODEL_UNKNOWN: 404,
+  SUBSCRIPTION_UNKNOWN: 404,
+  DEAD_LETTER_UNKNOWN: 404,
+  PROJECTION_UNKNOWN: 404,
+  SAGA_UNKNOWN: 404,
+  OUTBOX_UNKNOWN: 404,
+  TOKEN_UNKNOWN: 404,
+  AGGREGATE_BUSY: 503,
+  STORE_UNAVAILABLE: 503,
+  STORE_CLOSED: 503,
+  SERVER_UNAVAILABLE: 503,
+  LIFECYCLE_STOPPED: 503,
+  WAIT_TIMEOUT: 504,
+};
+
+export function statusOf(error: unknown): number {
+  return isOurs(error) ? (statuses[error.code] ?? 500) : 500;
+}
+
+export function problemOf(error: unknown, requestId: string): ProblemDetails {
+  const status = statusOf(error);
+  if (status === 500 || !isOurs(error)) {
+    return {
+      type: 'about:blank',
+      title: 'Internal error',
+      status: 500,
+      code: 'INTERNAL',
+      detail: 'something went wrong here; the log has it under this request id',
+      remedy: errorCodes.INTERNAL.remedy,
+      retryable: true,
+      requestId,
+    };
+  }
+  const { code, message, retryable, details } = error;
+  const info = errorCodes[code];
+  return {
+    type: 'about:blank',
+    title: info.meaning,
+    status,
+    code,
+    detail: message,
+    remedy: info.remedy,
+    retryable,
+    ...(Object.keys(details).length === 0 ? {} : { details }),
+    requestId,
+  };
+}
+
+function isOurs(error: unknown): error is MillraceError {
+  return error instanceof Error && error.name === 'MillraceError' && 'code' in error;
+}

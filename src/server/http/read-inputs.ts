@@ -1,0 +1,102 @@
+// What a client sends, read within limits and checked by the route's schemas.
+
+import type { IncomingMessage } from 'node:http';
+import type { TObject, TSchema } from 'typebox';
+import { compileSchema, type Schema } from '../../contracts/schema.ts';
+import { MillraceError } from '../../foundation/error.ts';
+
+const compiled = new WeakMap<object, Schema<unknown>>();
+
+/** Compiled once, at the first request that needs it: a server has many routes and starts quickly. */
+export function checked(where: string, schema: TSchema, value: unknown): unknown {
+  let known = compiled.get(schema);
+  if (known === undefined) {
+    known = compileSchema(schema);
+    compiled.set(schema, known);
+  }
+  if (known.check(value)) return value;
+  const problems = known.problems(value);
+  const [first] = problems;
+  const place = first === undefined || first.path === '' ? '' : ` ${first.path}`;
+  throw new MillraceError(
+    'REQUEST_INVALID',
+    `${where}${place} ${first?.message ?? 'is not valid'}`,
+    { details: { where, problems } },
+  );
+}
+
+/** Query strings hold texts; what the schema wants as a number or a boolean is read from them. */
+export function queryOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  const { properties } = schema;
+  for (const name of new Set(search.keys())) {
+    const all = search.getAll(name);
+    const property = properties[name];
+    const type = property !== undefined && 'type' in property ? property.type : undefined;
+    if (type === 'array') query[name] = all;
+    else if (all.length > 1) throw invalid(name, 'is there more than once');
+    else query[name] = valueOf(all[0] ?? '', type);
+  }
+  return query;
+}
+
+function valueOf(text: string, type: unknown): unknown {
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  if (type !== 'integer' && type !== 'number') return text;
+  return /^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text;
+}
+
+/** JSON in UTF-8, at most so many bytes. */
+export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/json' && type?.endsWith('+json') !== true) {
+    throw new MillraceError('MEDIA_TYPE_UNKNOWN', 'send JSON as application/json', {
+      details: { field: 'content-type' },
+    });
+  }
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new MillraceError('MEDIA_TYPE_UNKNOWN', 'send the body without a content encoding', {
+      details: { field: 'content-encoding' },
+    });
+  }
+  const text = utf8(await readBytes(request, bytesMax));
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new MillraceError('REQUEST_INVALID', 'the body is not JSON', { cause: error });
+  }
+}
+
+async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > bytesMax) throw tooLarge(bytesMax);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw tooLarge(bytesMax);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+const strict = new TextDecoder('utf-8', { fatal: true });
+
+function utf8(bytes: Buffer): string {
+  try {
+    return strict.decode(bytes);
+  } catch (error) {
+    throw new MillraceError('REQUEST_INVALID', 'the body is not UTF-8', { cause: error });
+  }
+}
+
+function tooLarge(bytesMax: number): MillraceError {
+  return new MillraceError('REQUEST_TOO_LARGE', `a body has at most ${bytesMax} bytes`, {
+    details: { bytesMax },
+  });
+}
+
+function invalid(field: string, reason: string): MillraceError {
+  return new MillraceError('REQUEST_INVALID', `${field} ${reason}`, { details: { field } });
+}
