@@ -1,10 +1,8 @@
 export {
   createPlatform,
-  platformRoles,
   type DocumentFamily,
   type Platform,
   type PlatformConfig,
-  type PlatformRole,
 } from './create-platform.ts';
 export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
 export {
@@ -22,6 +20,13 @@ export {
   type ImportResult,
 } from './import-events.ts';
 export { importFromFile, type ImportFileOptions } from './import-file.ts';
+export {
+  defineConfig,
+  loadConfig,
+  type Environment,
+  type MillraceConfig,
+  type ServerSettings,
+} from './millrace-config.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
@@ -50,3 +55,4 @@ export {
   type ModuleBook,
   type PlatformModule,
 } from './platform-module.ts';
+export { platformRoles, type PlatformRole } from './platform-role.ts';
