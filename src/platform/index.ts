@@ -1,4 +1,5 @@
-export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
+export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
+export { eventStoreSchema } from './event-store-schema.ts';
 export {
   exportEvents,
   exportLimits,
@@ -17,6 +18,7 @@ export { importFromFile, type ImportFileOptions } from './import-file.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+export { outboxSchema } from './outbox-schema.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,
