@@ -38,3 +38,4 @@ export {
   type OutboxDispatcher,
   type OutboxDispatcherOptions,
 } from './outbox-dispatcher.ts';
+export { createOutboxMetrics, type OutboxMetricsOptions } from './outbox-metrics.ts';

@@ -43,6 +43,8 @@ export interface OutboxDispatcherOptions {
 export interface OutboxDispatcher extends Lifecycle {
   /** Being sent right now. */
   readonly inFlight: number;
+  /** Resolves when it has looked from now on, and found nothing due, with everything settled. */
+  whenIdle(): Promise<void>;
 }
 
 const source = 'outbox-dispatcher';
@@ -83,11 +85,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
 
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
+  const idleWaiters: (() => void)[] = [];
 
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
     const queue = createDispatchQueue();
     const sending = new Set<Promise<void>>();
+    const telling = new Set<Promise<void>>();
     let waitMs = outageMs.first;
 
     function startSome(): void {
@@ -139,6 +143,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
         if (answer.claimed.length > 0) {
           observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
+          const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+          logOutbox(observer, what, {}, { workerId, claimed: answer.claimed.length });
         }
         observer.record?.('outbox_claim_duration_ms', clock.now() - claimedAtMs, {});
         return answer.claimed.length;
@@ -158,10 +164,16 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           }
           // Behind a message that was settled, the next one of its key may have become free.
           const frees = queue.freesOthers();
+          const asking = idleWaiters.length;
           const claimed = await exchange(room);
           waitMs = outageMs.first;
           startSome();
-          if (claimed === 0 && room > 0 && !frees && queue.settled === 0) await sleep();
+          if (claimed > 0 || room === 0 || frees || queue.settled > 0) continue;
+          // No await before the sleep: what is enqueued in between would not wake it.
+          if (inFlight === 0 && queue.waiting === 0 && telling.size === 0) {
+            for (const tellIdle of idleWaiters.splice(0, asking)) tellIdle();
+          }
+          await sleep();
         } catch (error) {
           if (hasCode(error, 'ABORTED') && stopping.aborted) return;
           const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
@@ -200,7 +212,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
       if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
       observer.count?.(`outbox_${outcome.kind}_total`, attributes);
-      if (outcome.kind === 'dead') void tellDead(message, outcome.error);
+      if (outcome.kind !== 'dead') return;
+      const told = tellDead(message, outcome.error).finally(() => telling.delete(told));
+      telling.add(told);
     }
 
     async function tellDead(message: ClaimedMessage, error: string): Promise<void> {
@@ -229,6 +243,10 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
       logOutbox(observer, what, {}, { err: error });
     }
+    const told = new AbortController();
+    const longEnough = clock.sleep(drainMs, told.signal).catch(() => undefined);
+    await Promise.race([Promise.all(telling), longEnough]);
+    told.abort();
   }
 
   const lifecycle = createLifecycle({
@@ -250,6 +268,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     get inFlight() {
       return inFlight;
     },
+    whenIdle: () => new Promise((resolve) => idleWaiters.push(resolve)),
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),
