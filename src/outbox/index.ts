@@ -1,3 +1,4 @@
+export { deadLetterMessage } from './dead-letter-message.ts';
 export {
   decideDelivery,
   killsItsProcess,

@@ -19,6 +19,18 @@ export { openEventStore, type OpenEventStoreOptions } from './open-event-store.t
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
 export { outboxSchema } from './outbox-schema.ts';
+export {
+  defineOutbox,
+  type OutboxDefinition,
+  type OutboxModule,
+  type OutboxSender,
+} from './define-outbox.ts';
+export {
+  outboxEnvironmentLimits,
+  readOutboxEnvironment,
+  type OutboxSettings,
+} from './outbox-environment.ts';
+export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,
