@@ -311,6 +311,7 @@ test('is idle when nothing is due any more, and what follows a dead letter is do
   await using dispatcher = await start(ledger, deliver, { onDead, tickIntervalMs: 1 });
   await dispatcher.whenIdle();
   assert.equal(told, 200);
+  await rejectsWith(() => dispatcher.whenIdle(AbortSignal.abort()), 'ABORTED');
   const { SENT, DEAD, PENDING } = await ledger.counts();
   assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 200, DEAD: 200, PENDING: 1 });
 });

@@ -10,6 +10,7 @@ import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
 import { deliverMessage, type Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
+import { createIdleLooks } from './idle-looks.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
@@ -44,7 +45,7 @@ export interface OutboxDispatcher extends Lifecycle {
   /** Being sent right now. */
   readonly inFlight: number;
   /** Resolves when it has looked from now on, and found nothing due, with everything settled. */
-  whenIdle(): Promise<void>;
+  whenIdle(signal?: AbortSignal): Promise<void>;
 }
 
 const source = 'outbox-dispatcher';
@@ -85,7 +86,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
 
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
-  const idleWaiters: (() => void)[] = [];
+  const looks = createIdleLooks();
 
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
@@ -164,15 +165,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           }
           // Behind a message that was settled, the next one of its key may have become free.
           const frees = queue.freesOthers();
-          const asking = idleWaiters.length;
+          const look = looks.begin();
           const claimed = await exchange(room);
           waitMs = outageMs.first;
           startSome();
           if (claimed > 0 || room === 0 || frees || queue.settled > 0) continue;
           // No await before the sleep: what is enqueued in between would not wake it.
-          if (inFlight === 0 && queue.waiting === 0 && telling.size === 0) {
-            for (const tellIdle of idleWaiters.splice(0, asking)) tellIdle();
-          }
+          if (inFlight + queue.waiting + telling.size === 0) looks.wasIdle(look);
           await sleep();
         } catch (error) {
           if (hasCode(error, 'ABORTED') && stopping.aborted) return;
@@ -268,7 +267,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     get inFlight() {
       return inFlight;
     },
-    whenIdle: () => new Promise((resolve) => idleWaiters.push(resolve)),
+    whenIdle: (signal = new AbortController().signal) => looks.when(signal),
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),

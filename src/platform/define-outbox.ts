@@ -11,7 +11,7 @@ import type { OutboxSettings } from './outbox-environment.ts';
 /** Sends what is due, until it is stopped. */
 export interface OutboxSender extends Lifecycle {
   /** Resolves when nothing is due any more. Without it, nobody can wait for that. */
-  whenIdle?(): Promise<void>;
+  whenIdle?(signal?: AbortSignal): Promise<void>;
 }
 
 export interface OutboxDefinition {

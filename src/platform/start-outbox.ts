@@ -112,7 +112,7 @@ export async function startOutbox(
         throw new MillraceError('NOT_SUPPORTED', 'this sender does not say when it is idle');
       }
       await Promise.all(runners.map((runner) => runner.whenCaughtUp(signal)));
-      await sending.whenIdle();
+      await sending.whenIdle(signal);
     },
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };

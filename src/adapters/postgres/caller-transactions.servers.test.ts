@@ -1,6 +1,7 @@
 // Enqueueing in transactions of other libraries, each of them the real one except Prisma.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
@@ -41,11 +42,20 @@ const knexes = knex({
     ),
   }),
 });
-const drizzles = drizzle({ client: pool });
+// As a role that may only do its work, because of what is asked there.
+const role = `shop_${randomUUID().slice(0, 8)}`;
+await pool.query(`create role ${role} login`);
+await pool.query(`grant usage on schema core_outbox to ${role};
+  grant select, insert on all tables in schema core_outbox to ${role};
+  grant usage on all sequences in schema core_outbox to ${role};
+  grant insert, select on orders to ${role}`);
+const ordinary = new pg.Pool({ connectionString: url.replace(/\/\/[^@/]+@/, `//${role}@`) });
+const drizzles = drizzle({ client: ordinary });
 after(async () => {
   await ledger[Symbol.asyncDispose]();
   await source.destroy();
   await knexes.destroy();
+  await ordinary.end();
   await pool.end();
 });
 
@@ -223,6 +233,7 @@ for (const { name, inTransaction, refused } of libraries) {
       const late = newMessage();
       const transactions: PostgresTransaction[] = [];
       await inTransaction(newMessage().sourceEventId, async (transaction) => {
+        await ledger.enqueueIn(transaction, [newMessage()]);
         transactions.push(transaction);
       });
       const [ended] = transactions;

@@ -51,16 +51,16 @@ export function fromDrizzle<Statement>(
     throw notATransaction('Drizzle', 'a transaction is needed, not the database itself');
   }
   if (!hasMethod(sql, 'param')) throw notATransaction('Drizzle', 'its `sql` is needed, too');
-  let isOpen: Promise<unknown> | undefined;
   return async (text, values) => {
     // Drizzle runs statements of a transaction that has ended, each as a commit of its own. This one
     // the server takes in a transaction only; the lock is the one that every query takes.
-    isOpen ??= Promise.resolve(transaction.execute(sql.raw(onlyInTransaction)));
-    await isOpen.catch((error: unknown) => {
+    try {
+      await transaction.execute(sql.raw(onlyInTransaction));
+    } catch (error) {
       throw isOutside(error)
         ? notATransaction('Drizzle', 'the transaction has ended', error)
         : error;
-    });
+    }
     const { texts, indexes } = splitPlaceholders(text);
     const chunks = texts.flatMap((each, at) => {
       const index = indexes[at];
