@@ -35,13 +35,15 @@ export function createOutboxMetrics(options: OutboxMetricsOptions): Lifecycle {
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
 
   async function run(signal: AbortSignal): Promise<void> {
+    // Nobody listens: nobody counts.
+    if (observer.gauge === undefined) return;
     while (!signal.aborted) {
       const startMs = clock.now();
       try {
         const counts = await ledger.counts();
-        observer.gauge?.('outbox_pending_total', counts.PENDING, {});
+        observer.gauge('outbox_pending_total', counts.PENDING, {});
         for (const [status, count] of Object.entries(counts)) {
-          observer.gauge?.('outbox_messages', count, { status });
+          observer.gauge('outbox_messages', count, { status });
         }
       } catch (err) {
         observer.log?.warn({ source: 'outbox-metrics', err }, 'outbox could not be counted');

@@ -64,6 +64,31 @@ export function outboxRunCases(
     assert.deepEqual(new Set(phases.map(({ phase }) => phase)), new Set(['SENT']));
   });
 
+  test(`what a killed process was sending, another one sends under the same key, on ${engine}`, async () => {
+    await using workspace = await createWorkspace();
+    const url = await place(workspace.folder);
+    await using store = await openStore(engine, url);
+    let isAnswering = false;
+    await using receiver = await startHttpReceiver({
+      answer: (_request, response) => void (isAnswering && response.writeHead(204).end()),
+    });
+    await writeConfig(workspace.folder, receiver.url, 2_000);
+    await store.append(streamName(1), newEvents('e', 1));
+    const first = runOutbox(workspace.folder, { MILLRACE_STORE: url });
+    await until('it is being sent', () => receiver.requests.length === 1);
+    first.kill('SIGKILL');
+    await first.ended;
+    isAnswering = true;
+    const second = runOutbox(workspace.folder, { MILLRACE_STORE: url });
+    await using ledger = await openLedger({ engine, url });
+    await until('it is sent', async () => (await ledger.counts()).SENT === 1);
+    second.kill('SIGINT');
+    assert.deepEqual(await second.ended, { code: 0, stderr: '' });
+    const keys = receiver.requests.map(({ headers }) => headers['idempotency-key']);
+    assert.deepEqual(new Set(keys), new Set(['e-0']));
+    assert.ok(keys.length > 1);
+  });
+
   test(`--drain ends when nothing is due, after dead messages were told of, on ${engine}`, async () => {
     await using workspace = await createWorkspace();
     const url = await place(workspace.folder);

@@ -10,7 +10,11 @@ import { programPath } from '../cli-store-terminal.ts';
 const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
 
 /** Everything of the type `item.…` goes to the receiver, in order by aggregate. */
-export async function writeConfig(folder: string, receiverUrl: string): Promise<void> {
+export async function writeConfig(
+  folder: string,
+  receiverUrl: string,
+  leaseMs = 60_000,
+): Promise<void> {
   await writeFile(
     join(folder, 'outbox.config.ts'),
     `import { defineOutbox } from '${source('platform/index.ts')}';
@@ -41,7 +45,7 @@ export default defineOutbox(({ webhookTimeoutMs }) => ({
       timeoutMs: webhookTimeoutMs,
     }),
   },
-  dispatcher: { schedule: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 } },
+  dispatcher: { leaseMs: ${leaseMs}, schedule: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 } },
 }));
 `,
   );
