@@ -13,6 +13,7 @@ import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { packageVersion } from './package-version.ts';
 import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
+import { whenAborted } from './when-aborted.ts';
 
 const options = {
   ...storeOption,
@@ -214,11 +215,4 @@ async function readPem(cwd: string, file: string): Promise<string> {
   } catch (error) {
     throw new MillraceError('CONFIG_INVALID', `cannot read '${file}'`, { cause: error });
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((settle) => {
-    signal.addEventListener('abort', () => settle(), { once: true });
-  });
 }

@@ -178,7 +178,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   return {
     breakerOf,
     async deliver(message, { signal = neverAborted, attempt = (message.attempts ?? 0) + 1 } = {}) {
-      const { integrationType, tenantId, correlationId } = message;
+      const { integrationType, tenantId, userId, correlationId } = message;
       const settings = routeOf(integrationType);
       const outcome =
         settings === undefined
@@ -192,11 +192,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (outcome.kind !== 'sent' && isTried(outcome)) {
         observer.log?.warn(
           {
+            source: 'delivery',
             operation: 'OUTBOX_DELIVER',
             phase: outcome.kind === 'dead' ? 'DEAD' : 'FAILED',
             outboxId: message.id,
             destination: integrationType,
             tenantId,
+            ...(userId === undefined ? {} : { userId }),
             correlationId,
             attempt,
             status: outcome.answer?.status,

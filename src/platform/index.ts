@@ -4,7 +4,8 @@ export {
   type Platform,
   type PlatformConfig,
 } from './create-platform.ts';
-export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
+export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
+export { eventStoreSchema } from './event-store-schema.ts';
 export {
   exportEvents,
   exportLimits,
@@ -30,6 +31,19 @@ export {
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+export { outboxSchema } from './outbox-schema.ts';
+export {
+  defineOutbox,
+  type OutboxDefinition,
+  type OutboxModule,
+  type OutboxSender,
+} from './define-outbox.ts';
+export {
+  outboxEnvironmentLimits,
+  readOutboxEnvironment,
+  type OutboxSettings,
+} from './outbox-environment.ts';
+export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,

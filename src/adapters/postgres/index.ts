@@ -11,3 +11,9 @@ export {
   type PostgresTransaction,
 } from './postgres-outbox-ledger.ts';
 export { migratePostgresOutbox, postgresOutboxMigrations } from './postgres-outbox-schema.ts';
+export { fromDrizzle, type DrizzleSql, type DrizzleTransaction } from './from-drizzle.ts';
+export { fromKnex, type KnexTransaction } from './from-knex.ts';
+export { fromKysely, type KyselyQuery, type KyselyTransaction } from './from-kysely.ts';
+export { fromPrisma, type PrismaTransaction } from './from-prisma.ts';
+export { fromTypeorm, type TypeormTransaction } from './from-typeorm.ts';
+export type { TransactionQuery } from './transaction-query.ts';
