@@ -16,6 +16,12 @@ import { kafkaVersion } from '../../tools/engines-kafka-jars.ts';
 export interface KafkaServer extends ServerProcess {
   /** `127.0.0.1:<port>` */
   readonly brokers: string;
+  /** The same broker, for those who have its password (SASL PLAIN). */
+  readonly guarded: {
+    readonly brokers: string;
+    readonly username: string;
+    readonly password: string;
+  };
   createTopic(topic: string, settings?: KafkaTopic): Promise<void>;
 }
 
@@ -37,9 +43,13 @@ export function kafkaJarFolder(): string | undefined {
 export async function startKafka(jarFolder: string): Promise<KafkaServer> {
   // Small and quick to start; it serves tests.
   const java = ['-XX:TieredStopAtLevel=1', '-Xmx256m', '-cp', join(jarFolder, '*')];
+  const password = randomBytes(12).toString('hex');
+  let guardedPort = 0;
   const server = await launchServer({ startTimeoutMs: 120_000 }, async ({ folder, port }) => {
     const file = join(folder, 'server.properties');
-    await writeFile(file, settingsOf({ folder, port, controllerPort: await freePort() }));
+    guardedPort = await freePort();
+    const controllerPort = await freePort();
+    await writeFile(file, settingsOf({ folder, port, guardedPort, controllerPort, password }));
     const cluster = randomBytes(16).toString('base64url');
     const format = ['kafka.tools.StorageTool', 'format', '-t', cluster, '-c', file];
     await runProgram({ program: 'java', args: [...java, ...format], folder });
@@ -55,6 +65,7 @@ export async function startKafka(jarFolder: string): Promise<KafkaServer> {
   const brokers = `${server.host}:${server.port}`;
   return Object.assign(server, {
     brokers,
+    guarded: { brokers: `${server.host}:${guardedPort}`, username: 'outbox', password },
     async createTopic(topic: string, { partitions = 1, configs = {} }: KafkaTopic = {}) {
       const admin = new Admin({ clientId: 'tests', bootstrapBrokers: [brokers] });
       try {
@@ -70,17 +81,22 @@ export async function startKafka(jarFolder: string): Promise<KafkaServer> {
 interface Place {
   readonly folder: string;
   readonly port: number;
+  readonly guardedPort: number;
   readonly controllerPort: number;
+  readonly password: string;
 }
 
-function settingsOf({ folder, port, controllerPort }: Place): string {
+function settingsOf({ folder, port, guardedPort, controllerPort, password }: Place): string {
+  const open = `PLAINTEXT://${loopback}:${port},GUARDED://${loopback}:${guardedPort}`;
   return `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@${loopback}:${controllerPort}
-listeners=PLAINTEXT://${loopback}:${port},CONTROLLER://${loopback}:${controllerPort}
-advertised.listeners=PLAINTEXT://${loopback}:${port}
+listeners=${open},CONTROLLER://${loopback}:${controllerPort}
+advertised.listeners=${open}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,GUARDED:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.guarded.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_outbox="${password}";
 log.dirs=${join(folder, 'data')}
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1

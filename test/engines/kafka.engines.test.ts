@@ -149,6 +149,31 @@ else {
       assert.equal(binary?.value, '{"amount":5}');
     });
 
+    test('a login is passed on; a wrong one means a retry that does not show it', async () => {
+      const { brokers, username, password } = server.guarded;
+      const open = (given: string) =>
+        kafkaDestination(brokers, { sasl: { mechanism: 'PLAIN', username, password: given } });
+      await using right = await open(password);
+      assert.equal((await right.sendBatch([newMessage()]))[0]?.kind, 'sent');
+      await using wrong = await open('not-the-password');
+      const [outcome] = await wrong.sendBatch([newMessage()]);
+      assert.equal(outcome?.kind, 'retry');
+      assert.ok(!JSON.stringify(outcome).includes('not-the-password'));
+    });
+
+    test('closing does not wait for a broker that says nothing', async () => {
+      const kafka = await kafkaDestination(server.brokers, { timeoutMs: 1_000 });
+      assert.equal((await kafka.sendBatch([newMessage()]))[0]?.kind, 'sent');
+      server.pause();
+      try {
+        const held = kafka.sendBatch([newMessage()]);
+        await kafka[Symbol.asyncDispose]();
+        assert.equal((await held)[0]?.kind, 'retry');
+      } finally {
+        server.resume();
+      }
+    });
+
     test('a dead letter is told with its error', async () => {
       await server.createTopic('dead');
       await using onDead = await deadLetterTopic(server.brokers, { topic: 'dead' });

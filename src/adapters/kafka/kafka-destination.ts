@@ -152,8 +152,14 @@ export async function kafkaDestination(
   return Object.assign(send, {
     sendBatch,
     async [Symbol.asyncDispose]() {
-      await queue.close();
+      const closed = queue.close();
+      const patience = new AbortController();
+      const late = clock.sleep(timeoutMs, patience.signal).catch(() => undefined);
+      await Promise.race([closed, late]);
+      patience.abort();
+      // Ends the driver's retries, and with them what a broker that says nothing still holds.
       await producer.close();
+      await closed;
     },
   });
 }
