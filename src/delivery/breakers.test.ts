@@ -178,3 +178,34 @@ test('no call asks the store while all is well', async () => {
   for (let index = 0; index < 100; index += 1) await one.deliver(message);
   assert.equal(asked, 1);
 });
+
+test('a store that hangs holds a probe no longer than a second, and sharing comes back', async () => {
+  const inner = memoryBreakerStore();
+  let hangs = true;
+  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+    hangs ? new Promise(() => undefined) : work();
+  const store: BreakerStore = {
+    list: () => guarded(() => inner.list()),
+    open: (...given) => guarded(() => inner.open(...given)),
+    probe: (...given) => guarded(() => inner.probe(...given)),
+    close: (...given) => guarded(() => inner.close(...given)),
+  };
+  const { clock, receiver, one } = openTwo(store);
+  receiver.outcome = fails;
+  await fail(one);
+  await clock.advance(policy.openMs);
+  receiver.outcome = works;
+  const probe = one.deliver(message);
+  await turns();
+  await clock.advance(1_000);
+  assert.equal((await probe).kind, 'sent');
+  hangs = false;
+  receiver.outcome = fails;
+  await fail(one, 1);
+  for (let second = 0; second < 3; second += 1) {
+    await clock.advance(1_000);
+    await one.deliver(message);
+    await turns();
+  }
+  assert.equal((await inner.list())[0]?.destination, type);
+});

@@ -4,6 +4,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { BreakerStore, SharedBreaker } from './breaker-store.ts';
 import {
@@ -72,9 +73,22 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
     else observer.log?.info({}, 'breakers are shared again');
   }
 
+  /** A store that hangs is as good as away: neither a probe nor the next list waits for it. */
+  async function within<T>(work: () => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const late = clock.sleep(refreshMs, over.signal).then((): never => {
+      throw new MillraceError('STORE_UNAVAILABLE', `no answer within ${refreshMs} ms`);
+    });
+    try {
+      return await Promise.race([work(), late]);
+    } finally {
+      over.abort();
+    }
+  }
+
   function enqueue(work: (store: BreakerStore) => Promise<void>): Promise<void> {
     if (store === undefined) return last;
-    last = last.then(() => work(store)).then(() => tellStore(), tellStore);
+    last = last.then(() => within(() => work(store))).then(() => tellStore(), tellStore);
     return last;
   }
 
@@ -126,8 +140,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
       if (answer.kind === 'refused' || answer.permit.probe === undefined) return undefined;
       const known = asked.get(type);
       if (known !== undefined) return known;
-      const asking = store
-        .probe(type, { holder, forMs: policy.probeMsMax })
+      const asking = within(() => store.probe(type, { holder, forMs: policy.probeMsMax }))
         .then(
           (isOurs) => {
             if (!isOurs) set(type, heldBack(stateOf(type), clock.now() + refreshMs));
@@ -158,7 +171,9 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
 
 /** Another one probes: it is asked again when that may be known. */
 function heldBack(state: BreakerState, untilMs: number): BreakerState {
-  if (state.kind === 'closed') return state;
+  // A list that came meanwhile may know a longer time.
+  const isLater = state.kind === 'open' && state.untilMs >= untilMs;
+  if (state.kind === 'closed' || isLater) return state;
   return { kind: 'open', era: state.era + 1, untilMs, openings: state.openings };
 }
 

@@ -10,9 +10,9 @@ import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { parseBrokers } from './kafka-brokers.ts';
-import { publishRecords, type KafkaWire } from './kafka-publisher.ts';
+import { publishRecords, unanswered, type KafkaWire } from './kafka-publisher.ts';
 import { createKafkaQueue } from './kafka-queue.ts';
-import { kafkaRecord, type KafkaFormat } from './kafka-record.ts';
+import { kafkaRecord, type KafkaFormat, type KafkaRecord } from './kafka-record.ts';
 
 export interface KafkaOptions {
   /** Default: what stands behind the colon of the integration type, `kafka:payments` → `payments`. */
@@ -124,31 +124,26 @@ export async function kafkaDestination(
     bytesMax,
     send: (records) => publishRecords(wire, records, { recordsMax, bytesMax }),
   });
-  const recordOf = (message: DeliveryMessage) => kafkaRecord(message, { format, source, topic });
 
   const sendBatch: KafkaDestination['sendBatch'] = async (messages, { signal } = {}) => {
-    const outcomes = new Map<DeliveryMessage, DeliveryOutcome>();
-    const records = messages.flatMap((message) => {
+    const outcomes: DeliveryOutcome[] = messages.map(() => unanswered);
+    const places: number[] = [];
+    const records: KafkaRecord[] = [];
+    for (const [at, message] of messages.entries()) {
       try {
-        return [{ message, record: recordOf(message) }];
+        records.push(kafkaRecord(message, { format, source, topic }));
+        places.push(at);
       } catch (error) {
         // The user's own function for topics: its fault is of this message, not of its neighbours.
-        outcomes.set(message, outcomeOfError(error));
-        return [];
+        outcomes[at] = outcomeOfError(error);
       }
-    });
-    const published = await queue.publish(
-      records.map(({ record }) => record),
-      signal ?? neverAborted,
-    );
-    for (const [at, outcome] of published.entries()) {
-      const message = records[at]?.message;
-      if (message !== undefined) outcomes.set(message, outcome);
     }
-    return messages.flatMap((message) => outcomes.get(message) ?? []);
+    const published = await queue.publish(records, signal ?? neverAborted);
+    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? unanswered;
+    return outcomes;
   };
   const send: Destination = async (message, { signal }) =>
-    (await sendBatch([message], { signal }))[0];
+    (await sendBatch([message], { signal }))[0] ?? unanswered;
   return Object.assign(send, {
     sendBatch,
     async [Symbol.asyncDispose]() {

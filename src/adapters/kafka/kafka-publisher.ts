@@ -43,7 +43,7 @@ export async function publishRecords(
   records: readonly KafkaRecord[],
   bounds: RequestBounds,
 ): Promise<readonly DeliveryOutcome[]> {
-  const outcomes: DeliveryOutcome[] = [];
+  const outcomes: DeliveryOutcome[] = records.map(() => unanswered);
   const entries = await placed(wire, records, outcomes);
   const blocked = new Set<string>();
   const requests = chunks(entries, bounds);
@@ -72,6 +72,13 @@ export async function publishRecords(
   }
   return outcomes;
 }
+
+/** Whatever nobody speaks of is not taken for sent. */
+export const unanswered: DeliveryOutcome = {
+  kind: 'retry',
+  error: 'no answer speaks of it',
+  ambiguous: true,
+};
 
 const heldBack: DeliveryOutcome = {
   kind: 'retry',
@@ -148,7 +155,7 @@ async function produce(
     results = new Map(
       [...offsets].map(([place, offset]) => [place, { kind: 'stored' as const, offset }]),
     );
-    missing = { kind: 'retry', error: 'the broker left it out of its answer', ambiguous: true };
+    missing = unanswered;
   } catch (error) {
     results = resultsInError(error);
     missing = outcomeOfFailure(error);
