@@ -1,3 +1,7 @@
+export {
+  postgresBreakerStore,
+  type PostgresBreakerStoreOptions,
+} from './postgres-breaker-store.ts';
 export { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
 export { migratePostgres, postgresMigrations, type PostgresMigration } from './postgres-schema.ts';
 export { postgresInbox, type InboxClient, type PostgresInbox } from './postgres-inbox.ts';
