@@ -44,11 +44,11 @@ export function findMarkedMethods<Mark extends object>(
     seen.add(provider);
     const prototype = Object.getPrototypeOf(provider) as Record<string, Method> | null;
     if (prototype === null) continue;
-    const className = prototype.constructor.name;
     for (const name of scanner.getAllMethodNames(prototype)) {
       const method = prototype[name];
       if (method === undefined) continue;
       for (const mark of marksOf(key, method)) {
+        const className = provider.constructor.name;
         const where = `${className}.${name}`;
         if (!wrapper.isDependencyTreeStatic() || wrapper.scope === Scope.TRANSIENT) {
           throw new MillraceError(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Module, Scope, type Provider, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { DataSource } from 'typeorm';
 import { memoryEventStore } from '../adapters/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import type { ErrorCode } from '../foundation/error-codes.ts';
@@ -23,6 +24,7 @@ import {
   OutboxRepository,
   type MillraceModuleOptions,
 } from './index.ts';
+import { TypeormOutboxRepository } from './typeorm/index.ts';
 
 class Handlers {
   readonly seen: string[] = [];
@@ -183,6 +185,12 @@ const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
 test('options that cannot be used are told by their codes', async () => {
   await refusesToStart('CONFIG_INVALID', () => started({}));
   await refusesToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
+  await refusesToStart('STORE_UNAVAILABLE', () =>
+    started({ store: 'postgres://127.0.0.1:1/none' }),
+  );
+  const dataSource = new DataSource({ type: 'postgres', url: 'postgres://127.0.0.1:1/none' });
+  const ledger = new TypeormOutboxRepository(dataSource);
+  await refusesToStart('STORE_CLOSED', () => started({ outbox: { ledger } }));
   await refusesToStart('OUTBOX_INVALID', () =>
     started({
       store: 'memory:',

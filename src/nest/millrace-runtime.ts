@@ -105,6 +105,8 @@ export class MillraceRuntime {
         typeof ledgerPlace === 'string'
           ? await openOutboxLedger(ledgerPlace, { observer })
           : ledgerPlace;
+      // Small, and answered by all of the schema: one that cannot work is told now, not when it is needed.
+      await ledger?.paused();
       return new MillraceRuntime(options, finding, { store, ledger });
     } catch (error) {
       await ledger?.[Symbol.asyncDispose]();

@@ -25,10 +25,11 @@ export interface OnEventMark extends OnEventOptions {
   readonly parse: ((payload: unknown) => unknown) | undefined;
 }
 
+/** Its context may be typed with the transaction that the store has. What it returns is awaited. */
 export type EventMethod<Payload> = (
   event: RecordedEvent<Payload>,
-  context: HandlerContext<unknown>,
-) => void | Promise<void>;
+  context: HandlerContext<never>,
+) => unknown;
 
 export const onEventKey = Symbol.for('millrace:on-event');
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { DataSource } from 'typeorm';
-import { newMessage, rejectsWith } from '../../outbox/ledger-fixture.conformance.ts';
+import { eventually, newMessage, rejectsWith } from '../../outbox/ledger-fixture.conformance.ts';
+import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
 import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { IntegrationOutboxEntity } from './integration-outbox-entity.ts';
@@ -86,6 +87,46 @@ test('a repository whose DataSource is not there yet says so, and works once it 
   assert.equal((await outbox.enqueue(newMessage())).isNew, true);
   await outbox[Symbol.asyncDispose]();
   await later.destroy();
+});
+
+test('connections that the server cuts off come back: nothing is lost, and it is told live again', async () => {
+  const own = await new DataSource({
+    type: 'postgres',
+    url,
+    poolSize: 4,
+    logging: false,
+  }).initialize();
+  const outbox = new TypeormOutboxRepository(own, { schema: 'typeorm_cut' });
+  const sent = new Set<string>();
+  const dispatcher = createOutboxDispatcher({
+    ledger: outbox,
+    // Only a notification can be in time.
+    tickIntervalMs: 3_600_000,
+    deliver: async ({ sourceEventId }) => void sent.add(sourceEventId),
+  });
+  await dispatcher.start();
+  for (let round = 0; round < 2; round += 1) {
+    const before = sent.size;
+    // In a transaction of another pool, as another process would: nobody here is told of it.
+    await eventually('it sleeps, and hears of what others enqueue', async () => {
+      await dataSource.transaction((manager) => outbox.enqueueIn(manager, [newMessage()]));
+      return sent.size > before;
+    });
+    await dataSource.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+  }
+  await eventually('nothing is left', async () => {
+    const { PENDING, CLAIMED, FAILED } = await outbox.counts().catch(() => ({
+      PENDING: 1,
+      CLAIMED: 0,
+      FAILED: 0,
+    }));
+    return PENDING + CLAIMED + FAILED === 0;
+  });
+  await dispatcher.stop();
+  await outbox[Symbol.asyncDispose]();
+  await own.destroy();
 });
 
 for (const { name, skip, run } of outboxLedgerConformance<TypeormTransaction>({
