@@ -81,7 +81,11 @@ async function refusesToStart(code: ErrorCode, start: () => Promise<unknown>): P
 
 test('handlers see events, mappers fill the outbox, and destinations get it, from one forRoot', async () => {
   const delivered = Promise.withResolvers<object>();
-  const destinations = { partner: async (message: object) => delivered.resolve(message) };
+  let ends = 0;
+  const send = Object.assign(async (message: object) => delivered.resolve(message), {
+    [Symbol.asyncDispose]: async () => void (ends += 1),
+  });
+  const destinations = { partner: send, 'partner:slow': { send, timeoutMs: 30_000 } };
   const app = await started({ store: 'memory:', outbox: { destinations } });
   const eventId = await pay(app.get<EventStore>(EVENT_STORE));
   await app.get(Handlers).whenSeen.promise;
@@ -94,6 +98,7 @@ test('handlers see events, mappers fill the outbox, and destinations get it, fro
   assert.equal((await app.get(MillraceHealthIndicator).check()).status, 'up');
   await app.close();
   await app.close();
+  assert.equal(ends, 1);
 });
 
 test('options can wait for other providers', async () => {

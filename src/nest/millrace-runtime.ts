@@ -151,12 +151,20 @@ export class MillraceRuntime {
   }
 
   #close(): Promise<void> {
-    this.#closing ??= (async () => {
-      await this.beforeApplicationShutdown();
-      await this.ledger?.[Symbol.asyncDispose]();
-      await this.store?.[Symbol.asyncDispose]();
-    })();
+    this.#closing ??= this.#closeAll();
     return this.#closing;
+  }
+
+  async #closeAll(): Promise<void> {
+    await this.beforeApplicationShutdown();
+    const held = [...destinationsOf(outboxOf(this.options)), this.ledger, this.store];
+    for (const each of held.filter(isDisposable)) {
+      try {
+        await each[Symbol.asyncDispose]();
+      } catch (err) {
+        this.observer.log?.error({ err }, 'close failed');
+      }
+    }
   }
 
   #subscriptions(): readonly SubscriptionDefinition[] {
@@ -193,6 +201,16 @@ export class MillraceRuntime {
 
 function outboxOf({ outbox = {} }: MillraceModuleOptions): MillraceOutboxOptions {
   return outbox === false ? {} : outbox;
+}
+
+/** One may serve several integration types. */
+function destinationsOf({ destinations = {} }: MillraceOutboxOptions): ReadonlySet<unknown> {
+  const all = Object.values(destinations);
+  return new Set(all.map((each) => (typeof each === 'function' ? each : each.send)));
+}
+
+function isDisposable(value: unknown): value is AsyncDisposable {
+  return Object(value) === value && Symbol.asyncDispose in (value as object);
 }
 
 function ledgerPlaceOf(options: MillraceModuleOptions): string | OutboxLedger | undefined {

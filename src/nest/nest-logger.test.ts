@@ -18,7 +18,8 @@ function recording(calls: unknown[][]) {
 
 test('a line has a constant message and the fields of the documents, under their names', () => {
   const { calls, logger } = heard();
-  const { log } = nestObserver(logger);
+  nestObserver(logger).log.debug({}, 'not asked for');
+  const { log } = nestObserver(logger, { debug: true });
   log.info(
     { tenant: 'core', handler: 'sub:a:b:v1', correlationId: 'c', userId: undefined },
     'done',

@@ -39,7 +39,8 @@ export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): 
 }
 
 /**
- * An observer that logs with Nest's logger and nothing else; add what counts and traces.
+ * An observer that logs with Nest's logger and nothing else; add what counts and traces. Debug lines, several
+ * for each message, are left out unless they are asked for: Nest writes all levels by default.
  *
  * @example
  * import { MillraceModule, nestObserver } from 'millrace/nest';
@@ -51,8 +52,12 @@ export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): 
  * };
  * const millrace = MillraceModule.forRoot({ store: 'memory:', observer });
  */
-export function nestObserver(logger?: LoggerService): Observer & { readonly log: ILogger } {
-  return { log: nestLogger(logger) };
+export function nestObserver(
+  logger?: LoggerService,
+  options: { readonly debug?: boolean } = {},
+): Observer & { readonly log: ILogger } {
+  const log = nestLogger(logger);
+  return { log: options.debug === true ? log : { ...log, debug: () => undefined } };
 }
 
 /** Subscriptions know the same things by shorter names. */
