@@ -23,7 +23,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
   server: [...belowAdapters, 'platform'],
-  nest: [...belowAdapters, 'platform'],
+  nest: [...belowAdapters, 'platform', 'adapters'],
   cli: [...belowAdapters, 'platform', 'server'],
 };
 
