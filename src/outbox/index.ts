@@ -38,3 +38,22 @@ export {
   type OutboxDispatcher,
   type OutboxDispatcherOptions,
 } from './outbox-dispatcher.ts';
+export { deliverEach, type DeliverBatch, type DeliverBatchContext } from './deliver-batch.ts';
+export {
+  createOutboxStreamRelay,
+  type OutboxStreamRelay,
+  type OutboxStreamRelayOptions,
+} from './outbox-stream-relay.ts';
+export type {
+  AcquireRequest,
+  LaneBatch,
+  LaneChange,
+  LaneClaim,
+  LaneFetch,
+  LaneMessage,
+  LaneOutcome,
+  LanesExchanged,
+  OutboxStreams,
+  OwnedLane,
+  StreamDestination,
+} from './outbox-streams.ts';

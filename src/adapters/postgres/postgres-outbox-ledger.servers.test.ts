@@ -69,7 +69,7 @@ test('claims walk the lanes by their index, though the queue was empty when it w
 });
 
 for (const { name, skip, run } of outboxLedgerConformance<PostgresTransaction>({
-  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: true },
   async open() {
     const schema = `outbox_${randomUUID().replaceAll('-', '')}`;
     const ledger = await postgresOutboxLedger(url, { schema, connectionsMax: 6 });
