@@ -90,6 +90,11 @@ export function checkNumbers(numbers: Readonly<Record<string, number>>): void {
   }
 }
 
+export function checkTypes(integrationTypes: readonly string[]): void {
+  if (integrationTypes.length === 0) invalid('integrationTypes', 'must have at least one');
+  for (const type of integrationTypes) text('integrationTypes', type, limits.integrationTypeMax);
+}
+
 /** An error as the ledger keeps it: as long as the column is meant to be, and such as databases take. */
 export function lastErrorText(error: string): string {
   // PostgreSQL has no U+0000 in a text.

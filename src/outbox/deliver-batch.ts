@@ -72,16 +72,17 @@ function isResult(result: DeliveryResult | undefined): boolean {
  * Makes a batch of single sends: the messages of a key one after the other, keys side by side.
  *
  * @example
- * import { createOutboxStreamRelay, deliverEach, memoryOutboxLedger } from 'millrace/outbox';
+ * import { postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { createOutboxStreamRelay, deliverEach } from 'millrace/outbox';
  *
- * const relay = createOutboxStreamRelay({
- *   ledger: memoryOutboxLedger(),
+ * await using relay = createOutboxStreamRelay({
+ *   ledger: await postgresOutboxLedger('postgres://localhost/shop'),
  *   integrationTypes: ['kafka:payments'],
  *   deliverBatch: deliverEach(async ({ payload }, { idempotencyKey }) => {
  *     console.log(idempotencyKey, payload);
  *   }),
  * });
- * console.log(relay.state);
+ * await relay.start();
  */
 export function deliverEach(
   deliver: Deliver,

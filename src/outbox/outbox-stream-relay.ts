@@ -8,7 +8,7 @@ import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createWaiters } from '../store/waiters.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { checkNumbers } from './check-outbox.ts';
+import { checkNumbers, checkTypes } from './check-outbox.ts';
 import { decideBatch, sendable, type BatchDecision } from './decide-batch.ts';
 import { killsItsProcess, type DeliveryResult, type RetrySchedule } from './decide-delivery.ts';
 import { attemptBatch, type DeliverBatch } from './deliver-batch.ts';
@@ -93,6 +93,7 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
   const name = options.workerId ?? `stream-${process.pid}-${randomUUID().slice(0, 8)}`;
   const tell = observeRelay(safeObserver(options.observer ?? silentObserver), onDead);
   checkNumbers({ concurrency, batchSize, bytesMax, leaseMs, timeoutMs, drainMs, tickIntervalMs });
+  checkTypes(integrationTypes);
 
   const lanes = createRelayLanes();
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
@@ -271,6 +272,8 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
 
   const lifecycle = createLifecycle({
     async start() {
+      // Refused now, by an error, and not over and over in the log.
+      if (!ledger.capabilities.streamMode) await ledger.streams.declared();
       const stopping = new AbortController();
       running = { stopping, done: run(stopping.signal) };
     },

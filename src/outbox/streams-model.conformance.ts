@@ -3,10 +3,11 @@
 // deliveries of a key are in order.
 
 import assert from 'node:assert/strict';
+import { systemClock } from '../foundation/clock.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { decideBatch, sendable } from './decide-batch.ts';
 import type { DeliveryResult } from './decide-delivery.ts';
-import { newMessage, type LedgerCases } from './ledger-fixture.conformance.ts';
+import { eventually, newMessage, type LedgerCases } from './ledger-fixture.conformance.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import type { LaneBatch, LaneClaim, LaneMessage } from './outbox-streams.ts';
 import { bytesMax, counted, type } from './streams-fixture.conformance.ts';
@@ -15,7 +16,9 @@ interface Modelled {
   readonly number: number;
   readonly key: string | undefined;
   state: 'open' | 'sent' | 'dead';
-  /** It came back from the dead, or died: it has lost its place in the order. */
+  /** For good: whoever sends it gets the same answer, until an operator has mended that and replays it. */
+  isRefused: boolean;
+  /** It was refused, or has died: it has lost its place in the order. */
   isOutOfOrder: boolean;
 }
 
@@ -27,8 +30,8 @@ interface ModelRelay {
 
 const steps = 150;
 const lanes = 3;
-/** Due at once, so that histories go on. */
-const schedule = { initialMs: 0, factor: 1, capMs: 0, jitterMs: 0 };
+/** Some failures are due at once, others after a part of the history. */
+const waitsMs = [0, 0, 20, 60];
 
 function createRun(ledger: OutboxLedger, random: SeededRandom) {
   const known = new Map<string, Modelled>();
@@ -50,7 +53,8 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     });
     for (const [at, { id }] of (await ledger.enqueueMany(items)).entries()) {
       const key = items[at]?.orderingKey;
-      known.set(id, { number: known.size, key, state: 'open', isOutOfOrder: false });
+      const isRefused = random.below(10) === 0;
+      known.set(id, { number: known.size, key, isRefused, state: 'open', isOutOfOrder: false });
     }
   }
 
@@ -93,13 +97,17 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     const isDown = !isHealed && random.below(6) === 0;
     for (const item of items) {
       const { id, orderingKey } = item.message;
+      const model = known.get(id) ?? assert.fail();
       const isBehind = orderingKey !== undefined && stuck.has(orderingKey);
       const kind = isHealed ? 0 : random.below(8);
       if (isDown || isBehind || kind === 1) {
         results.set(item, { kind: 'retry', error: 'no', attempted: !isBehind });
         if (orderingKey !== undefined) stuck.add(orderingKey);
-      } else if (kind === 2) results.set(item, { kind: 'dead', error: 'no' });
-      else {
+      } else if (model.isRefused) {
+        results.set(item, { kind: 'dead', error: 'no' });
+        // Whoever hears of it goes on to the next, also one who is killed before he writes it down.
+        model.isOutOfOrder = true;
+      } else {
         deliveries.push(id);
         // Sometimes nobody hears that it arrived.
         const isHeard = isHealed || random.below(8) > 0;
@@ -114,7 +122,9 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     const batch = relay.batches.shift();
     if (batch === undefined) return;
     const results = deliver(sendable(batch.items), isHealed);
-    const context = { nowMs: 0, failures: 0, schedule, random: 0 };
+    const capMs = random.pick(waitsMs);
+    const schedule = { initialMs: capMs, factor: 1, capMs, jitterMs: 0 };
+    const context = { nowMs: systemClock.now(), failures: 0, schedule, random: 0 };
     const { outcome } = decideBatch(batch, results, context);
     const { settled } = await ledger.streams.exchange([outcome]);
     assert.deepEqual(settled, [isOwner(batch.claim) ? 'settled' : 'stale']);
@@ -132,7 +142,7 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
   async function replay(): Promise<void> {
     const dead = [...known.values()].filter(({ state }) => state === 'dead');
     assert.equal(await ledger.replay({}), dead.length);
-    for (const model of dead) model.state = 'open';
+    for (const model of dead) Object.assign(model, { state: 'open', isRefused: false });
   }
 
   async function step(): Promise<void> {
@@ -159,16 +169,17 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
   }
 
   async function drain(): Promise<void> {
+    for (const model of known.values()) model.isRefused = false;
     await replay();
     const last = newRelay();
     relays.splice(0, relays.length, last);
     // Shares count those who were killed until their time is over; then all lanes are free.
     while (last.lanes.length < lanes) await acquire(last);
-    for (;;) {
+    await eventually('everything is sent', async () => {
       await fetch(last, 20);
-      if (last.batches.length === 0) break;
       while (last.batches.length > 0) await finish(last, true);
-    }
+      return (await ledger.counts()).SENT === known.size;
+    });
     await compare();
     assert.deepEqual(await ledger.counts(), counted({ SENT: known.size }));
     const first = new Set(deliveries);

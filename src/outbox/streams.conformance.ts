@@ -250,6 +250,22 @@ export const streamCases: LedgerCases = {
     assert.deepEqual(await ledger.counts(), counted({ SENT: 2 }));
   },
 
+  'one that is replayed does not take those of its key that failed along before their time': async (
+    _opened,
+    ledger,
+  ) => {
+    await declared(ledger);
+    const key = { orderingKey: 'a' };
+    await enqueue(ledger, message(1, key), message(2, key));
+    const lane = await only(ledger);
+    await settle(ledger, await theBatch(ledger, lane), (n, position) =>
+      n === 1 ? { kind: 'dead', position, error: 'no' } : failed(position, future),
+    );
+    assert.deepEqual(await fetchFrom(ledger, [lane]), []);
+    await ledger.replay({});
+    assert.deepEqual(numbers([await theBatch(ledger, lane)]), [1]);
+  },
+
   'an owner whose epoch is over changes nothing and gets nothing': async (_opened, ledger) => {
     await declared(ledger);
     const [id = ''] = await enqueue(ledger, message(1));
