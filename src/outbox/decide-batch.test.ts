@@ -27,7 +27,7 @@ async function batchOf(...keys: readonly (string | undefined)[]): Promise<LaneBa
     const claimed: ClaimedMessage = { ...message, token: '1.1', starts: 1 };
     return { message: claimed, position: at + 1, isParked: false, mustWait: false };
   });
-  return { claim, items };
+  return { claim, number: 7, items };
 }
 
 function resultsOf(
@@ -40,7 +40,7 @@ function resultsOf(
 test('a batch that was sent moves the cursor, and nothing else', async () => {
   const batch = await batchOf('a', 'b', undefined);
   const { outcome, holdMs, failures } = decideBatch(batch, resultsOf(batch), context);
-  assert.deepEqual(outcome, { claim, upTo: 3, changes: [] });
+  assert.deepEqual(outcome, { claim, number: 7, upTo: 3, changes: [] });
   assert.deepEqual([holdMs, failures], [0, 0]);
 });
 
@@ -70,7 +70,7 @@ test('a batch of which nothing was sent costs no attempt: the lane holds, longer
   let lastMs = 0;
   for (let time = 0; time < 12; time += 1) {
     const decision = decideBatch(batch, results, { ...context, failures });
-    assert.deepEqual(decision.outcome, { claim, changes: [] });
+    assert.deepEqual(decision.outcome, { claim, number: 7, changes: [] });
     assert.ok(decision.holdMs >= lastMs);
     lastMs = decision.holdMs;
     failures = decision.failures;
@@ -91,7 +91,7 @@ test('a single message that fails is put aside: it may be the message, not the d
 test('what nobody tried is held for as long as it was asked for', async () => {
   const batch = await batchOf('a', undefined);
   const all = decideBatch(batch, resultsOf(batch, untried, untried), context);
-  assert.deepEqual(all, { outcome: { claim, changes: [] }, failures: 0, holdMs: 700 });
+  assert.deepEqual(all, { outcome: { claim, number: 7, changes: [] }, failures: 0, holdMs: 700 });
   const some = decideBatch(batch, resultsOf(batch, untried, sent), context);
   assert.deepEqual(some.outcome.changes, [{ kind: 'waits', position: 1, dueAt: new Date(1_700) }]);
 });

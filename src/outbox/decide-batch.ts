@@ -45,14 +45,14 @@ export interface BatchDecision {
  * aside would cost every message its attempts: the lane holds, and tries with a single message then.
  */
 export function decideBatch(
-  { claim, items }: LaneBatch,
+  { claim, number, items }: LaneBatch,
   results: ReadonlyMap<LaneMessage, DeliveryResult>,
   { nowMs, failures, schedule, random = Math.random() }: BatchContext,
 ): BatchDecision {
   const all = [...results.values()];
   const isDown = all.length > 0 && all.every(({ kind }) => kind === 'retry');
   const isTried = all.some((result) => result.kind !== 'retry' || result.attempted !== false);
-  const nothing = { claim, changes: [] };
+  const nothing = { claim, number, changes: [] };
   if (isDown && !isTried) {
     const askedMs = all.map((result) => ('afterMs' in result ? (result.afterMs ?? 0) : 0));
     const holdMs = Math.max(backoffMs(holdBackoff, 1, random), ...askedMs);
@@ -88,5 +88,5 @@ export function decideBatch(
     } else changes.push({ kind: 'waits', position, dueAt: decided?.dueAt });
   }
   const upTo = items.findLast(({ isParked }) => !isParked)?.position;
-  return { outcome: { claim, upTo, changes }, failures: isDown ? failures + 1 : 0, holdMs };
+  return { outcome: { claim, number, upTo, changes }, failures: isDown ? failures + 1 : 0, holdMs };
 }

@@ -300,6 +300,6 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
   };
 }
 
-function undecided({ failures }: RelayLane, { claim }: LaneBatch): BatchDecision {
-  return { outcome: { claim, changes: [] }, failures, holdMs: 0 };
+function undecided({ failures }: RelayLane, { claim, number }: LaneBatch): BatchDecision {
+  return { outcome: { claim, number, changes: [] }, failures, holdMs: 0 };
 }

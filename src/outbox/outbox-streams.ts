@@ -27,6 +27,8 @@ export interface LaneMessage {
 
 export interface LaneBatch {
   readonly claim: LaneClaim;
+  /** Of this lane, told with the outcome: what is told twice counts once. */
+  readonly number: number;
   /** In the order in which they go out. */
   readonly items: readonly LaneMessage[];
 }
@@ -48,6 +50,8 @@ export type LaneChange =
 
 export interface LaneOutcome {
   readonly claim: LaneClaim;
+  /** Of the batch. */
+  readonly number: number;
   /** Everything up to here is sent, except for the changes. Undefined: nothing is decided. */
   readonly upTo?: number | undefined;
   readonly changes: readonly LaneChange[];

@@ -65,9 +65,9 @@ export async function settle(
     return [told];
   });
   const upTo = batch.items.findLast(({ isParked }) => !isParked)?.position;
-  const [settled] = (await ledger.streams.exchange([{ claim: batch.claim, upTo, changes }]))
-    .settled;
-  return settled;
+  const { claim, number } = batch;
+  const { settled } = await ledger.streams.exchange([{ claim, number, upTo, changes }]);
+  return settled[0];
 }
 
 export async function theBatch(

@@ -11,7 +11,7 @@ import {
   statusOf,
   type LedgerCases,
 } from './ledger-fixture.conformance.ts';
-import type { LaneBatch, LaneClaim, LaneOutcome } from './outbox-streams.ts';
+import type { LaneBatch, LaneChange, LaneClaim, LaneOutcome } from './outbox-streams.ts';
 import {
   acquire,
   bytesMax,
@@ -55,7 +55,7 @@ export const streamCases: LedgerCases = {
     await enqueue(ledger, message(1), message(2));
     const claim = await only(ledger);
     const batch = await theBatch(ledger, claim, 1);
-    const outcome = { claim, upTo: batch.items[0]?.position, changes: [] };
+    const outcome = { claim, number: batch.number, upTo: batch.items[0]?.position, changes: [] };
     const answer = await ledger.streams.exchange([outcome], {
       lanes: [{ claim, limit: 10 }],
       bytesMax,
@@ -64,6 +64,25 @@ export const streamCases: LedgerCases = {
     assert.deepEqual(answer.settled, ['settled']);
     assert.deepEqual(numbers(answer.batches), [2]);
     assert.equal(answer.isHeldBack, false);
+  },
+
+  'what is told again, because the answer was lost, counts once': async (_opened, ledger) => {
+    await declared(ledger);
+    const key = { orderingKey: 'a' };
+    const ids = await enqueue(ledger, message(1), message(2, key), message(3), message(4, key));
+    const claim = await only(ledger);
+    const batch = await theBatch(ledger, claim, 3);
+    const tell = (n: unknown, position: number): LaneChange | undefined => {
+      if (n === 1) return { kind: 'dead', position, error: 'no' };
+      return n === 2 ? failed(position, future) : undefined;
+    };
+    assert.equal(await settle(ledger, batch, tell), 'settled');
+    assert.equal(await settle(ledger, batch, tell), 'settled');
+    // Also when the next one went out with the answer.
+    await theBatch(ledger, claim);
+    assert.equal(await settle(ledger, batch, tell), 'settled');
+    assert.deepEqual(await statuses(ledger, ids), ['DEAD', 'FAILED', 'SENT', 'CLAIMED']);
+    assert.equal((await ledger.find(ids[1] ?? ''))?.attempts, 1);
   },
 
   'a message that was sent tells when, who held it, and what it is': async (_opened, ledger) => {
@@ -282,7 +301,7 @@ export const streamCases: LedgerCases = {
     const batch = await theBatch(ledger, taken[0] as LaneClaim);
     const position = batch.items[0]?.position ?? 0;
     for (const changes of [[], [{ kind: 'dead' as const, position, error: 'late' }]]) {
-      const late: LaneOutcome = { claim: old, upTo: position, changes };
+      const late: LaneOutcome = { claim: old, number: batch.number, upTo: position, changes };
       assert.deepEqual((await ledger.streams.exchange([late])).settled, ['stale']);
     }
     assert.equal(await statusOf(ledger, id), 'CLAIMED');

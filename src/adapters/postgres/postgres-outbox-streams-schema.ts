@@ -20,7 +20,9 @@ create table {schema}.stream_lanes (
   epoch bigint not null default 0,
   owner varchar(120),
   lease_until timestamptz not null default '-infinity',
-  -- The batch that is out: up to where, since when, and how often it was given out without an end.
+  -- The batch that is out: its number, up to where, since when, and how often it was given out without
+  -- an end.
+  batch bigint not null default 0,
   out_to bigint not null default 0,
   out_at timestamptz,
   starts integer not null default 0

@@ -3,16 +3,20 @@
 import { planned } from './postgres-outbox-sql.ts';
 
 export const settleLanesFunction = `
-create function {schema}.stream_settle(p_lane integer[], p_epoch bigint[], p_up_to bigint[],
-  c_lane integer[], c_seq bigint[], c_kind text[], c_error text[], c_due float8[])
+create function {schema}.stream_settle(p_lane integer[], p_epoch bigint[], p_number bigint[],
+  p_up_to bigint[], c_lane integer[], c_seq bigint[], c_kind text[], c_error text[], c_due float8[])
 returns integer[] language plpgsql volatile ${planned} as $$
 declare
+  v_mine integer[];
   v_ok integer[];
 begin
   -- Locked until the end: whoever takes over waits, and then finds all of it, or we find that he has.
-  select coalesce(array_agg(x.id), '{}') into v_ok from (
-    select l.id from {schema}.stream_lanes l
-    join unnest(p_lane, p_epoch) t(lane, epoch) on l.id = t.lane and l.epoch = t.epoch
+  -- One whose answer was lost on the way is told again: it is settled, and not a second time.
+  select coalesce(array_agg(x.id), '{}'), coalesce(array_agg(x.id) filter (where x.is_out), '{}')
+  into v_mine, v_ok from (
+    select l.id, l.batch = t.number and l.starts > 0 as is_out from {schema}.stream_lanes l
+    join unnest(p_lane, p_epoch, p_number) t(lane, epoch, number)
+      on l.id = t.lane and l.epoch = t.epoch
     order by l.id for update of l) x;
   insert into {schema}.stream_batches (lane, first_seq, last_seq, sent_at)
     select l.id, l.cursor + 1, t.up_to, clock_timestamp()
@@ -21,7 +25,7 @@ begin
   update {schema}.stream_lanes l
     set cursor = greatest(l.cursor, t.up_to), out_to = 0, out_at = null, starts = 0
     from unnest(p_lane, p_up_to) t(lane, up_to) where l.id = t.lane and l.id = any (v_ok);
-  if cardinality(c_seq) = 0 then return v_ok; end if;
+  if cardinality(c_seq) = 0 then return v_mine; end if;
   insert into {schema}.dead (seq, attempts, died_at, last_error)
     select c.seq, coalesce(p.attempts, 0) + 1, clock_timestamp(), c.error
     from unnest(c_lane, c_seq, c_kind, c_error) c(lane, seq, kind, error)
@@ -53,7 +57,7 @@ begin
             where y.order_hash is not null and c.lane = any (v_ok)) k) h
     join {schema}.messages m on m.seq = h.seq
     where p.seq = h.seq and p.due_at is null;
-  return v_ok;
+  return v_mine;
 end $$;
 `;
 
@@ -77,9 +81,10 @@ export const exchangeLanesFunction = `
 -- Settles batches and gives the next ones out, in one round trip. Kinds of rows: 0, a lane that was
 -- settled; 1, a message; 2, whether somebody who enqueues holds us back, and when a parked one is due.
 create function {schema}.stream_exchange(p_class integer, p_lane integer[], p_epoch bigint[],
-  p_up_to bigint[], c_lane integer[], c_seq bigint[], c_kind text[], c_error text[], c_due float8[],
-  f_lane integer[], f_epoch bigint[], f_limit integer[], p_bytes integer, p_lease_ms integer)
+  p_number bigint[], p_up_to bigint[], c_lane integer[], c_seq bigint[], c_kind text[], c_error text[],
+  c_due float8[], f_lane integer[], f_epoch bigint[], f_limit integer[], p_bytes integer, p_lease_ms integer)
 returns table (o_kind smallint, o_lane integer, o_seq bigint, o_parked boolean, o_waits boolean,
+  o_batch bigint,
   o_attempts integer, o_starts integer, o_out_at float8, o_due_at float8, o_last_error text, o_id text,
   o_stream text, o_event text, o_integration_type text, o_event_type text, o_payload text,
   o_headers text, o_tenant text, o_user text, o_correlation text, o_ordering_key text,
@@ -100,8 +105,8 @@ declare
   n record;
 begin
   if cardinality(p_lane) > 0 then
-    return query select 0::smallint, x, null::bigint, false, false, ${noMessage}
-      from unnest({schema}.stream_settle(p_lane, p_epoch, p_up_to, c_lane, c_seq, c_kind, c_error,
+    return query select 0::smallint, x, null::bigint, false, false, null::bigint, ${noMessage}
+      from unnest({schema}.stream_settle(p_lane, p_epoch, p_number, p_up_to, c_lane, c_seq, c_kind, c_error,
         c_due)) x;
   end if;
 
@@ -162,7 +167,7 @@ begin
         with started as (
           update {schema}.stream_parked p set starts = p.starts + 1 where p.seq = any (v_back)
           returning p.seq, p.attempts, p.starts, p.due_at, p.last_error)
-        select 1::smallint, n.id, m.seq, true, false, t.attempts, t.starts, v_now_ms,
+        select 1::smallint, n.id, m.seq, true, false, n.batch + 1, t.attempts, t.starts, v_now_ms,
           (extract(epoch from coalesce(t.due_at, m.due_at)) * 1000)::float8, t.last_error, ${messageCells}
         from started t join {schema}.messages m on m.seq = t.seq order by m.seq;
     end if;
@@ -175,7 +180,7 @@ begin
           m.due_at > v_now or case when v_parked and m.order_hash is not null then exists (
             select from {schema}.stream_parked p where p.order_hash = m.order_hash
               and p.seq <> all (v_back)) else false end,
-          0, case when m.place = 1 and v_back = '{}' then greatest(1, n.starts - 2) else 1 end, v_now_ms,
+          n.batch + 1, 0, case when m.place = 1 and v_back = '{}' then greatest(1, n.starts - 2) else 1 end, v_now_ms,
           (extract(epoch from m.due_at) * 1000)::float8, null::text, ${messageCells}
         from (select m.*, sum(${bytesOf}) over (order by m.stream_lane, m.seq) as bytes,
             row_number() over (order by m.stream_lane, m.seq) as place
@@ -188,12 +193,13 @@ begin
           order by m.stream_lane, m.seq offset v_count - 1 limit 1;
       end if;
     end if;
-    update {schema}.stream_lanes l set starts = l.starts + 1, out_to = v_out_to, out_at = v_now,
+    update {schema}.stream_lanes l set starts = l.starts + 1, batch = n.batch + 1, out_to = v_out_to,
+      out_at = v_now,
       lease_until = v_now + p_lease_ms * interval '1 millisecond'
       where l.id = n.id;
   end loop;
 
-  return query select 2::smallint, 0, null::bigint, v_low is not null, false, 0, 0, null::float8,
+  return query select 2::smallint, 0, null::bigint, v_low is not null, false, null::bigint, 0, 0, null::float8,
     (extract(epoch from (select min(h.due_at) from unnest(f_lane) f(lane) cross join lateral (
       select p.due_at from {schema}.stream_parked p
       where p.lane = f.lane and p.due_at > v_now and p.due_at < 'infinity'

@@ -4,7 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type {
   LaneBatch,
   LaneChange,
-  LaneClaim,
+  LaneMessage,
   OutboxStreams,
 } from '../../outbox/outbox-streams.ts';
 import type { PreparedSql, Row } from './postgres-connection.ts';
@@ -33,7 +33,7 @@ export function postgresOutboxStreams({
   );
   const exchangeSql = statement(
     'lanes',
-    `select * from {schema}.stream_exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    `select * from {schema}.stream_exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
   );
 
   return {
@@ -73,6 +73,7 @@ export function postgresOutboxStreams({
         lockClass,
         outcomes.map(({ claim }) => claim.lane),
         outcomes.map(({ claim }) => claim.epoch),
+        outcomes.map(({ number }) => number),
         outcomes.map(({ upTo }) => upTo ?? null),
         changes.map(({ lane }) => lane),
         changes.map(({ change }) => change.position),
@@ -87,23 +88,23 @@ export function postgresOutboxStreams({
       ]);
       const done = new Set<number>();
       const claims = new Map(lanes.map(({ claim }) => [claim.lane, claim]));
-      const batches = new Map<number, { claim: LaneClaim; items: LaneBatch['items'][number][] }>();
+      const batches = new Map<number, LaneBatch & { readonly items: LaneMessage[] }>();
       let isHeldBack = false;
       let nextDueAt: Date | undefined;
       for (const row of rows) {
-        const [kind, lane, seq, isParked, mustWait] = row;
+        const [kind, lane, seq, isParked, mustWait, number] = row;
         if (Number(kind) === 0) done.add(Number(lane));
         else if (Number(kind) === 2) {
           isHeldBack = isParked === true;
-          nextDueAt = row[8] === null ? undefined : new Date(Number(row[8]));
+          nextDueAt = row[9] === null ? undefined : new Date(Number(row[9]));
         } else {
           const claim = claims.get(Number(lane));
           if (claim === undefined) continue;
-          const batch = batches.get(claim.lane) ?? { claim, items: [] };
+          const batch = batches.get(claim.lane) ?? { claim, number: Number(number), items: [] };
           batches.set(claim.lane, batch);
           const token = `${claim.lane}.${claim.epoch}`;
           batch.items.push({
-            message: toClaimedCells(row.slice(5), token),
+            message: toClaimedCells(row.slice(6), token),
             position: Number(seq),
             isParked: isParked === true,
             mustWait: mustWait === true,
