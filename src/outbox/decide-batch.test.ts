@@ -88,6 +88,20 @@ test('a single message that fails is put aside: it may be the message, not the d
   assert.equal(failures, 1);
 });
 
+test('what fails again after it was put aside does not hold the lane', async () => {
+  const { items, ...rest } = await batchOf('a', 'b');
+  const batch = { ...rest, items: items.map((item) => ({ ...item, isParked: true })) };
+  for (const result of [retry, untried]) {
+    const decision = decideBatch(batch, resultsOf(batch, result, result), {
+      ...context,
+      failures: 2,
+    });
+    assert.equal(decision.outcome.changes.length, 2);
+    assert.equal(decision.outcome.upTo, undefined);
+    assert.deepEqual([decision.holdMs, decision.failures], [0, 2]);
+  }
+});
+
 test('what nobody tried is held for as long as it was asked for', async () => {
   const batch = await batchOf('a', undefined);
   const all = decideBatch(batch, resultsOf(batch, untried, untried), context);

@@ -50,7 +50,9 @@ export function decideBatch(
   { nowMs, failures, schedule, random = Math.random() }: BatchContext,
 ): BatchDecision {
   const all = [...results.values()];
-  const isDown = all.length > 0 && all.every(({ kind }) => kind === 'retry');
+  const isSent = all.some(({ kind }) => kind !== 'retry');
+  // What had been put aside has failed before: that says nothing about the destination.
+  const isDown = !isSent && [...results.keys()].some(({ isParked }) => !isParked);
   const isTried = all.some((result) => result.kind !== 'retry' || result.attempted !== false);
   const nothing = { claim, number, changes: [] };
   if (isDown && !isTried) {
@@ -88,5 +90,6 @@ export function decideBatch(
     } else changes.push({ kind: 'waits', position, dueAt: decided?.dueAt });
   }
   const upTo = items.findLast(({ isParked }) => !isParked)?.position;
-  return { outcome: { claim, number, upTo, changes }, failures: isDown ? failures + 1 : 0, holdMs };
+  const failuresNow = isDown ? failures + 1 : failures;
+  return { outcome: { claim, number, upTo, changes }, failures: isSent ? 0 : failuresNow, holdMs };
 }
