@@ -24,7 +24,7 @@ export interface OpenedLedger<Transaction> {
 
 export interface OutboxLedgerFixture<Transaction> {
   /** What the adapter claims; a case that needs more is skipped, by name. */
-  readonly capabilities: Omit<OutboxCapabilities, 'streamMode'> & Partial<OutboxCapabilities>;
+  readonly capabilities: OutboxCapabilities;
   /** An empty one each time. */
   open(): Promise<OpenedLedger<Transaction>>;
 }
