@@ -1,7 +1,7 @@
 // The time limits of many calls with one timer: all have the same length, so that they end in the order
 // in which they began. A timer and its signals for each call would cost more than most calls.
 
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface CallDeadlines {
   /** Calls `expire` when the time is up, unless the result was called before. */

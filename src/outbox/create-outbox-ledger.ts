@@ -80,6 +80,7 @@ export function createOutboxLedger<Transaction>(
     }
     const unique = [...byClaim.values()];
     const { settled, claimed } = await engine.exchange(unique, claim);
+    if (unique.length === outcomes.length) return { settled, claimed };
     const results = new Map(unique.map((each, at) => [claimKey(each), settled[at]]));
     return {
       claimed,
