@@ -52,6 +52,10 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
+  /** SENT ones, those that were sent first before others. */
+  sentFirst(sentBeforeMs: number, limit: number): Promise<readonly OutboxMessage[]>;
+  /** Those of them that are SENT. */
+  forget(ids: readonly string[]): Promise<void>;
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
@@ -159,6 +163,13 @@ export function createOutboxLedger<Transaction>(
     },
     purge: async (sentBefore, limit = limits.purgeBatchDefault) =>
       engine.purge(time('sentBefore', sentBefore), limit),
+    async archive(sentBefore, keep, limit = limits.purgeBatchDefault) {
+      const messages = await engine.sentFirst(time('sentBefore', sentBefore), limit);
+      if (messages.length === 0) return 0;
+      await keep(messages);
+      await engine.forget(messages.map(({ id }) => id));
+      return messages.length;
+    },
     async pause(integrationType, by) {
       text('integrationType', integrationType, limits.integrationTypeMax);
       text('by', by, limits.workerIdMax);

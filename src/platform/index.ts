@@ -1,3 +1,4 @@
+export { archiveOutbox, type ArchiveOutboxOptions } from './archive-outbox.ts';
 export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
 export {
   exportEvents,

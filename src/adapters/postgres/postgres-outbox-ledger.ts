@@ -286,6 +286,9 @@ export async function postgresOutboxLedger(
       const [[count] = []] = await ask(statement('purge', sql.purgeSql), [sentBeforeMs, limit]);
       return Number(count);
     },
+    sentFirst: async (sentBeforeMs, limit) =>
+      (await ask(statement('sent-first', sql.sentFirstSql), [sentBeforeMs, limit])).map(toMessage),
+    forget: async (ids) => void (await ask(statement('forget', sql.forgetSql), [ids])),
     pause: async (integrationType, by) =>
       (await ask(statement('pause', sql.pauseSql), [integrationType, by])).length > 0,
     async resume(integrationType) {

@@ -343,6 +343,22 @@ with old as (
 ), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning 1)
 select count(*) from gone`;
 
+/** $1: sent before; $2: limit. */
+export const sentFirstSql = `
+select ${columns}
+from (select seq, sent_at from {schema}.sent where sent_at < to_timestamp($1::float8 / 1000)
+      order by sent_at limit $2) s
+  join {schema}.messages m on m.seq = s.seq join {schema}.integration_outbox o on o.id = m.id
+order by s.sent_at, s.seq`;
+
+/** $1: ids. */
+export const forgetSql = `
+with old as (
+  delete from {schema}.sent s using {schema}.messages m where m.id = any ($1::uuid[]) and s.seq = m.seq
+  returning s.seq
+)
+delete from {schema}.messages m using old where m.seq = old.seq`;
+
 export const pauseSql = `
 insert into {schema}.paused_destinations (integration_type, paused_by) values ($1, $2)
 on conflict do nothing returning 1`;
