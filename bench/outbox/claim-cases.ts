@@ -84,17 +84,20 @@ async function claimAll(
 
 /** As they would lie there after that many sends, but written at once. */
 async function fillSent(pool: pg.Pool, count: number): Promise<void> {
-  await pool.query(
-    `with added as (
-       insert into core_outbox.messages (source_stream_id, source_event_id, integration_type, event_type,
-         payload, tenant_id, correlation_id, lane)
-       select 'paymenthub.payment.v1-core-old-' || i, md5(i::text), 'webhook:partner-x',
-         'payment.completed.v1', '{"paymentId":"p' || i || '","amount":1.23,"currency":"EUR"}',
-         'tenant-' || i % 20, md5(i::text), i % 64
-       from generate_series(1, $1::integer) i
-       returning seq)
-     insert into core_outbox.sent (seq, attempts, sent_at) select seq, 0, now() from added`,
-    [count],
-  );
+  const size = Math.min(count, 500_000);
+  for (let from = 1; from <= count; from += size) {
+    await pool.query(
+      `with added as (
+         insert into core_outbox.messages (source_stream_id, source_event_id, integration_type,
+           event_type, payload, tenant_id, correlation_id, lane)
+         select 'paymenthub.payment.v1-core-old-' || i, md5(i::text), 'webhook:partner-x',
+           'payment.completed.v1', '{"paymentId":"p' || i || '","amount":1.23,"currency":"EUR"}',
+           'tenant-' || i % 20, md5(i::text), i % 64
+         from generate_series($1::integer, $2::integer) i
+         returning seq)
+       insert into core_outbox.sent (seq, attempts, sent_at) select seq, 0, now() from added`,
+      [from, from + size - 1],
+    );
+  }
   await pool.query('vacuum analyze core_outbox.messages, core_outbox.sent');
 }

@@ -79,9 +79,7 @@ export const naiveQueue: QueueSubject = {
       try {
         await client.query('begin');
         const { rows } = await client.query<Claimed>({ ...claimSql, values: [batchSize] });
-        await Promise.all(
-          rows.map(({ id }) => client.query({ ...claimRowSql, values: [id, 'worker'] })),
-        );
+        for (const { id } of rows) await client.query({ ...claimRowSql, values: [id, 'worker'] });
         await client.query('commit');
         return rows;
       } finally {

@@ -195,7 +195,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       try {
         await Promise.race([ledger.whenDue(pollMs, signal), changed]);
       } finally {
-        woken.abort();
+        woken.abort('over');
         await changed.catch(() => undefined);
       }
     }
