@@ -5,10 +5,11 @@ import type { Clock } from '../../foundation/clock.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
 
 export interface LaneFloors {
-  /** The last claim got less than it asked for. */
-  readonly isQuiet: boolean;
-  /** The lanes in the order in which they are asked, and where each begins. */
-  next(): { readonly lanes: readonly number[]; readonly from: readonly number[] };
+  /**
+   * The lanes in the order in which they are asked, and where each begins. None for a claim that settles
+   * nothing when the last one got less than it asked for: then there is little, and all of it is taken.
+   */
+  next(settles: boolean): { readonly lanes: readonly number[]; readonly from: readonly number[] };
   /** What a claim got, and whether that was all it asked for. */
   claimed(rows: readonly LaneRow[], isFull: boolean): void;
   /** There is one to claim again, below the floor or not. */
@@ -26,8 +27,9 @@ interface LaneRow {
 
 /** A commit may come later than those with higher numbers: floors are forgotten after so long. */
 const floorMs = 1_000;
-/** What walking without floors takes may be no more than this share of the time. */
+/** What walking without floors takes may be no more than this share of the time, up to a limit. */
 const walkShare = 1 / 20;
+const floorMsMax = 10_000;
 
 export function createLaneFloors(clock: Clock): LaneFloors {
   const floors = Array.from({ length: outboxLimits.lanes }, () => 0);
@@ -39,22 +41,21 @@ export function createLaneFloors(clock: Clock): LaneFloors {
   let upkeepAtMs = clock.now();
 
   return {
-    get isQuiet() {
-      return isQuiet;
-    },
-    next() {
+    next(settles) {
       const nowMs = clock.now();
       if (isWalk || nowMs >= forgetAtMs) {
         floors.fill(0);
         isWalk = true;
         walkAtMs = nowMs;
       }
+      if (isQuiet && !settles) return { lanes: [], from: [] };
       const lanes = floors.map((_floor, at) => (first + at) % outboxLimits.lanes);
       return { lanes, from: lanes.map((lane) => floors[lane] ?? 0) };
     },
     claimed(rows, isFull) {
       const nowMs = clock.now();
-      if (isWalk) forgetAtMs = nowMs + Math.max(floorMs, (nowMs - walkAtMs) / walkShare);
+      const pauseMs = Math.min((nowMs - walkAtMs) / walkShare, floorMsMax);
+      if (isWalk) forgetAtMs = nowMs + Math.max(floorMs, pauseMs);
       // Where there is little, everything is looked at.
       isQuiet = !isFull;
       isWalk = isQuiet;

@@ -170,8 +170,7 @@ export async function postgresOutboxLedger(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: Required<ClaimRequest>,
   ): Promise<Claimed> {
-    const isLittle = floors.isQuiet && outcomes.length === 0;
-    const { lanes, from } = isLittle ? { lanes: [], from: [] } : floors.next();
+    const { lanes, from } = floors.next(outcomes.length > 0);
     const perLane = Math.max(1, Math.floor(limit / limits.lanes));
     const rows = await ask(exchangeSql, [
       ...outcomeArrays(outcomes),

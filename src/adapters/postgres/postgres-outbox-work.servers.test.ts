@@ -98,6 +98,29 @@ test('a claim walks neither what is done with nor what is put off, nor what a sn
   }
 });
 
+test('what a settling frees is claimed next, though its lane has been claimed far beyond it', async () => {
+  await using ledger = await open('work_order');
+  const [, second] = await ledger.enqueueMany([
+    newMessage({ orderingKey: 'k' }),
+    newMessage({ orderingKey: 'k' }),
+    ...Array.from({ length: 400 }, () => newMessage()),
+  ]);
+  const claim = { workerId: 'w', limit: perClaim };
+  const { claimed } = await ledger.exchange([], claim);
+  await ledger.exchange([], claim);
+  const first = claimed.find(({ orderingKey }) => orderingKey === 'k') ?? assert.fail();
+  await ledger.exchange([{ kind: 'sent', claim: first }], claim);
+  const next = await ledger.claimDueBatch('w', perClaim);
+  assert.ok(next.some(({ id }) => id === second?.id));
+  const [released = assert.fail()] = next;
+  await ledger.release(released);
+  const last = await ledger.claimDueBatch('w', 1);
+  assert.deepEqual(
+    last.map(({ id }) => id),
+    [released.id],
+  );
+});
+
 test('sent messages that are purged in rounds leave room for the next ones: the tables stay as they are', async () => {
   const schema = 'work_purge';
   await using ledger = await open(schema);
