@@ -15,6 +15,8 @@ export type {
   OutboxOutcome,
   OutboxPage,
   PausedDestination,
+  Renewed,
+  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 export { outboxLimits } from './outbox-limits.ts';

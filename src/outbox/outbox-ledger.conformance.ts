@@ -9,6 +9,7 @@ import type {
 } from './ledger-fixture.conformance.ts';
 import { modelCases } from './ledger-model.conformance.ts';
 import type { OutboxCapabilities } from './outbox-ledger.ts';
+import { renewCases } from './renew.conformance.ts';
 import { operatingCases, settleCases } from './settle.conformance.ts';
 
 export type {
@@ -28,6 +29,7 @@ const topics: readonly {
   { topic: 'claims', cases: claimCases },
   { topic: 'order', cases: orderCases },
   { topic: 'several processes', needs: 'crossProcess', cases: sharedCases },
+  { topic: 'renewal', cases: renewCases },
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
   { topic: 'model', cases: modelCases },

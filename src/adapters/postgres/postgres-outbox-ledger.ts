@@ -29,6 +29,7 @@ import {
   encodeRows,
   encodeToken,
   outcomeArrays,
+  renewedFields,
   rowKey,
   sourceKey,
   sourcesLeft,
@@ -114,6 +115,8 @@ export async function postgresOutboxLedger(
   const findSourcesSql = statement('find-sources', sql.findSourcesSql);
   const settleSql = statement('settle', sql.settleSql);
   const exchangeSql = statement('exchange', sql.exchangeSql);
+  const renewSql = statement('renew', sql.renewSql);
+  const extendSql = statement('extend', sql.extendSql);
   const promoteSql = statement('promote', sql.promoteSql);
   const parkSql = statement('park', sql.parkSql);
   const ask = (each: PreparedSql, values: readonly unknown[]): Promise<readonly Row[]> =>
@@ -240,6 +243,29 @@ export async function postgresOutboxLedger(
       );
       const { workerId } = request ?? {};
       return { settled, claimed: done.claimed.map((each) => ({ ...each, lockedBy: workerId })) };
+    },
+    async renew(claims, { workerId, leaseMs }) {
+      const places = claims.map(({ claim: { token } }) => decodeToken(token));
+      const rows = await ask(renewSql, [
+        places.map(({ seq }) => seq),
+        places.map(({ token }) => token),
+        claims.map(({ isRead }) => isRead),
+        workerId,
+        leaseMs,
+      ]);
+      const byToken = new Map(rows.map((row) => [encodeToken(row[1], row[3]), row]));
+      return claims.map(({ claim: { token }, isRead }) => {
+        const row = byToken.get(token);
+        if (row === undefined) return 'stale';
+        if (row.at(-1) === true) return 'paused';
+        return { ...(isRead ? toClaimed(row) : renewedFields(row)), lockedBy: workerId };
+      });
+    },
+    async extend(claims, leaseMs) {
+      const places = claims.map(({ token }) => decodeToken(token));
+      const values = [places.map(({ seq }) => seq), places.map(({ token }) => token), leaseMs];
+      const [[count] = []] = await ask(extendSql, values);
+      return Number(count);
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
     async list(filter, { limit, after }) {

@@ -1,6 +1,7 @@
 // Between the ledger's messages and PostgreSQL's rows.
 
 import type { OutboxRow } from '../../outbox/check-outbox.ts';
+import type { Renewal } from '../../outbox/create-outbox-ledger.ts';
 import type { Enqueued, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { Row } from './postgres-connection.ts';
@@ -123,6 +124,12 @@ export function toClaimed(row: Row): ClaimedMessage {
     sentAt: undefined,
     lastError: toText(lastError),
   };
+}
+
+/** Of a claim whose message was not read again. */
+export function renewedFields([, seq, token, , , , lockedAt]: Row): Renewal {
+  const at = new Date(Number(lockedAt));
+  return { token: encodeToken(seq, token), lockedAt: at, lockedBy: undefined, updatedAt: at };
 }
 
 export function toMessage(row: Row): OutboxMessage {
