@@ -9,15 +9,30 @@ export interface Traced {
   readonly userId?: string | undefined;
 }
 
-type Phase = 'START' | 'SUCCESS' | 'DUPLICATE' | 'ERROR' | 'SENT' | 'FAILED' | 'DEAD' | 'STALE';
+type Phase =
+  | 'START'
+  | 'SUCCESS'
+  | 'DUPLICATE'
+  | 'ERROR'
+  | 'SENT'
+  | 'FAILED'
+  | 'DEAD'
+  | 'STALE'
+  | 'PAUSED';
 
-type Operation = 'OUTBOX_ENQUEUE' | 'OUTBOX_CLAIM' | 'OUTBOX_DIRECT_SEND' | 'OUTBOX_DELIVER';
+type Operation =
+  | 'OUTBOX_ENQUEUE'
+  | 'OUTBOX_CLAIM'
+  | 'OUTBOX_ENQUEUE_JOB'
+  | 'OUTBOX_DIRECT_SEND'
+  | 'OUTBOX_DELIVER';
 
 const levels: Readonly<Record<Phase, 'debug' | 'info' | 'warn' | 'error'>> = {
   START: 'debug',
   SUCCESS: 'debug',
   SENT: 'debug',
   DUPLICATE: 'info',
+  PAUSED: 'info',
   FAILED: 'warn',
   STALE: 'warn',
   DEAD: 'error',

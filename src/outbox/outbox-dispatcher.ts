@@ -3,17 +3,19 @@
 
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { hasCode } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
-import { deliverMessage, type Deliver } from './deliver-message.ts';
+import { attemptDelivery } from './attempt-delivery.ts';
+import { checkDispatch } from './check-dispatch.ts';
+import type { RetrySchedule } from './decide-delivery.ts';
+import type { Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
-import type { ClaimedMessage } from './outbox-message.ts';
+import { tellOutcome, type OnDead } from './tell-outcome.ts';
 
 export interface OutboxDispatcherOptions {
   readonly ledger: OutboxLedger;
@@ -36,8 +38,7 @@ export interface OutboxDispatcherOptions {
   readonly workerId?: string;
   readonly clock?: Clock;
   readonly observer?: Observer;
-  /** After a message was written down as dead: for a topic of dead letters. A failure is logged. */
-  readonly onDead?: (message: ClaimedMessage, error: string) => void | Promise<void>;
+  readonly onDead?: OnDead;
 }
 
 export interface OutboxDispatcher extends Lifecycle {
@@ -79,7 +80,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   const tickIntervalMs = options.tickIntervalMs ?? limits.tickIntervalMsDefault;
   const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
   const observer = safeObserver(options.observer ?? silentObserver);
-  check({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
+  checkDispatch({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
 
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
@@ -88,6 +89,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     const cutOff = new AbortController();
     const queue = createDispatchQueue();
     const sending = new Set<Promise<void>>();
+    const operation = 'OUTBOX_DIRECT_SEND' as const;
+    const limitsOfOne = { timeoutMs, leaseMs, stopping: cutOff.signal };
+    const attempt = { deliver, schedule, clock, observer, source, operation, ...limitsOfOne };
     let waitMs = outageMs.first;
 
     function startSome(): void {
@@ -105,25 +109,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       }
     }
 
-    async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
-      const claim = { id: message.id, token: message.token };
-      // A send that could outlive its lease would meet the next owner's.
-      if (clock.now() + timeoutMs > claimedAtMs + leaseMs) {
-        return queue.settle(message, { kind: 'released', claim });
-      }
-      if (killsItsProcess(message)) {
-        const error = `started ${message.starts} times without an end: it seems to end its process`;
-        return queue.settle(message, { kind: 'dead', claim, error });
-      }
-      const startMs = clock.now();
-      const { integrationType, eventType } = message;
-      const what = { source, operation: 'OUTBOX_DIRECT_SEND', phase: 'START' } as const;
-      logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-      const attempt = { deliver, clock, timeoutMs, stopping: cutOff.signal };
-      const result = await deliverMessage(message, attempt);
-      const attributes = { integrationType, eventType, outcome: result.kind };
-      observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
-      queue.settle(message, decideDelivery(message, result, { nowMs: clock.now(), schedule }));
+    async function send({ message, claimedAtMs: leasedAtMs }: Dispatched): Promise<void> {
+      queue.settle(message, await attemptDelivery(message, { ...attempt, leasedAtMs }));
     }
 
     async function exchange(limit: number): Promise<number> {
@@ -135,7 +122,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           limit === 0
             ? { settled: await ledger.settle(outcomes), claimed: [] }
             : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
-        for (const [at, each] of settling.entries()) tell(each, answer.settled[at] === 'settled');
+        for (const [at, each] of settling.entries()) {
+          tellOutcome(each, answer.settled[at], { source, observer, onDead });
+        }
         queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
         if (answer.claimed.length > 0) {
           observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
@@ -186,31 +175,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       }
     }
 
-    function tell(
-      { message, outcome }: ReturnType<typeof queue.takeSettled>[number],
-      isSettled: boolean,
-    ): void {
-      const { integrationType, eventType } = message;
-      const attributes = { integrationType, eventType };
-      if (outcome.kind === 'released') return;
-      const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
-      const phase = isSettled ? phases[outcome.kind] : 'STALE';
-      const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
-      const err = 'error' in outcome ? { error: outcome.error } : {};
-      logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
-      if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
-      observer.count?.(`outbox_${outcome.kind}_total`, attributes);
-      if (outcome.kind === 'dead') void tellDead(message, outcome.error);
-    }
-
-    async function tellDead(message: ClaimedMessage, error: string): Promise<void> {
-      try {
-        await onDead?.(message, error);
-      } catch (err) {
-        observer.log?.error({ outboxId: message.id, err }, 'onDead failed');
-      }
-    }
-
     await pump();
     queue.releaseWaiting();
     const finished = Promise.allSettled(sending);
@@ -254,18 +218,4 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),
   };
-}
-
-function check(numbers: Readonly<Record<string, number>>): void {
-  for (const [field, value] of Object.entries(numbers)) {
-    if (Number.isInteger(value) && value >= 1) continue;
-    throw new MillraceError('OUTBOX_INVALID', `${field} must be a whole number from 1 on`, {
-      details: { field },
-    });
-  }
-  if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
-    throw new MillraceError('OUTBOX_INVALID', 'timeoutMs must be below leaseMs', {
-      details: { field: 'timeoutMs' },
-    });
-  }
 }

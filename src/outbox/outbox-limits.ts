@@ -21,6 +21,11 @@ export const outboxLimits = {
   tickIntervalMsDefault: 1_000,
   concurrencyDefault: 50,
   drainMsDefault: 10_000,
+  /** Jobs that wait in one queue: so many are before another tenant's, and in Redis at all. */
+  waitingMaxDefault: 250,
+  waitingMaxMax: 10_000,
+  /** A message whose JSON is no longer travels in its job, where that is wanted. */
+  inlineBytesMaxDefault: 4_096,
   /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
   lanes: 64,
   retryAfterMsMax: 24 * 3_600_000,

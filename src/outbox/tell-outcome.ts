@@ -1,0 +1,51 @@
+// What was written down is told: to the log, to the metrics, and of the dead to whoever asked for them.
+
+import type { Observer } from '../foundation/observer.ts';
+import { logOutbox } from './observe-outbox.ts';
+import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+
+/** After a message was written down as dead: for a topic of dead letters. A failure is logged. */
+export type OnDead = (message: ClaimedMessage, error: string) => void | Promise<void>;
+
+export interface SettledMessage {
+  readonly message: ClaimedMessage;
+  readonly outcome: OutboxOutcome;
+}
+
+export function tellOutcome(
+  { message, outcome }: SettledMessage,
+  settled: SettleOutcome | undefined,
+  to: {
+    readonly source: string;
+    readonly observer: Observer;
+    readonly onDead: OnDead | undefined;
+  },
+): void {
+  const { source, observer, onDead } = to;
+  const { integrationType, eventType } = message;
+  const attributes = { integrationType, eventType };
+  if (outcome.kind === 'released') return;
+  const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
+  const isSettled = settled === 'settled';
+  const phase = isSettled ? phases[outcome.kind] : 'STALE';
+  const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
+  const err = 'error' in outcome ? { error: outcome.error } : {};
+  logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
+  if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
+  observer.count?.(`outbox_${outcome.kind}_total`, attributes);
+  if (outcome.kind === 'dead') void tellDead(outcome.error);
+
+  async function tellDead(error: string): Promise<void> {
+    try {
+      await onDead?.(message, error);
+    } catch (failure) {
+      observer.log?.error({ outboxId: message.id, err: failure }, 'onDead failed');
+    }
+  }
+}
+
+/** Whether the next one of its key may be claimed now. */
+export function freesOthers({ message, outcome }: SettledMessage): boolean {
+  return message.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
+}
