@@ -32,19 +32,25 @@ export interface BullmqWork extends WorkOptions {
   readonly observer: Observer;
 }
 
-/** With Redis away, a worker that is told to end would wait for it. */
-const closeMs = 5_000;
+/** When a worker ends, Redis is away if it does not answer for so long. */
+const awayMs = 2_000;
 const reconnectMs = 1_000;
 
 export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
   const { types, signal, client, clock, observer, perTenant } = work;
   const workers = new Map<string, Worker>();
+  const running = new Set<Promise<void>>();
+  const handle = (job: DeliveryJob): Promise<void> => {
+    const done = work.handle(job).finally(() => running.delete(done));
+    running.add(done);
+    return done;
+  };
   const known = perTenant ? [] : types.filter((type) => !isPattern(type));
   const names = known.map((integrationType) => deliveryQueueName({ integrationType }, false));
   const needsLook = perTenant || types.some(isPattern);
 
   const open = (name: string): void => {
-    if (!workers.has(name)) workers.set(name, openWorker(name, work));
+    if (!workers.has(name)) workers.set(name, openWorker(name, { ...work, handle }));
   };
 
   const fits = (name: string): boolean => {
@@ -65,7 +71,7 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
       await clock.sleep(lookMs, signal).catch(() => undefined);
     }
   } finally {
-    await closeAll([...workers.values()], client);
+    await closeAll([...workers.values()], client, running);
   }
 }
 
@@ -94,15 +100,34 @@ function openWorker(name: string, work: BullmqWork): Worker {
   return worker;
 }
 
-async function closeAll(workers: readonly Worker[], client: RedisClient): Promise<void> {
-  const closed = Promise.allSettled(workers.map((worker) => worker.close()));
-  const patience = new AbortController();
-  const late = systemClock.sleep(closeMs, patience.signal).then(
-    () => Promise.allSettled(workers.map((worker) => worker.disconnect())),
-    () => undefined,
-  );
-  await Promise.race([closed, late]);
-  patience.abort();
+async function closeAll(
+  workers: readonly Worker[],
+  client: RedisClient,
+  running: ReadonlySet<Promise<void>>,
+): Promise<void> {
+  if (await isThere(client)) {
+    await Promise.allSettled(workers.map((worker) => worker.close()));
+  } else {
+    // They would wait for connections to end that are on their way back. What is not acknowledged is handed
+    // out again.
+    await Promise.allSettled(workers.map((worker) => worker.pause(true)));
+    while (running.size > 0) await Promise.allSettled(running);
+    await Promise.allSettled(workers.map((worker) => worker.close(true)));
+  }
   client.disconnect();
-  await closed;
+}
+
+async function isThere(client: RedisClient): Promise<boolean> {
+  const answered = new AbortController();
+  const late = systemClock.sleep(awayMs, answered.signal).then(
+    () => false,
+    () => true,
+  );
+  const answer = client.ping().then(
+    () => true,
+    () => false,
+  );
+  const isAnswered = await Promise.race([answer, late]);
+  answered.abort();
+  return isAnswered;
 }
