@@ -23,7 +23,6 @@ export const outboxLimits = {
   drainMsDefault: 10_000,
   /** Jobs that wait in one queue: so many are before another tenant's, and in Redis at all. */
   waitingMaxDefault: 250,
-  waitingMaxMax: 10_000,
   /** A message whose JSON is no longer travels in its job, where that is wanted. */
   inlineBytesMaxDefault: 4_096,
   /** Shares of the ledger: a destination's messages for one tenant are in one of them. */

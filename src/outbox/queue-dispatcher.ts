@@ -118,12 +118,12 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     }
 
     /** Until something was enqueued, or a worker has settled what others waited for. */
-    async function sleep(): Promise<void> {
+    async function sleep(pollMs: number): Promise<void> {
       const woken = new AbortController();
       const signal = AbortSignal.any([stopping, woken.signal]);
       const nudge = nudged.wait(signal, () => isNudged);
       try {
-        await Promise.race([ledger.whenDue(tickIntervalMs, signal), nudge]);
+        await Promise.race([ledger.whenDue(pollMs, signal), nudge]);
       } finally {
         woken.abort();
         await nudge.catch(() => undefined);
@@ -139,13 +139,14 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
         const refused = claimed.length === 0 ? [] : await handOn(claimed);
         failMs = outageMs.first;
         operation = 'OUTBOX_CLAIM';
-        if (claimed.length === 0) await sleep();
+        if (claimed.length === 0) await sleep(tickIntervalMs);
         if (refused.length < claimed.length) waitFullMs = fullMs;
         if (refused.length === 0) continue;
         // A queue that nobody empties costs a batch now and then, not a batch after the other.
         observer.count?.('outbox_queue_full_total', {}, refused.length);
         releases = refused.map(released(new Date(clock.now() + waitFullMs)));
-        await clock.sleep(waitFullMs, stopping);
+        await clock.sleep(fullMs, stopping);
+        if (waitFullMs > fullMs) await sleep(waitFullMs - fullMs);
         waitFullMs = Math.min(waitFullMs * 2, tickIntervalMs);
       } catch (error) {
         if (stopping.aborted) break;

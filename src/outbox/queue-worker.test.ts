@@ -193,6 +193,31 @@ test('no more wait in a queue than may, and the others are not held up by it', a
   assert.ok(PENDING >= 500 - 124, `${PENDING} are pending`);
 });
 
+test('a tenant with a backlog is before another one with no more than may wait', async () => {
+  const ledger = memoryOutboxLedger();
+  for (let at = 0; at < 3; at += 1) {
+    await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
+  }
+  const limits = { waitingMax: 60, batchSize: 40 };
+  let sent = 0;
+  let sentBefore = 0;
+  const quiet = Promise.withResolvers<number>();
+  await using rig = await start(
+    ledger,
+    async ({ tenantId }) => {
+      sent += 1;
+      await new Promise(setImmediate);
+      if (tenantId === 'calm') quiet.resolve(sent - sentBefore);
+    },
+    { dispatcher: limits, worker: { concurrency: 10 } },
+  );
+  await rig.eventually('the backlog is worked on', async () => sent > 100);
+  sentBefore = sent;
+  await enqueued(ledger, { tenantId: 'calm' });
+  const waitedFor = await quiet.promise;
+  assert.ok(waitedFor < 400, `${waitedFor} of the other one's were before it`);
+});
+
 test('leases of jobs that wait are extended, so that a slow queue comes to its end', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });

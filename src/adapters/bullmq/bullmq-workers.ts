@@ -105,12 +105,13 @@ async function closeAll(
   client: RedisClient,
   running: ReadonlySet<Promise<void>>,
 ): Promise<void> {
+  // From here on they fetch nothing more.
+  await Promise.allSettled(workers.map((worker) => worker.pause(true)));
   if (await isThere(client)) {
     await Promise.allSettled(workers.map((worker) => worker.close()));
   } else {
     // They would wait for connections to end that are on their way back. What is not acknowledged is handed
     // out again.
-    await Promise.allSettled(workers.map((worker) => worker.pause(true)));
     while (running.size > 0) await Promise.allSettled(running);
     await Promise.allSettled(workers.map((worker) => worker.close(true)));
   }
