@@ -1,5 +1,5 @@
 // Longer runs of the tests with random faults: `npm run soak -- --minutes 30` gives each of them that
-// long, two at a time; `store` or `subscriptions` behind it leaves out the other.
+// long, two at a time; `store`, `subscriptions` or `outbox` behind it leaves out the others.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,6 +15,7 @@ const patterns = {
     'test/subscriptions/kill*.test.ts',
     'src/subscriptions/subscription-runner.model.test.ts',
   ],
+  outbox: ['test/outbox/queue-kill.servers.test.ts'],
 } as const;
 
 const { values, positionals } = parseArgs({
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
 const isTopic = (word: string): word is keyof typeof patterns => Object.hasOwn(patterns, word);
 const unknown = positionals.filter((word) => !isTopic(word));
 if (unknown.length > 0 || !(Number(values.minutes) > 0)) {
-  process.stderr.write('usage: npm run soak -- [--minutes <N>] [store] [subscriptions]\n');
+  process.stderr.write('usage: npm run soak -- [--minutes <N>] [store] [subscriptions] [outbox]\n');
   process.exit(2);
 }
 const picked = positionals.filter(isTopic);

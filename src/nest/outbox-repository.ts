@@ -53,6 +53,8 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
   abstract settle(...given: Parameters<Ledger['settle']>): ReturnType<Ledger['settle']>;
   abstract exchange(...given: Parameters<Ledger['exchange']>): ReturnType<Ledger['exchange']>;
+  abstract renew(...given: Parameters<Ledger['renew']>): ReturnType<Ledger['renew']>;
+  abstract extend(...given: Parameters<Ledger['extend']>): ReturnType<Ledger['extend']>;
   abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;
   abstract find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']>;
   abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;

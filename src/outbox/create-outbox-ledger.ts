@@ -23,11 +23,14 @@ import type {
   OutboxLedger,
   OutboxOutcome,
   PausedDestination,
+  Renewed,
+  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type {
   ClaimedMessage,
   EnqueueOutboxProps,
+  OutboxClaim,
   OutboxMessage,
   OutboxStatus,
 } from './outbox-message.ts';
@@ -37,6 +40,10 @@ interface Exchanged {
   readonly settled: readonly SettleOutcome[];
   readonly claimed: readonly ClaimedMessage[];
 }
+
+/** Of a claim that was to be read all of it, else what the renewal changed. */
+export type Renewal = ClaimedMessage | Pick<ClaimedMessage, RenewedField>;
+type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
 
 /** What an adapter brings; everything that gets to it has been checked. */
 export interface OutboxEngine<Transaction> extends AsyncDisposable {
@@ -48,6 +55,12 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
     outcomes: readonly OutboxOutcome[],
     claim: Required<ClaimRequest> | undefined,
   ): Promise<Exchanged>;
+  /** No claim is there twice. */
+  renew(
+    claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
+    request: Required<RenewRequest>,
+  ): Promise<readonly (Renewal | 'stale' | 'paused')[]>;
+  extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<number>;
   whenDue(pollMs: number, signal: AbortSignal): Promise<void>;
   list(
     filter: OutboxFilter,
@@ -83,17 +96,17 @@ export function createOutboxLedger<Transaction>(
   ): Promise<Exchanged> => {
     const byClaim = new Map<string, OutboxOutcome>();
     for (const outcome of outcomes) {
-      const key = claimKey(outcome);
+      const key = claimKey(outcome.claim);
       if (!byClaim.has(key)) byClaim.set(key, checked(outcome));
     }
     const unique = [...byClaim.values()];
     const { settled, claimed } = await engine.exchange(unique, claim);
     if (unique.length === outcomes.length) return { settled, claimed };
-    const results = new Map(unique.map((each, at) => [claimKey(each), settled[at]]));
+    const results = new Map(unique.map((each, at) => [claimKey(each.claim), settled[at]]));
     return {
       claimed,
       settled: outcomes.map((outcome) => {
-        const key = claimKey(outcome);
+        const key = claimKey(outcome.claim);
         const result = results.get(key) ?? 'stale';
         results.delete(key);
         return result;
@@ -115,6 +128,29 @@ export function createOutboxLedger<Transaction>(
     const claim = { leaseMs: limits.leaseMsDefault, ...request };
     checkClaim(claim.workerId, claim.limit, claim.leaseMs);
     return exchangeOnce(outcomes, claim);
+  };
+
+  /** Of two that renew one claim, the first has it. */
+  const renew: OutboxLedger['renew'] = async (claims, request) => {
+    const { workerId, leaseMs = limits.leaseMsDefault } = request;
+    checkClaim(workerId, 1, leaseMs);
+    if (claims.length === 0) return [];
+    const byClaim = new Map(claims.toReversed().map((claim) => [claimKey(claim), claim]));
+    const unique = [...byClaim.values()];
+    const asked = unique.map((claim) => ({ claim, isRead: !('payload' in claim) }));
+    const answers = await engine.renew(asked, { workerId, leaseMs });
+    const renewed = new Map<OutboxClaim, Renewed>();
+    for (const [at, claim] of unique.entries()) {
+      const answer = answers[at] ?? 'stale';
+      // What the engine did not read is in the claim.
+      const whole = (): ClaimedMessage => ({ ...claim, ...(answer as ClaimedMessage) });
+      renewed.set(claim, typeof answer === 'string' ? answer : whole());
+    }
+    return claims.map((claim) => {
+      const answer = renewed.get(claim) ?? 'stale';
+      renewed.delete(claim);
+      return answer;
+    });
   };
 
   return {
@@ -143,6 +179,11 @@ export function createOutboxLedger<Transaction>(
     release: (claim, dueAt) => settleOne({ kind: 'released', claim, dueAt }),
     settle,
     exchange,
+    renew,
+    async extend(claims, { leaseMs = limits.leaseMsDefault } = {}) {
+      checkClaim('extend', 1, leaseMs);
+      return claims.length === 0 ? 0 : engine.extend(claims, leaseMs);
+    },
     whenDue: (pollMs, signal) => engine.whenDue(pollMs, signal),
     async find(id) {
       if (!isOutboxId(id)) return undefined;
@@ -186,7 +227,7 @@ export function createOutboxLedger<Transaction>(
   };
 }
 
-function claimKey({ claim: { id, token } }: OutboxOutcome): string {
+function claimKey({ id, token }: OutboxClaim): string {
   return `${id} ${token}`;
 }
 

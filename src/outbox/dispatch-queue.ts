@@ -4,16 +4,12 @@
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
+import { freesOthers, type SettledMessage } from './tell-outcome.ts';
 
 export interface Dispatched {
   readonly message: ClaimedMessage;
   /** Before the claim was asked for: the lease is over no earlier than its length after this. */
   readonly claimedAtMs: number;
-}
-
-interface SettledMessage {
-  readonly message: ClaimedMessage;
-  readonly outcome: OutboxOutcome;
 }
 
 export interface DispatchQueue {
@@ -69,11 +65,7 @@ export function createDispatchQueue(): DispatchQueue {
     putBack(back) {
       settled = [...back, ...settled];
     },
-    freesOthers: () =>
-      settled.some(({ message, outcome }) => {
-        const isOver = outcome.kind === 'sent' || outcome.kind === 'dead';
-        return isOver && message.orderingKey !== undefined;
-      }),
+    freesOthers: () => settled.some(freesOthers),
     releaseWaiting() {
       for (const { message } of waiting.splice(0)) {
         const { id, token } = message;

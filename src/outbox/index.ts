@@ -16,6 +16,8 @@ export type {
   OutboxOutcome,
   OutboxPage,
   PausedDestination,
+  Renewed,
+  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 export { outboxLimits } from './outbox-limits.ts';
@@ -33,6 +35,17 @@ export {
   type OutboxProjectorDefinition,
   type OutboxProjectorOptions,
 } from './outbox-projector.ts';
+export type {
+  DeliveryJob,
+  DeliveryQueue,
+  Offered,
+  WaitingJobs,
+  WorkOptions,
+} from './delivery-queue.ts';
+export { memoryDeliveryQueue } from './memory-delivery-queue.ts';
+export { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
+export { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
+export type { OnDead } from './tell-outcome.ts';
 export type { Deliver, DeliverContext } from './deliver-message.ts';
 export {
   createOutboxDispatcher,

@@ -4,16 +4,17 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine } from './create-outbox-ledger.ts';
+import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
 import type {
   ClaimRequest,
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
   PausedDestination,
+  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
-import type { ClaimedMessage, OutboxMessage, OutboxStatus } from './outbox-message.ts';
+import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
 import { waitWithPoll } from './wait-with-poll.ts';
 
 interface Entry {
@@ -145,6 +146,27 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     });
   }
 
+  function renew(
+    { id, token }: OutboxClaim,
+    isRead: boolean,
+    { workerId, leaseMs }: Required<RenewRequest>,
+  ): Renewal | 'stale' | 'paused' {
+    const entry = entries.get(id);
+    if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
+    if (String(entry.token) !== token) return 'stale';
+    if (pausedTypes.has(entry.row.integrationType)) {
+      settleOne({ kind: 'released', claim: { id, token } });
+      return 'paused';
+    }
+    const nowMs = clock.now();
+    lastToken += 1;
+    Object.assign(entry, { token: lastToken, leaseUntilMs: nowMs + leaseMs, lockedBy: workerId });
+    Object.assign(entry, { lockedAtMs: nowMs, updatedAtMs: nowMs });
+    const { lockedAt, lockedBy, updatedAt, ...rest } = toMessage(entry);
+    const changed = { token: String(lastToken), lockedAt, lockedBy, updatedAt };
+    return isRead ? { ...rest, ...changed, starts: entry.starts } : changed;
+  }
+
   function statusOf(entry: Entry): OutboxStatus {
     if (entry.place === 'sent') return 'SENT';
     if (entry.place === 'dead') return 'DEAD';
@@ -218,6 +240,17 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     async exchange(outcomes, request) {
       const settled = outcomes.map(settleOne);
       return { settled, claimed: request === undefined ? [] : claim(request) };
+    },
+    async renew(claims, request) {
+      return claims.map(({ claim: each, isRead }) => renew(each, isRead, request));
+    },
+    async extend(claims, leaseMs) {
+      const held = claims.flatMap(({ id, token }) => {
+        const entry = entries.get(id);
+        return entry?.place === 'waiting' && String(entry.token) === token ? [entry] : [];
+      });
+      for (const entry of held) entry.leaseUntilMs = clock.now() + leaseMs;
+      return held.length;
     },
     whenDue: (pollMs, signal) => waitWithPoll(waiters, { clock, pollMs, signal }),
     async list(filter, { limit, after }) {

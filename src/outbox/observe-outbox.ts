@@ -9,7 +9,16 @@ export interface Traced {
   readonly userId?: string | undefined;
 }
 
-type Phase = 'START' | 'SUCCESS' | 'DUPLICATE' | 'ERROR' | 'SENT' | 'FAILED' | 'DEAD' | 'STALE';
+type Phase =
+  | 'START'
+  | 'SUCCESS'
+  | 'DUPLICATE'
+  | 'ERROR'
+  | 'SENT'
+  | 'FAILED'
+  | 'DEAD'
+  | 'STALE'
+  | 'PAUSED';
 
 type Operation =
   | 'OUTBOX_ENQUEUE'
@@ -23,6 +32,7 @@ const levels: Readonly<Record<Phase, 'debug' | 'info' | 'warn' | 'error'>> = {
   SUCCESS: 'debug',
   SENT: 'debug',
   DUPLICATE: 'info',
+  PAUSED: 'info',
   FAILED: 'warn',
   STALE: 'warn',
   DEAD: 'error',

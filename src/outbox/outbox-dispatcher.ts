@@ -9,15 +9,16 @@ import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../store/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
-import { deliverMessage, type Deliver } from './deliver-message.ts';
+import type { RetrySchedule } from './decide-delivery.ts';
+import type { Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
 import { createIdleLooks } from './idle-looks.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
-import type { ClaimedMessage } from './outbox-message.ts';
+import { tellOutcome, whenTold, type OnDead } from './tell-outcome.ts';
 
 export interface OutboxDispatcherOptions {
   readonly ledger: OutboxLedger;
@@ -40,8 +41,7 @@ export interface OutboxDispatcherOptions {
   readonly workerId?: string;
   readonly clock?: Clock;
   readonly observer?: Observer;
-  /** After a message was written down as dead: for a topic of dead letters. A failure is logged. */
-  readonly onDead?: (message: ClaimedMessage, error: string) => void | Promise<void>;
+  readonly onDead?: OnDead;
 }
 
 export interface OutboxDispatcher extends Lifecycle {
@@ -98,10 +98,16 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     const telling = new Set<Promise<void>>();
     const attempt = {
       deliver,
+      schedule,
+      clock,
+      observer,
+      source,
+      operation: 'OUTBOX_DIRECT_SEND',
       timeoutMs,
+      leaseMs,
       deadlines: createCallDeadlines(clock, timeoutMs),
       stopping: cutOff.signal,
-    };
+    } as const;
     /** The last claim came when everything before it had begun: sending is faster than claiming. */
     let isHungry = false;
     let waitMs = outageMs.first;
@@ -121,24 +127,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       }
     }
 
-    async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
-      const claim = { id: message.id, token: message.token };
-      // A send that could outlive its lease would meet the next owner's.
-      if (clock.now() + timeoutMs > claimedAtMs + leaseMs) {
-        return queue.settle(message, { kind: 'released', claim });
-      }
-      if (killsItsProcess(message)) {
-        const error = `started ${message.starts} times without an end: it seems to end its process`;
-        return queue.settle(message, { kind: 'dead', claim, error });
-      }
-      const startMs = clock.now();
-      const { integrationType, eventType } = message;
-      const what = { source, operation: 'OUTBOX_DIRECT_SEND', phase: 'START' } as const;
-      logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-      const result = await deliverMessage(message, attempt);
-      const attributes = { integrationType, eventType, outcome: result.kind };
-      observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
-      queue.settle(message, decideDelivery(message, result, { nowMs: clock.now(), schedule }));
+    async function send({ message, claimedAtMs: leasedAtMs }: Dispatched): Promise<void> {
+      queue.settle(message, await attemptDelivery(message, { ...attempt, leasedAtMs }));
     }
 
     async function exchange(limit: number): Promise<number> {
@@ -150,7 +140,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           limit === 0
             ? { settled: await ledger.settle(outcomes), claimed: [] }
             : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
-        for (const [at, each] of settling.entries()) tell(each, answer.settled[at] === 'settled');
+        for (const [at, each] of settling.entries()) {
+          tellOutcome(each, answer.settled[at], { source, observer, onDead, telling });
+        }
         isHungry = queue.waiting === 0 && inFlight < concurrency;
         queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
         if (answer.claimed.length > 0) {
@@ -212,33 +204,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       }
     }
 
-    function tell(
-      { message, outcome }: ReturnType<typeof queue.takeSettled>[number],
-      isSettled: boolean,
-    ): void {
-      const { integrationType, eventType } = message;
-      const attributes = { integrationType, eventType };
-      if (outcome.kind === 'released') return;
-      const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
-      const phase = isSettled ? phases[outcome.kind] : 'STALE';
-      const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
-      const err = 'error' in outcome ? { error: outcome.error } : {};
-      logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
-      if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
-      observer.count?.(`outbox_${outcome.kind}_total`, attributes);
-      if (outcome.kind !== 'dead') return;
-      const told = tellDead(message, outcome.error).finally(() => telling.delete(told));
-      telling.add(told);
-    }
-
-    async function tellDead(message: ClaimedMessage, error: string): Promise<void> {
-      try {
-        await onDead?.(message, error);
-      } catch (err) {
-        observer.log?.error({ outboxId: message.id, err }, 'onDead failed');
-      }
-    }
-
     await pump();
     queue.releaseWaiting();
     const finished = Promise.allSettled(sending);
@@ -257,10 +222,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
       logOutbox(observer, what, {}, { err: error });
     }
-    const told = new AbortController();
-    const longEnough = clock.sleep(drainMs, told.signal).catch(() => undefined);
-    await Promise.race([Promise.all(telling), longEnough]);
-    told.abort();
+    await whenTold(telling, { clock, drainMs });
   }
 
   const lifecycle = createLifecycle({

@@ -12,6 +12,7 @@ import type { OutboxCapabilities } from './outbox-ledger.ts';
 import { heldBackCases, streamOperatingCases } from './streams-operating.conformance.ts';
 import { streamCases } from './streams.conformance.ts';
 import { streamModelCases } from './streams-model.conformance.ts';
+import { renewCases } from './renew.conformance.ts';
 import { operatingCases, settleCases } from './settle.conformance.ts';
 
 export type {
@@ -31,6 +32,7 @@ const topics: readonly {
   { topic: 'claims', cases: claimCases },
   { topic: 'order', cases: orderCases },
   { topic: 'several processes', needs: ['crossProcess'], cases: sharedCases },
+  { topic: 'renewal', cases: renewCases },
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
   { topic: 'model', cases: modelCases },

@@ -41,6 +41,16 @@ export interface ClaimRequest extends ClaimOptions {
   readonly limit: number;
 }
 
+export interface RenewRequest extends ClaimOptions {
+  readonly workerId: string;
+}
+
+/**
+ * `stale`: it had passed to somebody else, or was settled. `paused`: its destination is; it is free again,
+ * and is claimed when that is resumed.
+ */
+export type Renewed = ClaimedMessage | 'stale' | 'paused';
+
 /** What became of a claimed message. */
 export type OutboxOutcome =
   | { readonly kind: 'sent'; readonly claim: OutboxClaim }
@@ -128,6 +138,16 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     readonly settled: readonly SettleOutcome[];
     readonly claimed: readonly ClaimedMessage[];
   }>;
+  /**
+   * Takes claims over from whoever made them: each has a new token and a new lease, and whoever comes with
+   * the old token is late. A claim that is a whole message is not read again.
+   */
+  renew(
+    claims: readonly (OutboxClaim | ClaimedMessage)[],
+    request: RenewRequest,
+  ): Promise<readonly Renewed[]>;
+  /** Lengthens the leases of claims that wait for their turn; tokens stay. Returns how many still hold. */
+  extend(claims: readonly OutboxClaim[], options?: ClaimOptions): Promise<number>;
   /**
    * Resolves when there may be something to claim: told by whoever enqueued, or after `pollMs`.
    * Rejects when the signal fires.

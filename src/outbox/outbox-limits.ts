@@ -22,6 +22,10 @@ export const outboxLimits = {
   concurrencyDefault: 50,
   drainMsDefault: 10_000,
   metricsIntervalMsDefault: 15_000,
+  /** Jobs that wait in one queue: so many are before another tenant's, and in Redis at all. */
+  waitingMaxDefault: 250,
+  /** A message whose JSON is no longer travels in its job, where that is wanted. */
+  inlineBytesMaxDefault: 4_096,
   /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
   lanes: 64,
   /** In stream mode: shares of one destination, each sent by one process at a time. */

@@ -81,6 +81,12 @@ export {
   type OutboxLedgerCase,
   type OutboxLedgerFixture,
 } from '../outbox/outbox-ledger.conformance.ts';
+export {
+  deliveryQueueConformance,
+  type DeliveryQueueCase,
+  type DeliveryQueueFixture,
+  type OpenedQueue,
+} from '../outbox/delivery-queue.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {

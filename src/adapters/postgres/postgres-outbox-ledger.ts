@@ -24,9 +24,12 @@ import {
 import { createLaneFloors } from './postgres-outbox-floors.ts';
 import { createPostgresOutboxListener } from './postgres-outbox-listener.ts';
 import {
+  claimArrays,
   columnsOf,
   encodeRows,
   outcomeArrays,
+  renewedFields,
+  renewedToken,
   rowKey,
   sourceKey,
   sourcesLeft,
@@ -113,6 +116,8 @@ export async function postgresOutboxLedger(
   const findSourcesSql = statement('find-sources', sql.findSourcesSql);
   const settleSql = statement('settle', sql.settleSql);
   const exchangeSql = statement('exchange', sql.exchangeSql);
+  const renewSql = statement('renew', sql.renewSql);
+  const extendSql = statement('extend', sql.extendSql);
   const promoteSql = statement('promote', sql.promoteSql);
   const parkSql = statement('park', sql.parkSql);
   const ask = (each: PreparedSql, values: readonly unknown[]): Promise<readonly Row[]> =>
@@ -245,6 +250,22 @@ export async function postgresOutboxLedger(
         settled: outcomes.map((each) => (isStale(each.claim) ? 'stale' : 'settled')),
         claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
       };
+    },
+    async renew(claims, { workerId, leaseMs }) {
+      const asked = claims.map(({ claim: each }) => each);
+      const isRead = claims.map((each) => each.isRead);
+      const rows = await ask(renewSql, [...claimArrays(asked), isRead, workerId, leaseMs]);
+      const byToken = new Map(rows.map((row) => [renewedToken(row), row]));
+      return claims.map(({ claim: { token }, isRead: whole }) => {
+        const row = byToken.get(token);
+        if (row === undefined) return 'stale';
+        if (row.at(-1) === true) return 'paused';
+        return whole ? toClaimed(row, workerId) : renewedFields(row, workerId);
+      });
+    },
+    async extend(claims, leaseMs) {
+      const [[count] = []] = await ask(extendSql, [...claimArrays(claims), leaseMs]);
+      return Number(count);
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
     async list(filter, { limit, after }) {

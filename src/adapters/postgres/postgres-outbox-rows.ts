@@ -1,6 +1,7 @@
 // Between the ledger's messages and PostgreSQL's rows.
 
 import type { OutboxRow } from '../../outbox/check-outbox.ts';
+import type { Renewal } from '../../outbox/create-outbox-ledger.ts';
 import type { Enqueued, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
@@ -94,6 +95,13 @@ function decodeToken(text: string): readonly [seq: string, token: string] {
   return seq === undefined || token === undefined ? ['-1', '-1'] : [seq, token];
 }
 
+export function claimArrays(
+  claims: readonly OutboxClaim[],
+): readonly [seqs: string, tokens: string] {
+  const places = claims.map(({ token }) => decodeToken(token));
+  return [`{${places.map(([seq]) => seq).join()}}`, `{${places.map(([, token]) => token).join()}}`];
+}
+
 /** A token that was never given out is stale, too. */
 export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => boolean {
   if (stale.length === 0) return () => false;
@@ -103,11 +111,9 @@ export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => bool
 
 /** Arrays of one length; of errors and times, only as many as there are. */
 export function outcomeArrays(outcomes: readonly OutboxOutcome[]): readonly unknown[] {
-  const places = outcomes.map(({ claim }) => decodeToken(claim.token));
   const isSent = outcomes.every(({ kind }) => kind === 'sent');
   return [
-    `{${places.map(([seq]) => seq).join()}}`,
-    `{${places.map(([, token]) => token).join()}}`,
+    ...claimArrays(outcomes.map(({ claim }) => claim)),
     `{${outcomes.map(({ kind }) => kind).join()}}`,
     isSent ? [] : outcomes.map((each) => ('error' in each ? each.error : null)),
     isSent ? [] : outcomes.map(dueMs),
@@ -144,6 +150,18 @@ export function toLaneMessage(cells: Row, token: string): ClaimedMessage {
     updatedAt: new Date(Number(lockedAt)),
     sentAt: undefined,
   });
+}
+
+/** Of a claim whose message was not read again. */
+export function renewedFields(row: Row, workerId: string): Renewal {
+  const { 16: lockedAt, 17: seq, 18: token } = row;
+  const at = new Date(Number(lockedAt));
+  return { token: encodeToken(seq, token), lockedAt: at, lockedBy: workerId, updatedAt: at };
+}
+
+/** The one that it was renewed by. */
+export function renewedToken(row: Row): string {
+  return encodeToken(row[17], row[19]);
 }
 
 export function toMessage(row: Row): OutboxMessage {

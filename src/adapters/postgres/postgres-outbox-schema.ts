@@ -2,7 +2,7 @@
 // outcomes is a narrow row in one of five tables, and the document's relation is a view over them.
 
 import type { ClientBase } from 'pg';
-import { outboxFunctions } from './postgres-outbox-sql.ts';
+import { outboxFunctions, renewFunctions } from './postgres-outbox-sql.ts';
 import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
@@ -162,6 +162,7 @@ const migrations = [
   { title: 'tables of the outbox', sql: tables },
   { title: 'functions of the outbox', sql: outboxFunctions },
   { title: 'stream mode of the outbox', sql: outboxStreamsStep },
+  { title: 'renewal of claims', sql: renewFunctions },
 ];
 
 /**

@@ -14,7 +14,13 @@ import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../outbox/outbox-
 import { waitWithPoll } from '../../outbox/wait-with-poll.ts';
 import { createWaiters } from '../../store/waiters.ts';
 import { sqliteDatabase } from './sqlite-database.ts';
-import { claimPlace, encodeToken, toClaimed, toMessage } from './sqlite-outbox-rows.ts';
+import {
+  claimPlace,
+  encodeToken,
+  renewedFields,
+  toClaimed,
+  toMessage,
+} from './sqlite-outbox-rows.ts';
 import * as sql from './sqlite-outbox-sql.ts';
 import { pathOf } from './sqlite-path.ts';
 import type { SqliteTransaction } from './sqlite-subscriptions.ts';
@@ -159,6 +165,31 @@ export async function sqliteOutboxLedger(
       );
       const rows = request === undefined ? [] : (results.at(-1) ?? []);
       return { settled, claimed: rows.map((row) => toClaimed(row, request?.workerId)) };
+    },
+    async renew(claims, { workerId, leaseMs }) {
+      const json = JSON.stringify(
+        claims.map(({ claim, isRead }) => ({ ...claimPlace(claim.token), isRead })),
+      );
+      const [held = [], , , taken = []] = await run(
+        statement(sql.renewSqls.held, json),
+        statement(sql.renewSqls.free, json),
+        statement(sql.nextTokenSql),
+        statement(sql.renewSqls.take, json, workerId, leaseMs),
+      );
+      const byToken = new Map(held.map((row) => [encodeToken(row), row]));
+      const bySeq = new Map(taken.map((row) => [row['seq'], row]));
+      return claims.map(({ claim, isRead }) => {
+        const was = byToken.get(claim.token);
+        if (was === undefined) return 'stale';
+        const row = { ...was, ...bySeq.get(was['seq']) };
+        if (was['paused'] === 1) return 'paused';
+        return isRead ? toClaimed(row, workerId) : renewedFields(row, workerId);
+      });
+    },
+    async extend(claims, leaseMs) {
+      const json = JSON.stringify(claims.map(({ token }) => claimPlace(token)));
+      const [rows = []] = await run(statement(sql.extendSql, json, leaseMs));
+      return rows.length;
     },
     async whenDue(pollMs, signal) {
       others.setWaiting(true);

@@ -1,5 +1,6 @@
 // Between the ledger's messages and SQLite's rows.
 
+import type { Renewal } from '../../outbox/create-outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { SqlRow, SqlValue } from './sqlite-writer.ts';
 
@@ -60,6 +61,12 @@ export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMes
     sentAt: undefined,
     lastError: toText(row['last_error']),
   };
+}
+
+/** Of a claim whose message was not read again. */
+export function renewedFields(row: SqlRow, workerId: string): Renewal {
+  const lockedAt = new Date(Number(row['locked_at_ms']));
+  return { token: encodeToken(row), lockedAt, lockedBy: workerId, updatedAt: lockedAt };
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {

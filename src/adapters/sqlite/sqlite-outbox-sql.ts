@@ -63,6 +63,12 @@ const isFree = (row: string): string => `
   and not exists (select 1 from outbox_paused p join outbox_messages m
      on m.integration_type = p.integration_type where m.seq = ${row}.seq)`;
 
+/** All of a message that is written once. */
+const message = `
+  (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
+    m.payload, m.headers, m.tenant_id, m.user_id, m.correlation_id, m.ordering_key, m.max_attempts,
+    m.created_at_ms) from outbox_messages m where m.seq = outbox_ready.seq)`;
+
 /** ?1: lanes; ?2: limit; ?3: of each lane before any lane gets more; ?4: worker; ?5: lease in ms. */
 export const claimSql = `
 update outbox_ready set token = (select token from outbox_tokens), starts = starts + 1,
@@ -79,9 +85,31 @@ where seq in (
       order by x.available_at_ms, x.seq limit ?2)
   ) group by seq order by min(turn), seq limit ?2)
 returning seq, token, attempts, starts, locked_at_ms, due_at_ms, last_error,
-  (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
-    m.payload, m.headers, m.tenant_id, m.user_id, m.correlation_id, m.ordering_key, m.max_attempts,
-    m.created_at_ms) from outbox_messages m where m.seq = outbox_ready.seq) as message`;
+  ${message} as message`;
+
+/** ?1: claims as JSON: seq, token, isRead. */
+const held = `
+from json_each(?1) c join outbox_ready on seq = json_extract(c.value, '$.seq')
+  and token = json_extract(c.value, '$.token')`;
+
+const isPaused = `exists (select 1 from outbox_paused p join outbox_messages m
+  on m.integration_type = p.integration_type where m.seq = outbox_ready.seq)`;
+
+/** ?1: claims; ?2: worker; ?3: lease in ms. An UPDATE returns nothing of the claims: they are looked at first. */
+export const renewSqls = {
+  held: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
+    iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${held}`,
+  free: `update outbox_ready set token = 0, starts = starts - 1, locked_at_ms = null, locked_by = null,
+    updated_at_ms = ${now}, available_at_ms = due_at_ms
+    where seq in (select seq ${held}) and ${isPaused}`,
+  take: `update outbox_ready set token = (select token from outbox_tokens), locked_by = ?2,
+    locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?3
+    where seq in (select seq ${held}) returning seq, token, locked_at_ms`,
+} as const;
+
+/** ?1: claims; ?2: lease in ms. */
+export const extendSql = `
+update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${held}) returning seq`;
 
 /** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: behind this id; ?7: limit. */
 export const listSql = `

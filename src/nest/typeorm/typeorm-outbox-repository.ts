@@ -139,6 +139,14 @@ export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction
     return (await this.#ledger()).exchange(...given);
   }
 
+  override async renew(...given: Parameters<Ledger['renew']>): ReturnType<Ledger['renew']> {
+    return (await this.#ledger()).renew(...given);
+  }
+
+  override async extend(...given: Parameters<Ledger['extend']>): ReturnType<Ledger['extend']> {
+    return (await this.#ledger()).extend(...given);
+  }
+
   override async whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']> {
     return (await this.#ledger()).whenDue(...given);
   }

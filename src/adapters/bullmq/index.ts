@@ -1,0 +1,1 @@
+export { bullmqDeliveryQueue, type BullmqQueueOptions } from './bullmq-delivery-queue.ts';

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { claimOfJobId, deliveryJobId } from './delivery-job.ts';
+import { deliveryQueueName, fitsType, parseDeliveryQueueName } from './delivery-queue-name.ts';
+import { deliveryQueueConformance } from './delivery-queue.conformance.ts';
+import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
+
+for (const { name, skip, run } of deliveryQueueConformance({
+  crossProcess: false,
+  open: async (options) => ({ queue: memoryDeliveryQueue(options) }),
+})) {
+  test(`queues in memory: ${name}`, { skip: skip ?? false }, run);
+}
+
+const text = fc.oneof(
+  fc.string({ minLength: 1, unit: 'grapheme' }),
+  fc.string({
+    minLength: 1,
+    unit: fc.constantFrom(':', '~', '%', '@', '{', '}', '-', '2', '5', 'a'),
+  }),
+);
+
+test('every name of a queue reads back to what it was made of, and has no colon', () => {
+  fc.assert(
+    fc.property(text, fc.option(text, { nil: undefined }), fc.boolean(), (type, tenant, per) => {
+      const address = {
+        integrationType: type,
+        ...(tenant === undefined ? {} : { tenantId: tenant }),
+      };
+      const name = deliveryQueueName(address, per);
+      assert.doesNotMatch(name, /[:{}]/);
+      assert.deepEqual(parseDeliveryQueueName(name), per ? address : { integrationType: type });
+    }),
+  );
+  assert.equal(
+    deliveryQueueName({ integrationType: 'webhook:partner-x', tenantId: 'core' }, true),
+    'outbox-webhook~partner-x@core',
+  );
+  assert.equal(parseDeliveryQueueName('mails'), undefined);
+});
+
+test('every id of a job reads back to its claim, has no colon, and is no number', () => {
+  fc.assert(
+    fc.property(fc.uuid(), fc.nat(), text, (outboxId, attempt, token) => {
+      const named = { integrationType: 't', eventType: 'e' };
+      const traced = { tenantId: undefined, correlationId: undefined };
+      const id = deliveryJobId({ outboxId, attempt, token, ...named, ...traced });
+      assert.doesNotMatch(id, /:/);
+      assert.ok(Number.isNaN(Number.parseInt(id, 10)));
+      assert.deepEqual(claimOfJobId(id), { id: outboxId, token });
+    }),
+  );
+  assert.equal(claimOfJobId('17'), undefined);
+});
+
+test('a pattern fits as a regular expression would have it', () => {
+  const part = fc.string({ unit: fc.constantFrom('a', 'b', ':', '*') });
+  fc.assert(
+    fc.property(part, fc.string({ unit: fc.constantFrom('a', 'b', ':') }), (pattern, type) => {
+      const expected = new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(type);
+      assert.equal(fitsType([pattern], type), expected);
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,424 @@
+// Dispatcher and worker together, on a ledger and queues in memory.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MillraceError } from '../foundation/error.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import type { Deliver } from './deliver-message.ts';
+import type { DeliveryQueue } from './delivery-queue.ts';
+import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
+import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
+import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+import { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
+import { createQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
+
+const schedule = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
+const never = new Promise<void>(() => undefined);
+
+interface Rig extends AsyncDisposable {
+  /** It happens while both go on. */
+  eventually(what: string, holds: () => Promise<boolean>): Promise<void>;
+  /** Nothing is left to do. */
+  settled(): Promise<void>;
+}
+
+async function start(
+  ledger: OutboxLedger,
+  deliver: Deliver,
+  more: {
+    readonly queue?: DeliveryQueue;
+    readonly dispatcher?: Partial<QueueDispatcherOptions>;
+    readonly worker?: Partial<QueueWorkerOptions>;
+  } = {},
+): Promise<Rig> {
+  const { queue = memoryDeliveryQueue() } = more;
+  const dispatcher = createQueueDispatcher({
+    ledger,
+    queue,
+    tickIntervalMs: 5,
+    ...more.dispatcher,
+  });
+  const worker = createQueueWorker({ ledger, queue, deliver, schedule, ...more.worker });
+  await dispatcher.start();
+  await worker.start();
+  const happens: Rig['eventually'] = (what, holds) =>
+    eventually(what, async () => {
+      assert.deepEqual([dispatcher.state, worker.state], ['started', 'started']);
+      return holds();
+    });
+  return {
+    eventually: happens,
+    settled: () =>
+      happens('everything is settled', async () => {
+        const { PENDING, CLAIMED, FAILED } = await ledger.counts();
+        return PENDING + CLAIMED + FAILED === 0;
+      }),
+    async [Symbol.asyncDispose]() {
+      await dispatcher.stop();
+      await worker.stop();
+    },
+  };
+}
+
+for (const payload of ['id', 'small'] as const) {
+  test(`sends everything once, with the message as the ledger has it (payload: ${payload})`, async () => {
+    const ledger = memoryOutboxLedger();
+    const ids = await enqueued(
+      ledger,
+      ...Array.from({ length: 300 }, (_, at) => ({
+        integrationType: `webhook:p${at % 3}`,
+        payload: { at, text: 'x'.repeat(at % 2 === 0 ? 10 : 5_000) },
+        headers: { h: 1 },
+      })),
+    );
+    const sent: string[] = [];
+    await using rig = await start(
+      ledger,
+      async (message, { attempt }) => {
+        const { status, lockedAt, lockedBy, updatedAt, token, starts, ...rest } = message;
+        assert.deepEqual([status, attempt, starts], ['CLAIMED', 1, 1]);
+        assert.ok(lockedAt && lockedBy && updatedAt && token);
+        const found = await ledger.find(message.id);
+        assert.deepEqual({ ...found, ...rest }, found);
+        sent.push(message.id);
+      },
+      { dispatcher: { payload } },
+    );
+    await rig.settled();
+    assert.deepEqual(sent.toSorted(), ids.toSorted());
+    assert.equal((await ledger.counts()).SENT, 300);
+  });
+}
+
+test('what fails comes again through the ledger, and is dead after its last attempt', async () => {
+  const ledger = memoryOutboxLedger();
+  const dead: string[] = [];
+  await enqueued(ledger, { sourceEventId: 'later' }, { sourceEventId: 'never', maxAttempts: 3 });
+  const attempts: string[] = [];
+  await using rig = await start(
+    ledger,
+    async ({ sourceEventId }, { attempt }) => {
+      attempts.push(`${sourceEventId} ${attempt}`);
+      if (sourceEventId === 'never' || attempt < 3) return { kind: 'retry', error: 'HTTP 503' };
+      return { kind: 'sent' };
+    },
+    { worker: { onDead: (message) => void dead.push(message.sourceEventId) } },
+  );
+  await rig.settled();
+  const expected = ['later 1', 'later 2', 'later 3', 'never 1', 'never 2', 'never 3'];
+  assert.deepEqual(attempts.toSorted(), expected);
+  assert.deepEqual(dead, ['never']);
+});
+
+test('messages of one key go out in order, each as soon as the one before is settled', async () => {
+  const ledger = memoryOutboxLedger();
+  await ledger.enqueueMany(
+    Array.from({ length: 60 }, (_, at) =>
+      newMessage({ orderingKey: `k${at % 3}`, payload: { at } }),
+    ),
+  );
+  const seen: number[] = [];
+  // Only a nudge of the worker can be in time.
+  const dispatcher = { tickIntervalMs: 3_600_000 };
+  await using rig = await start(
+    ledger,
+    async ({ payload }) => void seen.push(Number(payload['at'])),
+    { dispatcher },
+  );
+  await rig.settled();
+  for (const key of [0, 1, 2]) {
+    const ofKey = seen.filter((at) => at % 3 === key);
+    assert.deepEqual(
+      ofKey,
+      ofKey.toSorted((a, b) => a - b),
+    );
+    assert.equal(ofKey.length, 20);
+  }
+});
+
+test('a job that is run twice is sent once, though both runs have the same token', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {});
+  const inner = memoryDeliveryQueue();
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const queue: DeliveryQueue = {
+    ...inner,
+    // As BullMQ does with a job whose worker seems to have died.
+    work: (handle, options) =>
+      inner.work(async (job) => {
+        const first = handle(job);
+        await begun.promise;
+        await handle(job);
+        gate.resolve();
+        await first;
+        await handle(job);
+      }, options),
+  };
+  let sent = 0;
+  const deliver = async (): Promise<void> => {
+    sent += 1;
+    begun.resolve();
+    if (sent === 1) await gate.promise;
+  };
+  await using rig = await start(ledger, deliver, { queue });
+  await rig.settled();
+  assert.equal(sent, 1);
+});
+
+test('no more wait in a queue than may, and the others are not held up by it', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(
+    ledger,
+    ...Array.from({ length: 500 }, () => ({ integrationType: 'webhook:slow' })),
+  );
+  const queue = memoryDeliveryQueue();
+  let others = 0;
+  await using rig = await start(
+    ledger,
+    async ({ integrationType }) => {
+      if (integrationType === 'webhook:slow') await never;
+      others += 1;
+    },
+    { queue, dispatcher: { waitingMax: 20 }, worker: { concurrency: 4, drainMs: 1 } },
+  );
+  await enqueued(ledger, ...Array.from({ length: 50 }, () => ({ integrationType: 'sms' })));
+  await rig.eventually('the others are sent', async () => others === 50);
+  const waiting = await Array.fromAsync(queue.waiting());
+  assert.ok(waiting.every(({ claims }) => claims.length <= 20));
+  const { CLAIMED, PENDING } = await ledger.counts();
+  assert.ok(CLAIMED <= 24 + 100, `${CLAIMED} are claimed`);
+  assert.ok(PENDING >= 500 - 124, `${PENDING} are pending`);
+});
+
+test('a tenant with a backlog is before another one with no more than may wait', async () => {
+  const ledger = memoryOutboxLedger();
+  for (let at = 0; at < 3; at += 1) {
+    await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
+  }
+  const limits = { waitingMax: 60, batchSize: 40 };
+  let sent = 0;
+  let sentBefore = 0;
+  const quiet = Promise.withResolvers<number>();
+  await using rig = await start(
+    ledger,
+    async ({ tenantId }) => {
+      sent += 1;
+      await new Promise(setImmediate);
+      if (tenantId === 'calm') quiet.resolve(sent - sentBefore);
+    },
+    { dispatcher: limits, worker: { concurrency: 10 } },
+  );
+  await rig.eventually('the backlog is worked on', async () => sent > 100);
+  sentBefore = sent;
+  await enqueued(ledger, { tenantId: 'calm' });
+  const waitedFor = await quiet.promise;
+  assert.ok(waitedFor < 400, `${waitedFor} of the other one's were before it`);
+});
+
+test('leases of jobs that wait are extended, so that a slow queue comes to its end', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  const ids = await enqueued(ledger, ...Array.from({ length: 6 }, () => ({})));
+  const sent: string[] = [];
+  const leaseMs = 3_000;
+  await using rig = await start(
+    ledger,
+    async ({ id, starts }) => {
+      // Each takes half of a lease: the last one waits for several.
+      await clock.sleep(1_400);
+      sent.push(`${id} ${starts}`);
+    },
+    {
+      dispatcher: { clock, leaseMs, tickIntervalMs: 100 },
+      worker: { clock, leaseMs, concurrency: 1 },
+    },
+  );
+  await rig.eventually('all are sent', async () => {
+    await clock.advance(100);
+    return (await ledger.counts()).SENT === 6;
+  });
+  // Claimed once: nobody took them for lost.
+  assert.deepEqual(
+    sent,
+    ids.map((id) => `${id} 1`),
+  );
+});
+
+test('queues that lose everything: the messages come again after their lease', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {}, {});
+  const lossy = memoryDeliveryQueue();
+  const dispatcher = createQueueDispatcher({ ledger, queue: lossy, clock, leaseMs: 1_000 });
+  await dispatcher.start();
+  await eventually('they wait', async () => (await ledger.counts()).CLAIMED === 2);
+  await dispatcher.stop();
+  await lossy[Symbol.asyncDispose]();
+  let starts = 0;
+  await using rig = await start(ledger, async (message) => void (starts += message.starts), {
+    dispatcher: { clock },
+    worker: { clock },
+  });
+  await rig.eventually('they are sent', async () => {
+    await clock.advance(100);
+    return (await ledger.counts()).SENT === 2;
+  });
+  assert.equal(starts, 4);
+  assert.ok((await ledger.list({})).every(({ attempts }) => attempts === 0));
+});
+
+test('while the queues are away nothing is used up, nor held', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {}, {}, {});
+  const inner = memoryDeliveryQueue();
+  let calls = 0;
+  const queue: DeliveryQueue = {
+    ...inner,
+    async offer(jobs, options) {
+      calls += 1;
+      if (calls <= 2) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+      return inner.offer(jobs, options);
+    },
+  };
+  const starts: number[] = [];
+  await using rig = await start(ledger, async (message) => void starts.push(message.starts), {
+    queue,
+  });
+  await rig.eventually('it was refused', async () => calls > 0);
+  await rig.settled();
+  assert.deepEqual(starts, [1, 1, 1]);
+});
+
+test('while the ledger is away, workers keep what they have, and no outcome is lost', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 10 }, () => ({})));
+  let calls = 0;
+  let sent = 0;
+  const away = (): void => {
+    calls += 1;
+    if (calls % 2 === 1) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+  };
+  const flaky: OutboxLedger = {
+    ...ledger,
+    async renew(claims, request) {
+      away();
+      return ledger.renew(claims, request);
+    },
+    async settle(outcomes) {
+      away();
+      return ledger.settle(outcomes);
+    },
+  };
+  await using rig = await start(flaky, async () => void (sent += 1));
+  await rig.settled();
+  assert.equal(sent, 10);
+  assert.equal((await ledger.counts()).SENT, 10);
+});
+
+test('a destination that is paused gets nothing more, though jobs wait for it', async () => {
+  const ledger = memoryOutboxLedger();
+  const queue = memoryDeliveryQueue();
+  await enqueued(ledger, {}, {});
+  const dispatcher = createQueueDispatcher({ ledger, queue });
+  await dispatcher.start();
+  await eventually('they wait', async () => (await ledger.counts()).CLAIMED === 2);
+  await dispatcher.stop();
+  await ledger.pause('webhook:partner-x', 'ada');
+  let sent = 0;
+  await using rig = await start(ledger, async () => void (sent += 1), { queue });
+  await rig.eventually('they are free', async () => (await ledger.counts()).PENDING === 2);
+  assert.equal(sent, 0);
+  await ledger.resume('webhook:partner-x');
+  await rig.settled();
+  assert.equal(sent, 2);
+});
+
+test('stopping lets what is out come to its end, and cuts it off when that takes too long', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {}, {});
+  const queue = memoryDeliveryQueue();
+  const dispatcher = createQueueDispatcher({ ledger, queue });
+  await dispatcher.start();
+  let calls = 0;
+  const gate = Promise.withResolvers<void>();
+  const worker = createQueueWorker({
+    ledger,
+    queue,
+    drainMs: 20,
+    deliver: () => {
+      calls += 1;
+      return calls === 1 ? gate.promise : never;
+    },
+  });
+  await worker.start();
+  await eventually('both are out', async () => calls === 2 && worker.inFlight === 2);
+  const stopped = worker.stop();
+  gate.resolve();
+  await stopped;
+  await dispatcher.stop();
+  const { SENT, CLAIMED, PENDING } = await ledger.counts();
+  assert.deepEqual([SENT, CLAIMED, PENDING], [1, 0, 1]);
+  assert.equal(worker.inFlight, 0);
+});
+
+test('operations, phases and counts have the names of the document', async () => {
+  const ledger = memoryOutboxLedger();
+  const names = new Set<string>();
+  const logs = new Set<string>();
+  const log = (fields: object): void => {
+    const { operation, phase } = fields as { operation?: string; phase?: string };
+    logs.add(`${operation} ${phase}`);
+    assert.doesNotMatch(JSON.stringify(fields), /hush/);
+  };
+  const observer = {
+    count: (name: string) => void names.add(name),
+    gauge: (name: string) => void names.add(name),
+    record: (name: string) => void names.add(name),
+    log: { debug: log, info: log, warn: log, error: log },
+  };
+  await enqueued(ledger, { payload: { secret: 'hush' } }, { sourceEventId: 'bad', maxAttempts: 2 });
+  await using rig = await start(
+    ledger,
+    async ({ sourceEventId }) =>
+      sourceEventId === 'bad' ? { kind: 'retry', error: 'no' } : { kind: 'sent' },
+    { dispatcher: { observer, leaseMs: 30 }, worker: { observer } },
+  );
+  await rig.settled();
+  await rig.eventually('the depth is told', async () => names.has('outbox_queue_waiting'));
+  for (const name of ['claimed', 'jobs', 'sent', 'failed', 'dead']) {
+    assert.ok(names.has(`outbox_${name}_total`), name);
+  }
+  for (const phase of ['START', 'SENT', 'FAILED', 'DEAD']) {
+    assert.ok(logs.has(`OUTBOX_DELIVER ${phase}`), phase);
+  }
+  assert.ok(logs.has('OUTBOX_ENQUEUE_JOB SUCCESS'));
+});
+
+test('settings that cannot work are refused', async () => {
+  const [ledger, queue] = [memoryOutboxLedger(), memoryDeliveryQueue()];
+  const deliver = async (): Promise<void> => undefined;
+  const bad = [
+    () => createQueueDispatcher({ ledger, queue, waitingMax: 0 }),
+    () => createQueueDispatcher({ ledger, queue, batchSize: 1.5 }),
+    () => createQueueWorker({ ledger, queue, deliver, concurrency: 0 }),
+    () => createQueueWorker({ ledger, queue, deliver, leaseMs: 100, timeoutMs: 100 }),
+  ];
+  for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
+});
+
+test('starts and stops in any order hold nothing', async () => {
+  const ledger = memoryOutboxLedger();
+  const queue = memoryDeliveryQueue();
+  await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
+  await stressLifecycle({
+    rounds: 50,
+    create: () => createQueueDispatcher({ ledger, queue, batchSize: 5, waitingMax: 20 }),
+  });
+  await stressLifecycle({
+    rounds: 50,
+    create: () => createQueueWorker({ ledger, queue, deliver: async () => undefined }),
+  });
+});

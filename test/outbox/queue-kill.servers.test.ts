@@ -1,0 +1,155 @@
+// The whole way of strategy B, with everything on it killed at random but the receiver: every event arrives,
+// has its effect once, each key in order, and nothing stays claimed.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { postgresEventStore, postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import type { EventStore } from '../../src/store/index.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import { startAgain } from '../store/connect.ts';
+import { newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
+import { tellRedis } from '../subscriptions/tell-redis.ts';
+import type { QueueInput } from './queue-dispatcher-main.ts';
+import type { QueueWorkerInput } from './queue-worker-main.ts';
+import { startReceiver } from './receiver.ts';
+
+const workers = 2;
+const aggregates = 40;
+const perAppend = 10;
+const faultKinds = [
+  'dispatcher',
+  'worker',
+  'redis',
+  'worker frozen',
+  'redis empty',
+  'postgres',
+] as const;
+const leaseMs = 2_000;
+/** Each kind once; in a soak, for as long as that takes. */
+const faultsMin = faultKinds.length;
+/** Always the same in `npm test`; MILLRACE_SEED chooses another one. */
+const fixedSeed = 6;
+
+test('events become effects once each, through BullMQ, whatever is killed on the way', async () => {
+  const seed = soakMinutes > 0 ? newSeed() : Number(process.env['MILLRACE_SEED'] ?? fixedSeed);
+  const random = seededRandom(seed);
+  await using postgres = await startPostgres({ fsync: true });
+  await using redis = await startRedis({ appendOnly: 'everysec' });
+  await using receiver = await startReceiver();
+  const url = await postgres.createDatabase();
+  await using store = await postgresEventStore(url);
+  await using ledger = await postgresOutboxLedger(url);
+  const input: QueueInput = { postgres: url, redis: redis.url, leaseMs, lockMs: 1_000 };
+  let started = 0;
+  const startDispatcher = (): Child =>
+    startChild(new URL('./queue-dispatcher-main.ts', import.meta.url), { input });
+  const startWorker = (): Child => {
+    started += 1;
+    const own: QueueWorkerInput = { ...input, receiver: receiver.url, seed: seed + started };
+    return startChild(new URL('./queue-worker-main.ts', import.meta.url), { input: own });
+  };
+  const isStarted = (message: unknown): message is string => message === 'started';
+  let dispatcher = startDispatcher();
+  const children = Array.from({ length: workers }, startWorker);
+  const history: string[] = [];
+  const appending = new AbortController();
+  try {
+    await Promise.all([dispatcher, ...children].map((child) => child.message(isStarted)));
+    const appended = appendUntil(store, appending.signal);
+    const endAtMs = performance.now() + soakMinutes * 60_000;
+    for (let faults = 0; faults < faultsMin || performance.now() < endAtMs; faults += 1) {
+      await systemClock.sleep(200 + random.below(500));
+      const kind = faults < faultsMin ? faultKinds[faults] : random.pick(faultKinds);
+      history.push(String(kind));
+      const downMs = random.below(400);
+      if (kind === 'dispatcher') {
+        await dispatcher.kill('SIGKILL');
+        dispatcher = startDispatcher();
+      } else if (kind === 'worker') {
+        const slot = random.below(workers);
+        await children[slot]?.kill('SIGKILL');
+        children[slot] = startWorker();
+      } else if (kind === 'worker frozen') {
+        // BullMQ hands its jobs to the other one, the ledger its claims; then it wakes up and goes on.
+        const { pid } = children[random.below(workers)] ?? dispatcher;
+        process.kill(pid, 'SIGSTOP');
+        await systemClock.sleep(leaseMs * 1.2);
+        process.kill(pid, 'SIGCONT');
+      } else if (kind === 'redis empty') {
+        await tellRedis(redis.port, 'FLUSHALL');
+      } else {
+        const server = kind === 'redis' ? redis : postgres;
+        await server.kill();
+        await systemClock.sleep(downMs);
+        await startAgain(server);
+      }
+    }
+    appending.abort();
+    const count = await appended;
+    await until(`all ${count} are sent (seed ${seed})`, async () => {
+      for (const child of [dispatcher, ...children]) {
+        assert.equal(await hasEnded(child), false, child.errors());
+      }
+      return (await ledger.counts()).SENT === count;
+    });
+    const counts = { PENDING: 0, CLAIMED: 0, SENT: count, FAILED: 0, DEAD: 0 };
+    assert.deepEqual(await ledger.counts(), counts, `seed ${seed}`);
+    check(count);
+  } finally {
+    appending.abort();
+    await Promise.all([dispatcher, ...children].map((child) => child.kill()));
+  }
+
+  function check(count: number): void {
+    const told = `seed ${seed}: ${history.join(', ')}`;
+    const numbers = receiver.effects.map(({ at }) => at).toSorted((a, b) => a - b);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: count }, (_, at) => at),
+      told,
+    );
+    const last = new Map<string, number>();
+    for (const { orderingKey, at } of receiver.effects) {
+      if (orderingKey === undefined) continue;
+      // Two destinations, and each has an order of its own.
+      const lane = `${orderingKey} ${at % 2}`;
+      assert.ok((last.get(lane) ?? -1) < at, `${told}: ${lane} got ${at} late`);
+      last.set(lane, at);
+    }
+    assert.ok(receiver.repeats > 0, 'what the receiver took unheard came again');
+  }
+});
+
+/** Goes on through outages: an append that may have happened is made again, under the same ids. */
+async function appendUntil(store: EventStore, signal: AbortSignal): Promise<number> {
+  let count = 0;
+  while (!signal.aborted) {
+    const key = `a${(count / perAppend) % aggregates}`;
+    const events = Array.from({ length: perAppend }, (_, each) => {
+      const at = count + each;
+      const aggregate = { bc: 'rig', type: 'item', id: key };
+      return newEvent(`e${at}`, { aggregate, payload: { at, key } });
+    });
+    await until('the append is acknowledged', async () => {
+      try {
+        await store.append(streamName(key), events);
+        return true;
+      } catch (error) {
+        if (hasCode(error, 'STORE_UNAVAILABLE')) return false;
+        throw error;
+      }
+    });
+    count += perAppend;
+    await systemClock.sleep(50);
+  }
+  return count;
+}
+
+async function hasEnded(child: Child): Promise<boolean> {
+  return Promise.race([child.ended.then(() => true), Promise.resolve(false)]);
+}

@@ -1,0 +1,44 @@
+// The second half of the rig: a process that sends over HTTP until it is killed, and fails at random.
+
+import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
+import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { createQueueWorker } from '../../src/outbox/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { openWhenBack } from './open-when-back.ts';
+import type { QueueInput } from './queue-dispatcher-main.ts';
+
+export interface QueueWorkerInput extends QueueInput {
+  readonly receiver: string;
+  readonly seed: number;
+}
+
+const input = childInput() as QueueWorkerInput;
+const random = seededRandom(input.seed);
+const ledger = await openWhenBack(() =>
+  postgresOutboxLedger(input.postgres, { connectionsMax: 4, migrate: 'off' }),
+);
+const queue = await openWhenBack(() =>
+  bullmqDeliveryQueue(input.redis, { lockMs: input.lockMs, discoverMs: 100 }),
+);
+const worker = createQueueWorker({
+  ledger,
+  queue,
+  types: ['webhook:*'],
+  leaseMs: input.leaseMs,
+  concurrency: 8,
+  schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
+  async deliver({ orderingKey, payload }, { idempotencyKey, signal }) {
+    if (random.below(100) < 5) throw new Error('by chance');
+    const answer = await fetch(input.receiver, {
+      method: 'POST',
+      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
+      signal,
+    });
+    await answer.text();
+    // The receiver took it, and nobody hears of that.
+    if (random.below(100) < 5) throw new Error('by chance, too late');
+  },
+});
+await worker.start();
+tellParent('started');
