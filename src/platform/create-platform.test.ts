@@ -108,6 +108,49 @@ test('a command becomes a document, a follow-up and a message that is sent', asy
   assert.deepEqual(await sent.promise, { to: 'Ada' });
 });
 
+test('what a destination hears becomes a command of the same platform', async () => {
+  const base = banking(() => undefined);
+  const answered = Promise.withResolvers<unknown>();
+  const asking = defineModule({
+    name: 'asking',
+    outbox: [
+      {
+        name: 'sub:banking:questions:v1',
+        filter: { types: ['account.opened.v1'] },
+        mapper: {
+          map: ({ type, aggregate }) => ({
+            integrationType: 'question:name',
+            eventType: type,
+            payload: { id: aggregate.id },
+          }),
+        },
+      },
+    ],
+    destinations: ({ send }) => ({
+      async question({ payload, tenantId = '' }) {
+        const id = `about-${String(payload['id'])}`;
+        const command = { type: 'letter.send', payload: { to: 'Eve' } };
+        answered.resolve(await send({ tenant: tenantId, id, command }));
+      },
+    }),
+  });
+  await using platform = await createPlatform({
+    ...base,
+    modules: [...(base.modules ?? []), asking],
+  });
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Ada' } };
+  await platform.handle({ tenant: 'core', id: 'a-1', command });
+  await answered.promise;
+  const letters = await platform.engines.store
+    .readStream('banking.letter.v1-core-about-a-1')
+    .toArray();
+  assert.deepEqual(
+    letters.map(({ payload }) => payload),
+    [{ to: 'Eve' }],
+  );
+});
+
 test('a process that runs no subscriptions takes commands and moves nothing on', async () => {
   await using platform = await createPlatform({
     ...banking(() => assert.fail('nothing is sent')),
@@ -174,7 +217,7 @@ for (const [what, config] of [
     {
       modules: [
         { name: 'a', destinations: { post: async () => undefined } },
-        { name: 'b', destinations: { post: async () => undefined } },
+        { name: 'b', destinations: () => ({ post: async () => undefined }) },
       ],
     },
   ],

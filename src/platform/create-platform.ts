@@ -14,7 +14,10 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
+import {
+  createOutboxDispatcher,
+  type OutboxDispatcherOptions,
+} from '../outbox/outbox-dispatcher.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
@@ -66,9 +69,17 @@ export interface PlatformConfig extends EngineOptions {
   readonly modules?: readonly PlatformModule[];
   /** Default: all. */
   readonly roles?: readonly PlatformRole[];
+  /** After which others take subscriptions over from a process that died. Default: 10 s. */
+  readonly leaseMs?: number;
+  readonly dispatcher?: DispatcherTuning;
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
 }
+
+export type DispatcherTuning = Pick<
+  OutboxDispatcherOptions,
+  'batchSize' | 'concurrency' | 'drainMs' | 'leaseMs' | 'schedule' | 'tickIntervalMs' | 'timeoutMs'
+>;
 
 export interface Platform extends Lifecycle {
   readonly roles: readonly PlatformRole[];
@@ -105,7 +116,7 @@ const outboxRetentionMsDefault = 7 * 86_400_000;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   checkRoles(roles);
-  const modules = bindModules(config.modules ?? []);
+  const modules = bindModules(config.modules ?? [], { send: (request) => handle(request) });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
   const { store, storage, readModels, readModelVersions, ledger, leases } = engines;
@@ -134,6 +145,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     clock,
     observer,
     ...(leases === undefined ? {} : { leases }),
+    ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
   };
   const projecting = { ...common, readModels, versions: readModelVersions };
 
@@ -175,7 +187,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
     ],
     dispatcher: () => {
-      const dispatcher = createOutboxDispatcher({ ...delivery, ledger, clock, observer });
+      const dispatcher = createOutboxDispatcher({
+        ...config.dispatcher,
+        ...delivery,
+        ledger,
+        clock,
+        observer,
+      });
       return [dispatcher.start().then(() => dispatcher)];
     },
     workers: () => [],

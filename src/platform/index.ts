@@ -1,6 +1,7 @@
 export {
   createPlatform,
   platformRoles,
+  type DispatcherTuning,
   type DocumentFamily,
   type Platform,
   type PlatformConfig,
@@ -47,6 +48,8 @@ export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engi
 export {
   defineModule,
   type AnyAggregate,
+  type Destinations,
   type ModuleBook,
+  type ModuleContext,
   type PlatformModule,
 } from './platform-module.ts';
