@@ -67,9 +67,12 @@ export function processDestination(
     try {
       await send(requestFor(message, context, { tenant, id: job.paymentId, command }));
     } catch (error) {
-      // It was withdrawn in the meantime, and the cancellation of that is on its way.
-      if (hasCode(error, 'COMMAND_REFUSED')) return { kind: 'sent', skipped: error.message };
-      throw error;
+      if (!hasCode(error, 'COMMAND_REFUSED')) throw error;
+      // The payment has failed in the meantime: what was charged for it must not stay so.
+      if (answer.kind === 'accepted') {
+        await provider.cancel({ key, tenant, paymentId: job.paymentId }, context);
+      }
+      return { kind: 'sent', skipped: error.message };
     }
     return answer.kind === 'accepted'
       ? { kind: 'sent', receipt: answer.reference }
