@@ -9,3 +9,12 @@ test('payments come to their ends with PostgreSQL for events and outbox and Redi
   await paymentsScenario({ engines: { store, keys: redis.url } });
   await assertSeedKeys(redis.url);
 });
+
+test('payments come to their ends over platforms that share the roles', async () => {
+  const { url: store } = await sharedPostgres();
+  await using redis = await startRedis();
+  await paymentsScenario({
+    engines: { store, keys: redis.url },
+    roles: [['api'], ['subscriptions'], ['subscriptions', 'sweepers'], ['dispatcher', 'workers']],
+  });
+});

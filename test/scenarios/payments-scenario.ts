@@ -4,7 +4,13 @@
 import assert from 'node:assert/strict';
 import { verifyWebhook, webhookDestination } from '../../src/adapters/webhook/index.ts';
 import type { DeliveryMessage } from '../../src/delivery/index.ts';
-import { createPlatform, type Platform, type PlatformConfig } from '../../src/platform/index.ts';
+import {
+  createPlatform,
+  platformRoles,
+  type Platform,
+  type PlatformConfig,
+  type PlatformRole,
+} from '../../src/platform/index.ts';
 import { startHttpReceiver, type HttpReceiver } from '../../src/testing/index.ts';
 import {
   createCurrency,
@@ -21,7 +27,10 @@ import {
 import { until } from '../store/rig.ts';
 
 /** Engines, and what a configuration adds beside them (a queue between the ledger and its workers). */
-export type ScenarioConfig = Omit<PlatformConfig, 'modules'>;
+export interface ScenarioConfig extends Omit<PlatformConfig, 'modules' | 'roles'> {
+  /** Which roles run together; the first of them is asked. Default: all in one. */
+  readonly roles?: readonly (readonly PlatformRole[])[];
+}
 
 interface World {
   readonly config: ScenarioConfig;
@@ -110,26 +119,33 @@ async function start(
       allowHttp: true,
     }),
   );
-  const platform = opened.use(
-    await createPlatform({
-      ...config,
-      dispatcher: {
-        tickIntervalMs: 50,
-        schedule: { initialMs: 100, factor: 1, capMs: 100, jitterMs: 0 },
-        ...config.dispatcher,
-      },
-      modules: [
-        payments({
-          provider: silentWhereAsked(provider),
-          providerTimeoutMs,
-          answerWithinMs,
-          webhooks: { shop: webhook },
-          kafka: async (message) => void topic.push(message),
-        }),
-      ],
-    }),
-  );
-  await platform.start();
+  const run = async (roles: readonly PlatformRole[]): Promise<Platform> => {
+    const platform = opened.use(
+      await createPlatform({
+        ...config,
+        roles,
+        dispatcher: {
+          tickIntervalMs: 50,
+          schedule: { initialMs: 100, factor: 1, capMs: 100, jitterMs: 0 },
+          ...config.dispatcher,
+        },
+        modules: [
+          payments({
+            provider: silentWhereAsked(provider),
+            providerTimeoutMs,
+            answerWithinMs,
+            webhooks: { shop: webhook },
+            kafka: async (message) => void topic.push(message),
+          }),
+        ],
+      }),
+    );
+    await platform.start();
+    return platform;
+  };
+  const [first = platformRoles, ...others] = config.roles ?? [];
+  const platform = await run(first);
+  for (const roles of others) await run(roles);
   const all = opened.move();
   return { platform, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
