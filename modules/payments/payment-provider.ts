@@ -43,21 +43,21 @@ export interface PaymentProvider {
 }
 
 const processJob = z.object({
-  paymentId: streamId,
+  paymentId: z.string(),
   account: streamId,
   amount,
   currency: currencyCode,
   creditor: streamId,
 });
-const cancelJob = z.object({ paymentId: streamId });
+const cancelJob = z.object({ paymentId: z.string() });
 
 export function processDestination(
   provider: PaymentProvider,
   { send }: ModuleContext,
 ): Destination {
   return async (message, context) => {
+    const { tenantId: tenant = '' } = message;
     const job = processJob.parse(message.payload);
-    const tenant = tenantOf(message);
     const key = processJobId(tenant, job.paymentId);
     const answer = await provider.charge({ key, tenant, ...job }, context);
     const command =
@@ -82,14 +82,10 @@ export function processDestination(
 
 export function cancelDestination(provider: PaymentProvider): Destination {
   return async (message, context) => {
+    const { tenantId: tenant = '' } = message;
     const { paymentId } = cancelJob.parse(message.payload);
-    const tenant = tenantOf(message);
     await provider.cancel({ key: processJobId(tenant, paymentId), tenant, paymentId }, context);
   };
-}
-
-function tenantOf({ tenantId = '' }: DeliveryMessage): string {
-  return tenantId;
 }
 
 /** Part of the flow that the payment began, and of its trace. */

@@ -190,6 +190,17 @@ test('a command that nobody knows, and one with a wrong payload, are typed error
   );
 });
 
+test('an id that its read model cannot hold is refused before anything has happened', async () => {
+  await using platform = await createPlatform(banking(() => undefined));
+  const ask = (id: string, type: string, payload: unknown) =>
+    platform.handle({ tenant: 'core', id, command: { type, payload } });
+  await assert.rejects(ask('4915112345678', 'account.open', { owner: 'Ada' }), (error) =>
+    hasCode(error, 'KEY_HOLDS_PERSONAL_DATA'),
+  );
+  // Nobody makes a key of it.
+  await ask('4915112345678', 'letter.send', { to: 'Ada' });
+});
+
 for (const [what, config] of [
   ['a role that does not exist', { roles: ['cook' as PlatformRole] }],
   ['no role at all', { roles: [] }],

@@ -8,6 +8,7 @@ import type {
 } from '../aggregates/command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
+import { redisKeys } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -125,6 +126,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   for (const handler of handlers.values()) opened.use(handler);
   const delivery = createDelivery({ destinations: modules.destinations, clock, observer });
   const all = opened.move();
+  const projected = new Set(
+    modules.projections.map(({ readModel: { bc, aggregate } }) => `${bc}.${aggregate}`),
+  );
 
   const handle = async (
     request: CommandRequest<NewCommand>,
@@ -137,7 +141,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         details: { command: type },
       });
     }
-    return handler.handle({ ...request, command: aggregate.parseCommand(request.command) });
+    const command = aggregate.parseCommand(request.command);
+    // An id that no key may hold would be accepted here, and a dead letter of the projection later.
+    const { bc, version } = aggregate;
+    if (projected.has(`${bc}.${name}`)) {
+      redisKeys.hash(request.tenant, bc, name, version, request.id);
+    }
+    return handler.handle({ ...request, command });
   };
 
   const common = {
