@@ -29,7 +29,8 @@ const platform = await createPlatform({
   engines: { store },
   leaseMs: 1_000,
   dispatcher: {
-    leaseMs: 2_000,
+    leaseMs: 4_000,
+    timeoutMs: 3_000,
     tickIntervalMs: 50,
     schedule: { initialMs: 100, factor: 2, capMs: 5_000, jitterMs: 0 },
   },
