@@ -102,7 +102,7 @@ function sourceExamples(): Example[] {
 }
 
 function documentExamples(): Example[] {
-  return globSync(['README.md', 'docs/**/*.md'], { cwd: root }).flatMap((file) => {
+  return globSync(['README.md', '{docs,modules}/**/*.md'], { cwd: root }).flatMap((file) => {
     const text = readFileSync(join(root, file), 'utf8');
     return [...text.matchAll(/^```ts\n([^]*?)^```/gm)].map((match) => ({
       where: `${file}:${text.slice(0, match.index).split('\n').length}`,

@@ -8,8 +8,8 @@ import { layerViolations, type Import } from './layers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('every import of src/ keeps to the layers', () => {
-  const files = globSync('src/**/*.ts', { cwd: root }).filter(
+test('every import of src/ and modules/ keeps to the layers', () => {
+  const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
     (file) => !file.includes('/templates/'),
   );
   const imports = files.flatMap(importsOf);
@@ -25,6 +25,14 @@ test('the rules catch what they are there for', () => {
   assert.equal(caught('src/store/event-store.ts', 'src/testing/fake-clock.ts'), 1);
   assert.equal(caught('src/store/event-store.ts', 'pg'), 1);
   assert.equal(caught('src/surprise/file.ts', 'src/foundation/ids.ts'), 1);
+  assert.equal(caught('modules/payments/payment.ts', 'src/aggregates/index.ts'), 1);
+  assert.equal(caught('modules/payments/payment.test.ts', 'src/testing/index.ts'), 1);
+  assert.equal(caught('modules/payments/payment.ts', 'modules/shop/order.ts'), 1);
+  assert.equal(caught('modules/payments/payment.ts', 'millrace/testing'), 1);
+  assert.equal(caught('modules/payments/payment.ts', 'pg'), 1);
+  assert.equal(caught('modules/payments/payment.ts', 'millrace/aggregates'), 0);
+  assert.equal(caught('modules/payments/payment.ts', 'modules/payments/money.ts'), 0);
+  assert.equal(caught('modules/payments/payment.test.ts', 'millrace/testing'), 0);
   assert.equal(caught('src/adapters/postgres/pool.ts', 'pg'), 0);
   assert.equal(caught('src/store/event-store.test.ts', 'src/testing/fake-clock.ts'), 0);
   assert.equal(caught('src/platform.ts', 'src/adapters/redis/keys.ts'), 0);

@@ -35,15 +35,25 @@ const dependencies = ['@standard-schema/spec', 're2js', 'typebox'];
 const mayUseDrivers =
   /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
+/** Of `modules/<name>/`, which a user could have written: what a user would have. */
+const moduleMayUse = /^(millrace\/|node:|zod$)/;
 
 export function layerViolations(imports: readonly Import[]): string[] {
   return imports.flatMap((each) => {
-    const reason = isTest.test(each.from) ? undefined : violation(each);
+    const reason = each.from.startsWith('modules/') ? moduleViolation(each) : srcViolation(each);
     return reason === undefined ? [] : [`${each.from} → ${each.to}: ${reason}`];
   });
 }
 
-function violation({ from, to }: Import): string | undefined {
+function moduleViolation({ from, to }: Import): string | undefined {
+  const isForTests = isTest.test(from) || from.endsWith('-main.ts');
+  if (to === 'millrace/testing') return isForTests ? undefined : 'only tests may import testing';
+  if (to.startsWith(from.split('/', 2).join('/'))) return undefined;
+  return moduleMayUse.test(to) ? undefined : "a module imports the package's public name only";
+}
+
+function srcViolation({ from, to }: Import): string | undefined {
+  if (isTest.test(from)) return undefined;
   const layer = layerOf(from);
   if (layer === 'testing') return undefined;
   const allowed = layers[layer];

@@ -109,6 +109,49 @@ test('a command becomes a document, a follow-up and a message that is sent', asy
   assert.deepEqual(await sent.promise, { to: 'Ada' });
 });
 
+test('what a destination hears becomes a command of the same platform', async () => {
+  const base = banking(() => undefined);
+  const answered = Promise.withResolvers<unknown>();
+  const asking = defineModule({
+    name: 'asking',
+    outbox: [
+      {
+        name: 'sub:banking:questions:v1',
+        filter: { types: ['account.opened.v1'] },
+        mapper: {
+          map: ({ type, aggregate }) => ({
+            integrationType: 'question:name',
+            eventType: type,
+            payload: { id: aggregate.id },
+          }),
+        },
+      },
+    ],
+    destinations: ({ send }) => ({
+      async question({ payload, tenantId = '' }) {
+        const id = `about-${String(payload['id'])}`;
+        const command = { type: 'letter.send', payload: { to: 'Eve' } };
+        answered.resolve(await send({ tenant: tenantId, id, command }));
+      },
+    }),
+  });
+  await using platform = await createPlatform({
+    ...base,
+    modules: [...(base.modules ?? []), asking],
+  });
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Ada' } };
+  await platform.handle({ tenant: 'core', id: 'a-1', command });
+  await answered.promise;
+  const letters = await platform.engines.store
+    .readStream('banking.letter.v1-core-about-a-1')
+    .toArray();
+  assert.deepEqual(
+    letters.map(({ payload }) => payload),
+    [{ to: 'Eve' }],
+  );
+});
+
 test('a process that runs no subscriptions takes commands and moves nothing on', async () => {
   await using platform = await createPlatform({
     ...banking(() => assert.fail('nothing is sent')),
@@ -148,6 +191,17 @@ test('a command that nobody knows, and one with a wrong payload, are typed error
   );
 });
 
+test('an id that its read model cannot hold is refused before anything has happened', async () => {
+  await using platform = await createPlatform(banking(() => undefined));
+  const ask = (id: string, type: string, payload: unknown) =>
+    platform.handle({ tenant: 'core', id, command: { type, payload } });
+  await assert.rejects(ask('4915112345678', 'account.open', { owner: 'Ada' }), (error) =>
+    hasCode(error, 'KEY_HOLDS_PERSONAL_DATA'),
+  );
+  // Nobody makes a key of it.
+  await ask('4915112345678', 'letter.send', { to: 'Ada' });
+});
+
 for (const [what, config] of [
   ['a role that does not exist', { roles: ['cook' as PlatformRole] }],
   ['no role at all', { roles: [] }],
@@ -175,7 +229,7 @@ for (const [what, config] of [
     {
       modules: [
         { name: 'a', destinations: { post: async () => undefined } },
-        { name: 'b', destinations: { post: async () => undefined } },
+        { name: 'b', destinations: () => ({ post: async () => undefined }) },
       ],
     },
   ],

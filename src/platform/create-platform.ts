@@ -8,13 +8,17 @@ import type {
 } from '../aggregates/command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
+import { redisKeys } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
+import {
+  createOutboxDispatcher,
+  type OutboxDispatcherOptions,
+} from '../outbox/outbox-dispatcher.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
@@ -48,9 +52,17 @@ export interface PlatformConfig extends EngineOptions {
   readonly modules?: readonly PlatformModule[];
   /** Default: all. */
   readonly roles?: readonly PlatformRole[];
+  /** After which others take subscriptions over from a process that died. Default: 10 s. */
+  readonly leaseMs?: number;
+  readonly dispatcher?: DispatcherTuning;
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
 }
+
+export type DispatcherTuning = Pick<
+  OutboxDispatcherOptions,
+  'batchSize' | 'concurrency' | 'drainMs' | 'leaseMs' | 'schedule' | 'tickIntervalMs' | 'timeoutMs'
+>;
 
 export interface Platform extends Lifecycle {
   readonly roles: readonly PlatformRole[];
@@ -87,7 +99,7 @@ const outboxRetentionMsDefault = 7 * 86_400_000;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   checkRoles(roles);
-  const modules = bindModules(config.modules ?? []);
+  const modules = bindModules(config.modules ?? [], { send: (request) => handle(request) });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
   const { store, storage, readModels, readModelVersions, ledger, leases } = engines;
@@ -96,6 +108,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   for (const handler of handlers.values()) opened.use(handler);
   const delivery = createDelivery({ destinations: modules.destinations, clock, observer });
   const all = opened.move();
+  const projected = new Set(
+    modules.projections.map(({ readModel: { bc, aggregate } }) => `${bc}.${aggregate}`),
+  );
 
   const handle = async (
     request: CommandRequest<NewCommand>,
@@ -108,7 +123,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         details: { command: type },
       });
     }
-    return handler.handle({ ...request, command: aggregate.parseCommand(request.command) });
+    const command = aggregate.parseCommand(request.command);
+    // An id that no key may hold would be accepted here, and a dead letter of the projection later.
+    const { bc, version } = aggregate;
+    if (projected.has(`${bc}.${name}`)) {
+      redisKeys.hash(request.tenant, bc, name, version, request.id);
+    }
+    return handler.handle({ ...request, command });
   };
 
   const common = {
@@ -116,6 +137,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     clock,
     observer,
     ...(leases === undefined ? {} : { leases }),
+    ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
   };
   const projecting = { ...common, readModels, versions: readModelVersions };
 
@@ -157,7 +179,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
     ],
     dispatcher: () => {
-      const dispatcher = createOutboxDispatcher({ ...delivery, ledger, clock, observer });
+      const dispatcher = createOutboxDispatcher({
+        ...config.dispatcher,
+        ...delivery,
+        ledger,
+        clock,
+        observer,
+      });
       return [dispatcher.start().then(() => dispatcher)];
     },
     workers: () => [],

@@ -1,6 +1,7 @@
 export { archiveOutbox, type ArchiveOutboxOptions } from './archive-outbox.ts';
 export {
   createPlatform,
+  type DispatcherTuning,
   type DocumentFamily,
   type Platform,
   type PlatformConfig,
@@ -67,7 +68,9 @@ export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engi
 export {
   defineModule,
   type AnyAggregate,
+  type Destinations,
   type ModuleBook,
+  type ModuleContext,
   type PlatformModule,
 } from './platform-module.ts';
 export { platformRoles, type PlatformRole } from './platform-role.ts';

@@ -9,12 +9,21 @@ import type { Destination } from '../delivery/destination.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import type { Projection } from '../projections/projection.ts';
+import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
+
+/** What a module may use of the platform that it becomes a part of. */
+export interface ModuleContext {
+  /** Sends a command to any aggregate of the platform; not before the platform is there. */
+  readonly send: SendCommand;
+}
 
 export interface PlatformModule {
   /** Kebab-case; unique among those of a platform. */
@@ -26,8 +35,11 @@ export interface PlatformModule {
   readonly subscriptions?: readonly Subscription[];
   /** Events → messages for the outside. */
   readonly outbox?: readonly OutboxProjectorDefinition[];
-  /** By integration type, or by what stands before its colon. */
-  readonly destinations?: Readonly<Record<string, Destination | DestinationSettings>>;
+  /**
+   * By integration type, or by what stands before its colon. A function where what a receiver
+   * answers becomes a command.
+   */
+  readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
 }
 
 /** All modules as one: what each name stands for is found once. */
@@ -38,7 +50,7 @@ export interface ModuleBook {
   readonly sagas: readonly Saga[];
   readonly subscriptions: readonly Subscription[];
   readonly outbox: readonly OutboxProjectorDefinition[];
-  readonly destinations: Readonly<Record<string, Destination | DestinationSettings>>;
+  readonly destinations: Destinations;
 }
 
 /**
@@ -69,7 +81,10 @@ export function defineModule(module: PlatformModule): PlatformModule {
 }
 
 /** Two of one name would share a checkpoint, a stream or a route: told before anything runs. */
-export function bindModules(modules: readonly PlatformModule[]): ModuleBook {
+export function bindModules(
+  modules: readonly PlatformModule[],
+  context: ModuleContext,
+): ModuleBook {
   const aggregates = new Map<string, AnyAggregate>();
   for (const aggregate of modules.flatMap((each) => each.aggregates ?? [])) {
     if (aggregates.has(aggregate.name)) throw twice('aggregate', aggregate.name);
@@ -77,6 +92,9 @@ export function bindModules(modules: readonly PlatformModule[]): ModuleBook {
   }
   const all = <Part>(pick: (module: PlatformModule) => readonly Part[] | undefined): Part[] =>
     modules.flatMap((module) => pick(module) ?? []);
+  const destinations = modules.map(({ destinations: each = {} }) =>
+    typeof each === 'function' ? each(context) : each,
+  );
   const book = {
     aggregates,
     projections: all(({ projections }) => projections),
@@ -84,7 +102,7 @@ export function bindModules(modules: readonly PlatformModule[]): ModuleBook {
     sagas: all(({ sagas }) => sagas),
     subscriptions: all(({ subscriptions }) => subscriptions),
     outbox: all(({ outbox }) => outbox),
-    destinations: Object.assign({}, ...modules.map(({ destinations }) => destinations ?? {})),
+    destinations: Object.assign({}, ...destinations),
   } satisfies ModuleBook;
   unique(
     'module',
@@ -98,7 +116,7 @@ export function bindModules(modules: readonly PlatformModule[]): ModuleBook {
   ]);
   unique(
     'destination',
-    modules.flatMap(({ destinations = {} }) => Object.keys(destinations)),
+    destinations.flatMap((each) => Object.keys(each)),
   );
   return book;
 }

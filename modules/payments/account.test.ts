@@ -1,0 +1,70 @@
+import { test } from 'node:test';
+import { given } from 'millrace/testing';
+import {
+  account,
+  accountOpened,
+  accountReleased,
+  accountReserved,
+  accountSettled,
+  openAccount,
+  releaseAmount,
+  reserveAmount,
+  settleAmount,
+} from './account.ts';
+
+const opened = accountOpened({ currency: 'EUR', balance: 100 });
+const held = { paymentId: 'p-1', amount: 60 };
+const reserve = (paymentId: string, amount: number, currency = 'EUR') =>
+  reserveAmount({ paymentId, amount, currency });
+
+test('an account is opened once', () => {
+  const opening = { currency: 'EUR', balance: 100 };
+  given(account, []).when(openAccount(opening)).then([opened]);
+  given(account, [opened]).when(openAccount(opening)).thenRefused('account-exists');
+});
+
+test('what is reserved for one payment is not there for another', () => {
+  given(account, [opened])
+    .when(reserve('p-1', 60))
+    .then([accountReserved(held)]);
+  given(account, [opened, accountReserved(held)])
+    .when(reserve('p-2', 41))
+    .thenRefused('insufficient-funds');
+  given(account, [opened, accountReserved(held)])
+    .when(reserve('p-2', 40))
+    .then([accountReserved({ paymentId: 'p-2', amount: 40 })]);
+});
+
+test('to reserve again for the same payment reserves nothing more', () => {
+  given(account, [opened, accountReserved(held)])
+    .when(reserve('p-1', 60))
+    .then([]);
+});
+
+test('an account that is not there, or is in another currency, reserves nothing', () => {
+  given(account, []).when(reserve('p-1', 1)).thenRefused('account-unknown');
+  given(account, [opened])
+    .when(reserve('p-1', 1, 'USD'))
+    .thenRefused('wrong-currency');
+});
+
+test('a release gives the amount back, once', () => {
+  const before = [opened, accountReserved(held)];
+  given(account, before)
+    .when(releaseAmount({ paymentId: 'p-1' }))
+    .then([accountReleased(held)])
+    .thenState({ currency: 'EUR', balance: 100, reserved: {} });
+  given(account, [...before, accountReleased(held)])
+    .when(releaseAmount({ paymentId: 'p-1' }))
+    .then([]);
+});
+
+test('a settlement takes what was reserved, and nothing else', () => {
+  given(account, [opened, accountReserved(held)])
+    .when(settleAmount({ paymentId: 'p-1' }))
+    .then([accountSettled(held)])
+    .thenState({ currency: 'EUR', balance: 40, reserved: {} });
+  given(account, [opened])
+    .when(settleAmount({ paymentId: 'p-1' }))
+    .thenRefused('nothing-reserved');
+});

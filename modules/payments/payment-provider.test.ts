@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from 'millrace/aggregates';
+import type { DeliveryContext, DeliveryMessage } from 'millrace/delivery';
+import type { ModuleContext } from 'millrace/platform';
+import { cancelDestination, processDestination } from './payment-provider.ts';
+import { processJobId, processQueue } from './payment-queue.ts';
+import { pretendProvider } from './pretend-provider.ts';
+
+const order = { paymentId: 'p-1', account: 'a-1', amount: 5, currency: 'USD', creditor: 'shop-1' };
+const key = 'job:{core}:paymenthub:payment:process:p-1';
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'payment-provider:process',
+  eventType: 'payment.queued.v1',
+  payload: order,
+  headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+  sourceStreamId: 'paymenthub.payment.v1-core-p-1',
+  sourceEventId: 'e-1',
+  tenantId: 'core',
+  correlationId: 'c-1',
+};
+const context: DeliveryContext = {
+  idempotencyKey: key,
+  attempt: 1,
+  isRepeated: false,
+  signal: new AbortController().signal,
+  tenantId: 'core',
+  correlationId: 'c-1',
+};
+
+function recorded(answer: () => unknown = () => undefined) {
+  const sent: Parameters<ModuleContext['send']>[0][] = [];
+  const send: ModuleContext['send'] = async (request) => {
+    sent.push(request);
+    return answer();
+  };
+  return { sent, send };
+}
+
+test('the queue and its jobs have the names of the naming document', () => {
+  const { prefix, name } = processQueue('core');
+  assert.equal(`${prefix}:${name}`, 'mq:{core}:paymenthub:payment:v1:process');
+  assert.equal(processJobId('core', 'p-1'), key);
+});
+
+test("the provider's yes becomes a command of the same flow, with a key of its own", async () => {
+  const { sent, send } = recorded();
+  const outcome = await processDestination(pretendProvider(), { send })(message, context);
+  assert.deepEqual(outcome, { kind: 'sent', receipt: 'pretended-p-1' });
+  const [request] = sent;
+  assert.deepEqual(request?.command, {
+    type: 'payment.process',
+    payload: { reference: 'pretended-p-1' },
+  });
+  assert.equal(request?.idempotencyKey, 'core|payments|payment-process|p-1');
+  assert.equal(request?.correlationId, 'c-1');
+  assert.equal(request?.causationId, 'e-1');
+  assert.deepEqual(request?.headers, { traceparent: message.headers?.['traceparent'] });
+});
+
+test("the provider's no is the payment's", async () => {
+  const { sent, send } = recorded();
+  await processDestination(pretendProvider({ amountMax: 4 }), { send })(message, context);
+  assert.deepEqual(sent[0]?.command, {
+    type: 'payment.fail',
+    payload: { reason: 'limit-exceeded' },
+  });
+});
+
+test('a charge for a payment that has failed in the meantime is taken back', async () => {
+  const refusal = 'a payment that is failed cannot process';
+  const { send } = recorded(() => {
+    throw new Refused('payment-failed', refusal);
+  });
+  const provider = pretendProvider();
+  const outcome = await processDestination(provider, { send })(message, context);
+  assert.deepEqual(outcome, { kind: 'sent', skipped: refusal });
+  assert.deepEqual(provider.charges.get(key), { kind: 'declined', reason: 'cancelled' });
+});
+
+test('an answer that cannot be written down is asked for again', async () => {
+  const provider = pretendProvider();
+  let isAway = true;
+  const { sent, send } = recorded(() => {
+    if (isAway) throw new Error('the store is away');
+  });
+  const destination = processDestination(provider, { send });
+  await assert.rejects(destination(message, context), /the store is away/);
+  isAway = false;
+  await destination(message, context);
+  assert.equal(provider.charges.size, 1);
+  assert.deepEqual(sent[0]?.command, sent[1]?.command);
+});
+
+test('what was cancelled is declined, though it comes later', async () => {
+  const provider = pretendProvider();
+  await cancelDestination(provider)({ ...message, payload: { paymentId: 'p-1' } }, context);
+  const { sent, send } = recorded();
+  await processDestination(provider, { send })(message, context);
+  assert.deepEqual(sent[0]?.command, { type: 'payment.fail', payload: { reason: 'cancelled' } });
+});

@@ -1,0 +1,117 @@
+// A payment: requested → queued → processed → completed, or failed on the way.
+
+import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineCommand, defineEvent } from 'millrace/contracts';
+import { z } from 'zod';
+import { amount, currencyCode, streamId } from './money.ts';
+
+const order = z.object({
+  /** Whose money it is. */
+  account: streamId,
+  amount,
+  currency: currencyCode,
+  /** Whom it is for: an id, nothing personal. */
+  creditor: streamId,
+});
+/** What the provider calls it. */
+const receipt = z.object({ reference: z.string().min(1).max(200) });
+const reason = z.object({ reason: z.string().min(1).max(200) });
+const nothing = z.object({});
+
+export type PaymentOrder = z.infer<typeof order>;
+
+export const paymentRequested = defineEvent('payment.requested.v1', order);
+export const paymentQueued = defineEvent('payment.queued.v1', order);
+export const paymentProcessed = defineEvent('payment.processed.v1', receipt);
+export const paymentCompleted = defineEvent('payment.completed.v1', order.extend(receipt.shape));
+export const paymentFailed = defineEvent(
+  'payment.failed.v1',
+  // Withdrawn: the provider was not the one to say no, and may have the money.
+  reason.extend({ withdrawn: z.boolean() }),
+);
+
+export const requestPayment = defineCommand('payment.request', order);
+export const queuePayment = defineCommand('payment.queue', nothing);
+/** The provider's yes. */
+export const processPayment = defineCommand('payment.process', receipt);
+export const completePayment = defineCommand('payment.complete', nothing);
+/** The provider's no, or that of the account. */
+export const failPayment = defineCommand('payment.fail', reason);
+/** Takes a payment back, however far it has come, unless it is completed. */
+export const withdrawPayment = defineCommand('payment.withdraw', reason);
+
+export const paymentStatuses = ['requested', 'queued', 'processed', 'completed', 'failed'] as const;
+export type PaymentStatus = (typeof paymentStatuses)[number];
+
+interface PaymentState {
+  readonly status: PaymentStatus | 'unknown';
+  readonly order?: PaymentOrder;
+  readonly reference?: string;
+}
+
+const unknown: PaymentState = { status: 'unknown' };
+
+export const payment = defineAggregate({
+  bc: 'paymenthub',
+  name: 'payment',
+  version: 1,
+  events: [paymentRequested, paymentQueued, paymentProcessed, paymentCompleted, paymentFailed],
+  commands: [
+    requestPayment,
+    queuePayment,
+    processPayment,
+    completePayment,
+    failPayment,
+    withdrawPayment,
+  ],
+  initial: unknown,
+  evolve: {
+    'payment.requested.v1': (_state, each): PaymentState => ({ status: 'requested', order: each }),
+    'payment.queued.v1': (state): PaymentState => ({ ...state, status: 'queued' }),
+    'payment.processed.v1': (state, { reference }): PaymentState => ({
+      ...state,
+      status: 'processed',
+      reference,
+    }),
+    'payment.completed.v1': (state): PaymentState => ({ ...state, status: 'completed' }),
+    'payment.failed.v1': (state): PaymentState => ({ ...state, status: 'failed' }),
+  },
+  // What is so already is no event: whoever sends a command twice, without a key, changes nothing.
+  decide: {
+    'payment.request': (each, { status }, { id }) => {
+      if (status !== 'unknown') throw new Refused('payment-exists', `${id} was requested before`);
+      return paymentRequested(each);
+    },
+    'payment.queue': (_payload, state) =>
+      state.status === 'queued' ? [] : paymentQueued(orderOf(state, 'queue', ['requested'])),
+    'payment.process': (each, state) => {
+      if (state.status === 'processed' || state.status === 'completed') return [];
+      orderOf(state, 'process', ['queued']);
+      return paymentProcessed(each);
+    },
+    'payment.complete': (_payload, state) => {
+      if (state.status === 'completed') return [];
+      const each = orderOf(state, 'complete', ['processed']);
+      return paymentCompleted({ ...each, reference: state.reference ?? '' });
+    },
+    'payment.fail': (each, state) => {
+      if (state.status === 'failed') return [];
+      orderOf(state, 'fail', ['requested', 'queued']);
+      return paymentFailed({ ...each, withdrawn: false });
+    },
+    'payment.withdraw': (each, state) => {
+      if (state.status === 'failed') return [];
+      orderOf(state, 'withdraw', ['requested', 'queued', 'processed']);
+      return paymentFailed({ ...each, withdrawn: true });
+    },
+  },
+});
+
+function orderOf(
+  { status, order: each }: PaymentState,
+  verb: string,
+  from: readonly PaymentStatus[],
+): PaymentOrder {
+  if (each !== undefined && from.some((allowed) => allowed === status)) return each;
+  throw new Refused(`payment-${status}`, `a payment that is ${status} cannot ${verb}`, { status });
+}

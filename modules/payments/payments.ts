@@ -1,0 +1,53 @@
+// The module: currencies, accounts and payments, with what follows from them and what leaves.
+
+import type { Destination, DestinationSettings } from 'millrace/delivery';
+import { defineModule, type PlatformModule } from 'millrace/platform';
+import { account } from './account.ts';
+import { accountProjection } from './account-projection.ts';
+import { currency } from './currency.ts';
+import { currencyProjection } from './currency-projection.ts';
+import { payment } from './payment.ts';
+import { paymentOutbox } from './payment-outbox.ts';
+import { paymentProcess } from './payment-process.ts';
+import { paymentProjection } from './payment-projection.ts';
+import { cancelDestination, processDestination, type PaymentProvider } from './payment-provider.ts';
+import { providerJobs } from './payment-queue.ts';
+
+type To = Destination | DestinationSettings;
+
+export interface PaymentsOptions {
+  readonly provider: PaymentProvider;
+  /** How long one call of the provider may take. Default: 10 s. */
+  readonly providerTimeoutMs?: number;
+  /** How long the provider has in all, before a payment is taken back. Default: 15 minutes. */
+  readonly answerWithinMs?: number;
+  /** By name; each hears of every payment that is completed or has failed, as `webhook:<name>`. */
+  readonly webhooks?: Readonly<Record<string, To>>;
+  /** Hears the same, as `kafka:payments`. */
+  readonly kafka?: To;
+}
+
+export const paymentsLimits = { providerTimeoutMs: 10_000, answerWithinMs: 15 * 60_000 } as const;
+
+export function payments(options: PaymentsOptions): PlatformModule {
+  const { provider, webhooks = {}, kafka } = options;
+  const { providerTimeoutMs: timeoutMs = paymentsLimits.providerTimeoutMs } = options;
+  const { answerWithinMs = paymentsLimits.answerWithinMs } = options;
+  // Only whom somebody has set up: no message waits for a destination that never comes.
+  const listeners: Record<string, To> = {
+    ...(kafka === undefined ? {} : { 'kafka:payments': kafka }),
+    ...Object.fromEntries(Object.entries(webhooks).map(([name, to]) => [`webhook:${name}`, to])),
+  };
+  return defineModule({
+    name: 'payments',
+    aggregates: [currency, account, payment],
+    projections: [currencyProjection, accountProjection, paymentProjection],
+    sagas: [paymentProcess({ answerWithinMs })],
+    outbox: [paymentOutbox({ listeners: Object.keys(listeners) })],
+    destinations: (context) => ({
+      ...listeners,
+      [providerJobs.process]: { send: processDestination(provider, context), timeoutMs },
+      [providerJobs.cancel]: { send: cancelDestination(provider), timeoutMs },
+    }),
+  });
+}

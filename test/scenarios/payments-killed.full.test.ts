@@ -1,0 +1,173 @@
+// Killed at each hop of a payment, and started again: every payment ends once, at the provider, in the
+// account and at the webhook.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { verifyWebhook } from '../../src/adapters/webhook/index.ts';
+import { createPlatform, type Platform } from '../../src/platform/index.ts';
+import { startChild, startHttpReceiver, type Child } from '../../src/testing/index.ts';
+import {
+  openAccount,
+  payments,
+  pretendProvider,
+  requestPayment,
+  type AccountDocument,
+  type Charge,
+  type ChargeAnswer,
+} from '../../modules/payments/index.ts';
+import { createWorkspace, until } from '../store/rig.ts';
+import type { PaymentsWorkerInput } from './payments-worker-main.ts';
+
+const tenant = 'core';
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const balance = 1_000_000;
+const orders = Array.from({ length: 20 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
+const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
+
+/** At the n-th of them: requests that come without their answer, or with it, and events. */
+const strikes = new Set([
+  'account.reserved.v1 4',
+  '/charge unanswered 3',
+  '/charge answered 7',
+  'payment.processed.v1 9',
+  '/hook unanswered 5',
+  'payment.failed.v1 4',
+]);
+
+test('payments whose process is killed at each hop all end, each effect once', async () => {
+  await using workspace = await createWorkspace();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const counts = new Map<string, number>();
+  /** Whether this is the moment; each comes once. */
+  const isTime = (what: string): boolean => {
+    const count = (counts.get(what) ?? 0) + 1;
+    counts.set(what, count);
+    return strikes.delete(`${what} ${count}`);
+  };
+
+  let child: Child;
+  let kills = 0;
+  let restarting = Promise.resolve();
+  const start = (input: PaymentsWorkerInput): Child =>
+    startChild(new URL('./payments-worker-main.ts', import.meta.url), { input });
+  const restart = async (before: Promise<void>): Promise<void> => {
+    await before;
+    await child.kill('SIGKILL');
+    child = start(input);
+  };
+  const strike = (): void => {
+    kills += 1;
+    restarting = restart(restarting);
+  };
+
+  const answers = new Map<string, ChargeAnswer>();
+  const hooks = new Map<string, string>();
+  let charges = 0;
+  await using outside = await startHttpReceiver({
+    answer({ path, body, headers }, response) {
+      let answer: object = {};
+      if (path === '/charge') {
+        const charge = JSON.parse(body) as Charge;
+        charges += 1;
+        answer = answers.get(charge.key) ?? answerTo(charge);
+        answers.set(charge.key, answer as ChargeAnswer);
+      } else {
+        assert.equal(path, '/hook', 'nothing is cancelled: every payment has its answer');
+        const { id } = verifyWebhook({ body, headers, secrets: [secret] });
+        const { type, data } = JSON.parse(body) as { type: string; data: { paymentId: string } };
+        hooks.set(id, `${data.paymentId} ${type}`);
+      }
+      if (isTime(`${path} unanswered`)) {
+        strike();
+        response.destroy();
+        return;
+      }
+      response.end(JSON.stringify(answer), () => {
+        if (isTime(`${path} answered`)) strike();
+      });
+    },
+  });
+  const input = { store, url: outside.url, secret };
+
+  // Takes requests only; what follows from them is the killed process's work.
+  await using platform = await createPlatform({
+    engines: { store },
+    roles: ['api'],
+    modules: [payments({ provider: pretendProvider(), webhooks: { shop: async () => undefined } })],
+  });
+  await platform.start();
+  const watching = new AbortController();
+  const watched = watch(platform, watching.signal, (type) => {
+    if (isTime(type)) strike();
+  });
+  const ask = (id: string, command: { type: string; payload: unknown }): Promise<unknown> =>
+    platform.handle({ tenant, id, command });
+  await ask('a-1', openAccount({ currency: 'USD', balance }));
+  child = start(input);
+  try {
+    for (const { id, amount } of orders) {
+      const order = { account: 'a-1', amount, currency: 'USD', creditor: 'shop-1' };
+      await ask(id, requestPayment(order));
+    }
+    await until('every payment is told and settled', () => isOver(platform, hooks));
+    await restarting;
+  } finally {
+    watching.abort();
+    await watched;
+    await restarting;
+    await child.kill();
+  }
+
+  assert.equal(strikes.size, 0, `it was never time for ${[...strikes].join(', ')}`);
+  assert.equal(kills, 6);
+  assert.equal(answers.size, orders.length);
+  assert.ok(charges > orders.length, 'the provider was asked again for what it had done');
+  const ends = orders.map((order) => `${order.id} payment.${endOf(order)}.v1`);
+  assert.deepEqual([...hooks.values()].toSorted(), ends.toSorted());
+  for (const order of orders) {
+    const { store: events } = platform.engines;
+    const stream = await events.readStream(`paymenthub.payment.v1-core-${order.id}`).toArray();
+    const way = endOf(order) === 'failed' ? ['failed'] : ['processed', 'completed'];
+    assert.deepEqual(
+      stream.map(({ type }) => type),
+      ['requested', 'queued', ...way].map((action) => `payment.${action}.v1`),
+    );
+  }
+  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
+  assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
+});
+
+function answerTo(charge: Charge): ChargeAnswer {
+  return isDeclined(charge)
+    ? { kind: 'declined', reason: 'declined' }
+    : { kind: 'accepted', reference: `r-${charge.paymentId}` };
+}
+
+function endOf(order: { readonly amount: number }): 'completed' | 'failed' {
+  return isDeclined(order) ? 'failed' : 'completed';
+}
+
+async function watch(
+  platform: Platform,
+  signal: AbortSignal,
+  seen: (type: string) => void,
+): Promise<void> {
+  try {
+    for await (const item of platform.engines.store.subscribe({ signal })) {
+      if (item.kind === 'events') for (const { type } of item.events) seen(type);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function isOver(platform: Platform, hooks: ReadonlyMap<string, string>): Promise<boolean> {
+  if (hooks.size < orders.length) return false;
+  const accounts = platform.documents({ bc: 'banking', aggregate: 'account' });
+  const found = (await accounts.get(tenant, 'a-1'))?.document as AccountDocument | undefined;
+  const paid = orders.filter((order) => !isDeclined(order));
+  const left = paid.reduce((sum, { amount }) => sum - amount, balance);
+  const { PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
+  return found?.reserved === 0 && found.balance === left && PENDING + CLAIMED + FAILED === 0;
+}

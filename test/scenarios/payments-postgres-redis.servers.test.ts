@@ -1,0 +1,20 @@
+import { test } from 'node:test';
+import { sharedPostgres, startRedis } from '../../src/testing/index.ts';
+import { paymentsScenario } from './payments-scenario.ts';
+import { assertSeedKeys } from './seed-keys.ts';
+
+test('payments come to their ends with PostgreSQL for events and outbox and Redis for keys', async () => {
+  const { url: store } = await sharedPostgres();
+  await using redis = await startRedis();
+  await paymentsScenario({ engines: { store, keys: redis.url } });
+  await assertSeedKeys(redis.url);
+});
+
+test('payments come to their ends over platforms that share the roles', async () => {
+  const { url: store } = await sharedPostgres();
+  await using redis = await startRedis();
+  await paymentsScenario({
+    engines: { store, keys: redis.url },
+    roles: [['api'], ['subscriptions'], ['subscriptions', 'sweepers'], ['dispatcher', 'workers']],
+  });
+});

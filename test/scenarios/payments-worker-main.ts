@@ -1,0 +1,55 @@
+// A process of the payments that is killed: everything but the requests, with a provider and a webhook over
+// HTTP, which outlive it.
+
+import { webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { createPlatform } from '../../src/platform/index.ts';
+import { childInput, tellParent } from '../../src/testing/index.ts';
+import { payments, type ChargeAnswer } from '../../modules/payments/index.ts';
+
+export interface PaymentsWorkerInput {
+  readonly store: string;
+  /** Of the provider, at `/charge` and `/cancel`, and of the webhook, at `/hook`. */
+  readonly url: string;
+  readonly secret: string;
+}
+
+const { store, url, secret } = childInput() as PaymentsWorkerInput;
+
+async function post(path: string, body: object, signal: AbortSignal): Promise<Response> {
+  const answer = await fetch(`${url}${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+  return answer;
+}
+
+const platform = await createPlatform({
+  engines: { store },
+  leaseMs: 1_000,
+  dispatcher: {
+    leaseMs: 4_000,
+    timeoutMs: 3_000,
+    tickIntervalMs: 50,
+    schedule: { initialMs: 100, factor: 2, capMs: 5_000, jitterMs: 0 },
+  },
+  modules: [
+    payments({
+      provider: {
+        charge: async (charge, { signal }) =>
+          (await (await post('/charge', charge, signal)).json()) as ChargeAnswer,
+        cancel: async (charge, { signal }) => void (await post('/cancel', charge, signal)),
+      },
+      webhooks: {
+        shop: webhookDestination({
+          endpoint: { id: 'shop', url: `${url}/hook`, secrets: [secret] },
+          allowAddresses: ['127.0.0.1/32'],
+          allowHttp: true,
+        }),
+      },
+    }),
+  ],
+});
+await platform.start();
+tellParent('started');
