@@ -4,6 +4,7 @@
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { createCallDeadlines, type CallDeadlines } from './call-deadlines.ts';
 import {
@@ -164,14 +165,44 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       permit = answer.permit;
     }
     const startedAtMs = clock.now();
-    const outcome = await callWithin(settings, message, { signal, attempt });
-    const tookMs = clock.now() - startedAtMs;
+    const outcome = await observed(message, attempt, (traced) =>
+      callWithin(settings, traced, { signal, attempt }),
+    );
+    const seconds = (clock.now() - startedAtMs) / 1_000;
     if (breaker !== undefined && permit !== undefined) {
       const result = resultOf(outcome, signal);
       const settled = { permit, result, nowMs: clock.now() };
       setBreaker(integrationType, settleCall(breakerOf(integrationType), breaker, settled));
     }
-    observer.record?.('delivery_duration_ms', tookMs, { destination: integrationType });
+    observer.record?.('delivery_duration_seconds', seconds, { destination: integrationType });
+    return outcome;
+  }
+
+  /** A span for each attempt, which the message carries to its receiver. */
+  async function observed(
+    message: DeliveryMessage,
+    attempt: number,
+    call: (traced: DeliveryMessage) => Promise<DeliveryOutcome>,
+  ): Promise<DeliveryOutcome> {
+    if (observer.span === undefined) return call(message);
+    const span = observer.span(
+      'deliver message',
+      {
+        attempt,
+        outboxId: message.id,
+        integrationType: message.integrationType,
+        eventType: message.eventType,
+        eventId: message.sourceEventId,
+        stream: message.sourceStreamId,
+        tenant: message.tenantId,
+        correlationId: message.correlationId,
+      },
+      traceOf(message.headers),
+    );
+    const outcome = await call({ ...message, headers: { ...message.headers, ...span.context } });
+    span.set({ outcome: outcome.kind });
+    if (outcome.kind !== 'sent' && isTried(outcome)) span.fail(outcome.error);
+    span.end();
     return outcome;
   }
 

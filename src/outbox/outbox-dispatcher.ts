@@ -121,7 +121,11 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       logOutbox(observer, what, message, { outboxId: message.id, integrationType });
       const attempt = { deliver, clock, timeoutMs, stopping: cutOff.signal };
       const result = await deliverMessage(message, attempt);
-      const attributes = { integrationType, eventType, outcome: result.kind };
+      const attributes = {
+        integration_type: integrationType,
+        event_type: eventType,
+        outcome: result.kind,
+      };
       observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
       queue.settle(message, decideDelivery(message, result, { nowMs: clock.now(), schedule }));
     }
@@ -191,7 +195,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       isSettled: boolean,
     ): void {
       const { integrationType, eventType } = message;
-      const attributes = { integrationType, eventType };
+      const attributes = { integration_type: integrationType, event_type: eventType };
       if (outcome.kind === 'released') return;
       const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
       const phase = isSettled ? phases[outcome.kind] : 'STALE';
@@ -199,7 +203,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       const err = 'error' in outcome ? { error: outcome.error } : {};
       logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
       if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
-      observer.count?.(`outbox_${outcome.kind}_total`, attributes);
+      if (outcome.kind === 'sent') observer.count?.('outbox_sent_total', attributes);
+      if (outcome.kind === 'failed') observer.count?.('outbox_failed_total', attributes);
+      if (outcome.kind === 'dead') observer.count?.('outbox_dead_total', attributes);
       if (outcome.kind === 'dead') void tellDead(message, outcome.error);
     }
 
