@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { openEventStore } from '../src/platform/index.ts';
+import { newMessage } from '../src/outbox/ledger-fixture.conformance.ts';
+import { openEventStore, openOutboxLedger } from '../src/platform/index.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import { sharedPostgres } from '../src/testing/index.ts';
 import {
@@ -119,6 +120,23 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.equal((await home.millrace(line)).code, 0);
     const elsewhere = await home.millrace(`stream read ${usd} --store ${url}`);
     assert.match(elsewhere.stderr, /^CONFIG_INVALID: there is no event store/);
+  });
+
+  test('makes the outbox by hand with what it prints, for a ledger that migrates nothing', async () => {
+    const { url } = await sharedPostgres();
+    const { stdout } = await home.millrace(`migrate --outbox --print --all --store ${url}`);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query(stdout);
+    } finally {
+      await client.end();
+    }
+    await using ledger = await openOutboxLedger(url, { migrate: 'off' });
+    await ledger.enqueue(newMessage());
+    assert.equal((await ledger.claimDueBatch('w', 1)).length, 1);
+    const { stdout: said } = await home.millrace(`migrate --outbox --store ${url}`);
+    assert.equal(said, `${url} is up to date: nothing to do\n`);
   });
 
   test('keeps the password to itself when it is wrong', async () => {

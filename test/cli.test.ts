@@ -122,7 +122,7 @@ describe('millrace', () => {
       const { code, stdout } = await millrace(['completion', shell]);
       assert.equal(code, 0);
       assert.match(stdout, /lint\).*--max-warnings/);
-      assert.match(stdout, /new\).*aggregate --dir/);
+      assert.match(stdout, /new\).*aggregate outbox --dir/);
     }
   });
 });

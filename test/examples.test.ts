@@ -14,7 +14,9 @@ interface Example {
 
 test('every exported value of a public folder carries an example', async () => {
   const missing: string[] = [];
-  for (const index of globSync(['src/*/index.ts', 'src/adapters/*/index.ts'], { cwd: root })) {
+  for (const index of globSync(['src/*/index.ts', 'src/{adapters,nest}/*/index.ts'], {
+    cwd: root,
+  })) {
     const source = readFileSync(join(root, index), 'utf8');
     for (const [, names = '', file = ''] of source.matchAll(/export \{([^}]+)\} from '(.+?)';/g)) {
       const declaring = readFileSync(join(root, index, '..', file), 'utf8');
@@ -27,9 +29,22 @@ test('every exported value of a public folder carries an example', async () => {
   assert.deepEqual(missing, []);
 });
 
+/** As applications of Nest are compiled. */
+const nestOptions = {
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  erasableSyntaxOnly: false,
+};
+
 test('every example in the sources and in the documents compiles', () => {
   const examples = [...sourceExamples(), ...documentExamples()];
   assert.ok(examples.length > 30, `only ${examples.length} examples found`);
+  const isNest = ({ code }: Example): boolean => code.includes("'@nestjs/");
+  assert.equal(problemsOf(examples.filter((each) => !isNest(each))), '');
+  assert.equal(problemsOf(examples.filter(isNest), nestOptions), '');
+});
+
+function problemsOf(examples: readonly Example[], compilerOptions: object = {}): string {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   // Inside the repository, so that `millrace/…` resolves as it does for a user.
   const folder = mkdtempSync(join(root, '.millrace', 'examples-'));
@@ -43,26 +58,26 @@ test('every example in the sources and in the documents compiles', () => {
       join(folder, 'tsconfig.json'),
       JSON.stringify({
         extends: '../../tsconfig.json',
-        compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+        compilerOptions: { noUnusedLocals: false, noUnusedParameters: false, ...compilerOptions },
         include: ['*.ts'],
         exclude: [],
       }),
     );
     const run = spawnSync('tsc', ['-p', folder], { cwd: root, encoding: 'utf8' });
-    const problems = run.stdout.replace(
+    if (run.status === 0) return '';
+    return `tsc: ${run.stdout}${run.stderr}`.replace(
       /\S*(example-\d+\.ts)/g,
       (_all, file: string) => places.get(file) ?? file,
     );
-    assert.equal(run.status, 0, problems);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-});
+}
 
 /** Constants of plain data explain themselves; what is called or composed needs an example. */
 function documented(source: string, name: string): boolean {
   const declaration = new RegExp(
-    `(/\\*\\*(?:(?!\\*/)[^])*\\*/\\s*)?export (?:async )?(function|class|const) ${name}\\b`,
+    `(/\\*\\*(?:(?!\\*/)[^])*\\*/\\s*)?export (?:async |abstract )?(function|class|const) ${name}\\b`,
   ).exec(source);
   if (declaration === null) return false;
   const [, comment = '', kind] = declaration;

@@ -25,13 +25,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowAdapters, 'adapters'],
   server: [...belowAdapters, 'platform', 'telemetry'],
-  nest: [...belowAdapters, 'platform', 'telemetry'],
+  nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
   cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
 };
 
 /** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox'];
-const mayUseDrivers = /^src\/(adapters|nest|testing|server\/kurrent)\/|^src\/contracts\/lint\//;
+const mayUseDrivers =
+  /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
 
 export function layerViolations(imports: readonly Import[]): string[] {

@@ -23,19 +23,28 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 interface Started {
   readonly child: ChildProcess;
+  /** What it said before it listened for clients of KurrentDB. */
+  readonly said: string;
   readonly url: string;
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
 }
 
 async function start(...more: readonly string[]): Promise<Started> {
-  const child = spawn(process.execPath, [main, 'start', '--kurrent-port', '0', ...more], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [main, 'start', '--port', '0', '--kurrent-port', '0', ...more],
+    {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   tellReaper({ kind: 'process', pid: child.pid ?? 0, signal: 'SIGKILL' });
+  let said = '';
+  let url: string | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
-    const url = /kurrentdb:\S+/.exec(line)?.[0];
-    if (url === undefined) continue;
+    said += `${line}\n`;
+    url ??= /kurrentdb:\S+/.exec(line)?.[0];
+    if (url === undefined || !line.includes('Ctrl-C')) continue;
     const stop = async (signal: NodeJS.Signals): Promise<number | null> => {
       const ended = once(child, 'exit');
       child.kill(signal);
@@ -43,7 +52,7 @@ async function start(...more: readonly string[]): Promise<Started> {
       tellReaper({ kind: 'process-ended', pid: child.pid ?? 0 });
       return code;
     };
-    return { child, url: `${url}&discoveryInterval=1`, stop };
+    return { child, said, url: `${url}&discoveryInterval=1`, stop };
   }
   throw new Error('it ended before it listened');
 }
@@ -65,10 +74,35 @@ test('what an official client appended is there after a stop and another start',
   assert.equal(await second.stop('SIGINT'), 0);
 });
 
+test('the first start shows a token that opens the API, and the next one shows none', async () => {
+  const first = await start('--store', 'sqlite:api.db');
+  const [base] = /http:\/\/\S+?(?=\s)/.exec(first.said) ?? [];
+  const [token] = /mr_\S+/.exec(first.said) ?? [];
+  assert.ok(base !== undefined && token !== undefined, first.said);
+  assert.equal((await fetch(`${base}/health/ready`)).status, 200);
+  assert.equal((await fetch(`${base}/api/v1/events`)).status, 401);
+  const answer = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
+  });
+  assert.equal(answer.status, 201);
+  assert.equal(await first.stop('SIGTERM'), 0);
+  const second = await start('--store', 'sqlite:api.db');
+  assert.doesNotMatch(second.said, /mr_/);
+  assert.equal(await second.stop('SIGTERM'), 0);
+});
+
+test('a role that there is not is told with the one that was meant', async () => {
+  const { code, stderr } = await millrace('start', '--roles', 'worker');
+  assert.equal(code, 1);
+  assert.match(stderr, /Did you mean 'workers'/);
+});
+
 test('a port that is taken is told with what to do', async () => {
   const running = await start();
   const port = new URL(running.url).port;
-  const { code, stderr } = await millrace('start', '--kurrent-port', port);
+  const { code, stderr } = await millrace('start', '--port', '0', '--kurrent-port', port);
   assert.equal(code, 1);
   assert.match(stderr, new RegExp(`SERVER_UNAVAILABLE.*:${port}`));
   await running.stop('SIGTERM');

@@ -4,18 +4,21 @@
 import { globSync } from 'node:fs';
 import { MongoClient } from 'mongodb';
 import { fetchFerretdb } from './engines-ferretdb.ts';
+import { kafkaVersion } from './engines-kafka-jars.ts';
+import { fetchKafka } from './engines-kafka.ts';
 import { createTestRun, root } from './test-run.ts';
 
-/** An engine that the tests start themselves, from the program that the variable points to. */
+/** An engine that the tests start themselves, from the program or folder that the variable points to. */
 interface Engine {
   readonly name: string;
   readonly variable: string;
-  /** The program's path; rejects with a sentence when it is not to be had here. */
+  /** Its path; rejects with a sentence when it is not to be had here. */
   readonly fetch: (folder: string) => Promise<string>;
 }
 
 const engines: readonly Engine[] = [
   { name: 'FerretDB 1.24.0', variable: 'MILLRACE_ENGINE_FERRETDB', fetch: fetchFerretdb },
+  { name: `Kafka ${kafkaVersion}`, variable: 'MILLRACE_ENGINE_KAFKA', fetch: fetchKafka },
 ];
 
 /** Servers that only their owner can give: a URL in the environment. */

@@ -23,6 +23,7 @@ import { sagasShowCommand } from './sagas-show-command.ts';
 import { outboxListCommand } from './outbox-list-command.ts';
 import { outboxPauseCommand, outboxResumeCommand } from './outbox-pause-command.ts';
 import { outboxPurgeCommand } from './outbox-purge-command.ts';
+import { outboxRunCommand } from './outbox-run-command.ts';
 import { outboxReplayCommand } from './outbox-replay-command.ts';
 import { outboxShowCommand } from './outbox-show-command.ts';
 import { scavengeCommand } from './scavenge-command.ts';
@@ -79,6 +80,7 @@ export const commands: readonly Command[] = [
   tokenCreateCommand,
   tokenListCommand,
   tokenRevokeCommand,
+  outboxRunCommand,
   outboxListCommand,
   outboxShowCommand,
   outboxReplayCommand,

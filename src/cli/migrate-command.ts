@@ -1,10 +1,18 @@
 // `millrace migrate`: brings a store's schema up to date, or shows how, for those who do it by hand.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
-import { jsonOption, shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
+import {
+  jsonOption,
+  outboxSections,
+  outboxUrl,
+  shownStore,
+  storeOption,
+  storeUrl,
+} from './store-option.ts';
 
 const options = {
   ...storeOption,
+  outbox: { type: 'boolean', summary: "the outbox's schema instead (core_outbox in PostgreSQL)" },
   print: { type: 'boolean', summary: 'prints the SQL of the steps that are left, takes none' },
   all: { type: 'boolean', summary: 'with --print: all steps, without asking the database' },
   ...jsonOption,
@@ -13,23 +21,26 @@ const options = {
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: "brings the store's schema up to date, or prints the SQL that does",
-  usage: 'migrate [--store <url>] [--print [--all]]',
+  usage: 'migrate [--outbox] [--store <url>] [--print [--all]]',
   options,
   examples: [
     'millrace migrate',
     'millrace migrate --store postgres://localhost/shop --print',
     'millrace migrate --store postgres://localhost/shop --print --all > schema.sql',
+    'millrace migrate --outbox --store postgres://localhost/shop --print --all > outbox.sql',
   ],
-  sections: storeSections,
+  sections: outboxSections,
   async run(context) {
     const { stdout, paint } = context;
     const { values, positionals } = readArgs({ name: 'migrate', args: context.args }, options);
     if (positionals.length > 0) throw usage('migrate takes no argument: the store is an option');
     if (values.all === true && values.print !== true) throw usage('--all goes with --print');
-    const url = storeUrl(context, values.store);
+    const ofOutbox = values.outbox === true;
+    const url = (ofOutbox ? outboxUrl : storeUrl)(context, values.store);
     const store = await shownStore(context, url);
-    const { eventStoreSchema } = await import('../platform/event-store-schema.ts');
-    const schema = await eventStoreSchema(url);
+    const schema = ofOutbox
+      ? await (await import('../platform/outbox-schema.ts')).outboxSchema(url)
+      : await (await import('../platform/event-store-schema.ts')).eventStoreSchema(url);
 
     if (values.print === true) {
       const steps = values.all === true ? schema.steps : await schema.pending();

@@ -1,4 +1,4 @@
-// `millrace new aggregate`: the checklist of a new aggregate as working code with a passing test.
+// `millrace new`: the checklist of a new aggregate as working code with a passing test, or an outbox to run.
 
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
@@ -13,38 +13,35 @@ const options = {
   'dry-run': { type: 'boolean', summary: 'says what would be written, and writes nothing' },
 } as const;
 
-const kinds = ['aggregate'];
+const kinds = ['aggregate', 'outbox'] as const;
+type Kind = (typeof kinds)[number];
 
 export const newCommand: Command = {
   name: 'new',
-  summary: 'writes a new aggregate: events, names, rules, projection and a passing test',
-  usage: 'new aggregate <bounded-context> <aggregate> [options]',
+  summary: 'writes a new aggregate (names, rules, projection, a passing test) or outbox.config.ts',
+  usage: 'new aggregate <bounded-context> <aggregate> | outbox <bounded-context> [options]',
   options,
   examples: [
     'millrace new aggregate banking currency',
     'millrace new aggregate paymenthub payment-request --dir modules --tenant demo-za',
     'millrace new aggregate banking currency --dry-run',
+    'millrace new outbox banking',
   ],
   words: kinds,
   async run({ args, stdout, cwd, paint }) {
     const { values, positionals } = readArgs({ name: 'new', args }, options);
-    const [kind, bc, agg, ...rest] = positionals;
+    const [kind, ...words] = positionals;
     if (kind === undefined)
       throw usage('new needs to know what: try millrace new aggregate banking currency');
-    if (!kinds.includes(kind)) throw usage(`new cannot make ${didYouMean(kind, kinds)}`);
-    if (bc === undefined || agg === undefined || rest.length > 0) {
-      throw usage(
-        'new aggregate takes a bounded context and an aggregate, such as banking currency',
-      );
-    }
+    if (!isKind(kind)) throw usage(`new cannot make ${didYouMean(kind, kinds)}`);
+    const { bc, agg } = namesOf(kind, words);
     const tenant = values.tenant ?? 'core';
-    checkIdentifier('bounded context', bc);
-    checkIdentifier('aggregate', agg);
     checkTenant(tenant);
 
-    const folder = resolve(cwd, values.dir ?? '.', bc, agg);
-    const { aggregateFiles } = await import('./aggregate-files.ts');
-    const generated = await aggregateFiles({ bc, agg, tenant });
+    const base = resolve(cwd, values.dir ?? '.');
+    const folder = kind === 'aggregate' ? join(base, bc, agg) : base;
+    const { templateFiles } = await import('./template-files.ts');
+    const generated = await templateFiles(kind, { bc, agg, tenant });
     const files = generated.map(({ name, text }) => ({ path: join(folder, name), text }));
     const shown = (path: string): string => relative(cwd, path) || '.';
     const dryRun = values['dry-run'] === true;
@@ -63,7 +60,7 @@ export const newCommand: Command = {
     for (const { path } of files) {
       stdout.write(`${paint.green(dryRun ? 'would write' : 'wrote')} ${shown(path)}\n`);
     }
-    if (!dryRun) stdout.write(nextSteps(shown(folder), agg));
+    if (!dryRun) stdout.write(nextSteps[kind](shown(folder), agg));
     return exitCodes.ok;
   },
 };
@@ -86,13 +83,45 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-function nextSteps(folder: string, agg: string): string {
-  return [
-    '',
-    'Next:',
-    `  node --test ${folder}/${agg}.test.ts    its tests pass already`,
-    `  npx millrace lint ${folder}    its names are clean`,
-    `  ${folder}/README.md    the checklist, and what is left for you`,
-    '',
-  ].join('\n');
+const nextSteps: Readonly<Record<Kind, (folder: string, agg: string) => string>> = {
+  aggregate: (folder, agg) =>
+    [
+      '',
+      'Next:',
+      `  node --test ${folder}/${agg}.test.ts    its tests pass already`,
+      `  npx millrace lint ${folder}    its names are clean`,
+      `  ${folder}/README.md    the checklist, and what is left for you`,
+      '',
+    ].join('\n'),
+  outbox: (folder) =>
+    [
+      '',
+      'Next:',
+      `  ${join(folder, 'outbox.config.ts')}    say what leaves, and where to`,
+      '  npx millrace outbox run    runs it',
+      '',
+    ].join('\n'),
+};
+
+function isKind(text: string): text is Kind {
+  return kinds.some((kind) => kind === text);
+}
+
+function namesOf(
+  kind: Kind,
+  [bc, agg, ...rest]: readonly string[],
+): { readonly bc: string; readonly agg: string } {
+  if (kind === 'outbox') {
+    if (bc === undefined || agg !== undefined) {
+      throw usage('new outbox takes a bounded context, such as banking');
+    }
+    checkIdentifier('bounded context', bc);
+    return { bc, agg: 'outbox' };
+  }
+  if (bc === undefined || agg === undefined || rest.length > 0) {
+    throw usage('new aggregate takes a bounded context and an aggregate, such as banking currency');
+  }
+  checkIdentifier('bounded context', bc);
+  checkIdentifier('aggregate', agg);
+  return { bc, agg };
 }

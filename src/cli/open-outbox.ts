@@ -6,17 +6,17 @@ import type { OutboxMessage } from '../outbox/outbox-message.ts';
 import type { CommandContext } from './command.ts';
 import { sinceTime } from './letter-filter-options.ts';
 import type { Paint } from './paint.ts';
-import { openExistingStore, shownStore, storeUrl } from './store-option.ts';
+import { openExistingStore, outboxUrl, shownStore } from './store-option.ts';
 
 /** A mistyped file is not made, and no schema either. */
 export async function openOutbox(
   context: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<OutboxLedger> {
-  const url = storeUrl(context, given);
+  const url = outboxUrl(context, given);
   // A ledger in a file would make the file.
   if (url.startsWith('sqlite:')) {
-    const store = await openExistingStore(context, given);
+    const store = await openExistingStore(context, url);
     await store[Symbol.asyncDispose]();
   }
   const { openOutboxLedger } = await import('../platform/open-outbox-ledger.ts');
@@ -28,10 +28,11 @@ export async function openOutbox(
     await ledger[Symbol.asyncDispose]();
     if (!isMissing(error)) throw error;
     const shown = await shownStore(context, url);
-    throw new MillraceError('CONFIG_INVALID', `there is no outbox at ${shown} yet`, {
-      cause: error,
-      details: { store: shown },
-    });
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      `there is no outbox at ${shown} yet: run millrace migrate --outbox`,
+      { cause: error, details: { store: shown } },
+    );
   }
 }
 

@@ -5,7 +5,7 @@ import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { openOutbox, outboxFilterOf, outboxFilterOptions, statusText } from './open-outbox.ts';
 import { wholeNumber } from './option-values.ts';
 import type { Paint } from './paint.ts';
-import { jsonOption, storeOption, storeSections } from './store-option.ts';
+import { jsonOption, storeOption, outboxSections } from './store-option.ts';
 import { writeOut } from './write-out.ts';
 
 const statuses = ['pending', 'claimed', 'failed', 'dead', 'sent'] as const;
@@ -30,7 +30,7 @@ export const outboxListCommand: Command = {
     'millrace outbox list --status dead',
     'millrace outbox list --to kafka:payments --since 12h --json',
   ],
-  sections: storeSections,
+  sections: outboxSections,
   async run(context) {
     const { stdout, stderr, signal, paint } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);

@@ -3,7 +3,7 @@
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { openOutbox } from './open-outbox.ts';
 import { askedBy, byOption } from './open-subscriptions.ts';
-import { jsonOption, storeOption, storeSections } from './store-option.ts';
+import { jsonOption, storeOption, outboxSections } from './store-option.ts';
 
 const options = { ...storeOption, ...byOption, ...jsonOption } as const;
 
@@ -28,7 +28,7 @@ function switchCommand(
     usage: `${name} <destination>`,
     options,
     examples: [`millrace ${name} webhook:partner-x`],
-    sections: storeSections,
+    sections: outboxSections,
     async run(context) {
       const { stdout, paint } = context;
       const { values, positionals } = readArgs({ name, args: context.args }, options);

@@ -5,7 +5,7 @@ import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { openOutbox } from './open-outbox.ts';
 import { durationSeconds } from './option-values.ts';
 import { grouped } from './progress-bar.ts';
-import { jsonOption, storeOption, storeSections } from './store-option.ts';
+import { jsonOption, storeOption, outboxSections } from './store-option.ts';
 
 const name = 'outbox purge';
 
@@ -22,7 +22,7 @@ export const outboxPurgeCommand: Command = {
   usage: `${name} --older <time> --yes`,
   options,
   examples: [`millrace ${name} --older 30d --yes`],
-  sections: storeSections,
+  sections: outboxSections,
   async run(context) {
     const { stdout, signal, paint } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);

@@ -3,7 +3,7 @@
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { openOutbox, outboxFilterOf, outboxFilterOptions } from './open-outbox.ts';
 import { grouped } from './progress-bar.ts';
-import { jsonOption, storeOption, storeSections } from './store-option.ts';
+import { jsonOption, storeOption, outboxSections } from './store-option.ts';
 
 const name = 'outbox replay';
 
@@ -25,7 +25,7 @@ export const outboxReplayCommand: Command = {
     `millrace ${name} --to webhook:partner-x --since 12h --yes`,
     `millrace ${name} --all --yes --json`,
   ],
-  sections: storeSections,
+  sections: outboxSections,
   async run(context) {
     const { stdout, paint } = context;
     const { values, positionals: ids } = readArgs({ name, args: context.args }, options);

@@ -3,7 +3,7 @@
 import { MillraceError } from '../foundation/error.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { openOutbox, statusText } from './open-outbox.ts';
-import { jsonOption, storeOption, storeSections } from './store-option.ts';
+import { jsonOption, storeOption, outboxSections } from './store-option.ts';
 
 const name = 'outbox show';
 const options = { ...storeOption, ...jsonOption } as const;
@@ -14,7 +14,7 @@ export const outboxShowCommand: Command = {
   usage: `${name} <id>`,
   options,
   examples: [`millrace ${name} 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json`],
-  sections: storeSections,
+  sections: outboxSections,
   async run(context) {
     const { stdout, paint } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);

@@ -2,17 +2,29 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
-import { openTokens, type Tokens } from '../platform/open-tokens.ts';
+import { loadConfig } from '../platform/millrace-config.ts';
+import { platformRoles, rolesOf } from '../platform/platform-role.ts';
+import type { Tokens } from '../platform/open-tokens.ts';
 import { tokenState } from '../platform/token.ts';
+import { isLoopback } from '../server/kurrent/listen.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { wholeNumber } from './option-values.ts';
-import { openStore, shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
+import { packageVersion } from './package-version.ts';
+import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
+import { whenAborted } from './when-aborted.ts';
 
 const options = {
   ...storeOption,
+  config: { type: 'string', value: 'file', summary: 'instead of ./millrace.config.ts' },
+  roles: {
+    type: 'string',
+    value: 'a,b',
+    summary: `what this process does: ${platformRoles.join(', ')} (all)`,
+  },
   host: { type: 'string', value: 'address', summary: 'where to listen (127.0.0.1)' },
+  port: { type: 'string', value: 'N', summary: 'of the HTTP API (7480; 0: any free one)' },
   'kurrent-port': {
     type: 'string',
     value: 'N',
@@ -40,47 +52,86 @@ export const startCommand: Command = {
   options,
   examples: [
     'millrace start',
+    'millrace start --roles dispatcher,workers --store postgres://localhost/shop',
     'millrace start --store postgres://localhost/shop --kurrent-port 2114',
     'millrace start --host 0.0.0.0 --kurrent-auth tokens --tls-cert server.crt --tls-key server.key',
   ],
   sections: storeSections,
   async run(context) {
-    const { stdout, signal, paint, cwd } = context;
+    const { stdout, signal, paint, cwd, env } = context;
     const { values, positionals } = readArgs({ name: 'start', args: context.args }, options);
     if (positionals.length > 0) throw usage(`start takes options only, not '${positionals[0]}'`);
-    if (values['no-kurrent'] === true) {
-      throw usage('start --no-kurrent: there is nothing else to serve yet');
-    }
-    const port = wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113;
+    const written = await loadConfig({
+      cwd,
+      env,
+      ...(values.config === undefined ? {} : { file: values.config }),
+    });
+    const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
+    const isApi = roles?.includes('api') ?? true;
+    const isKurrent = isApi && values['no-kurrent'] !== true;
+    const host = values.host ?? written.server?.host ?? '127.0.0.1';
     const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
-    const { host = '127.0.0.1' } = values;
-    const { authenticateByTokens, isLoopback, kurrentStoreOptions, startKurrentServer } =
-      await import('../server/kurrent/index.ts');
     const auth = authOf(values['kurrent-auth']);
-    if (!isLoopback(host)) checkOpenHost(host, { auth, tls });
-    const given = createTenantDirectory(namesIn(values.tenants));
+    if (isApi && !isLoopback(host)) checkOpenHost(host, { auth: isKurrent ? auth : 'tokens', tls });
+    const [{ createPlatform }, { startApi }, { kurrentStoreOptions }] = await Promise.all([
+      import('../platform/create-platform.ts'),
+      import('../server/api/start-api.ts'),
+      import('../server/kurrent/kurrent-store-options.ts'),
+    ]);
     await using stack = new AsyncDisposableStack();
-    const store = stack.use(await openStore(context, values.store, kurrentStoreOptions));
-    const tokens = auth === 'tokens' ? stack.use(await openTokens(store)) : undefined;
-    const server = stack.use(
-      await startKurrentServer(store, {
-        host,
-        port,
-        tenants: { has: (name) => given.has(name) || tokens?.tenants.has(name) === true },
-        ...(tokens === undefined ? {} : { authenticate: authenticateByTokens(tokens) }),
-        ...(tls === undefined ? {} : { tls }),
+    const platform = stack.use(
+      await createPlatform({
+        ...written,
+        ...(roles === undefined ? {} : { roles }),
+        ...(values.store === undefined
+          ? {}
+          : { engines: { ...written.engines, store: storeUrl(context, values.store) } }),
+        ...(isKurrent ? kurrentStoreOptions : {}),
       }),
     );
-    const lets = await whoIsLetIn(tokens, { tls });
-    const shown = await shownStore(context, storeUrl(context, values.store));
+    await platform.start();
+    const { store, urls } = platform.engines;
+    const lines: [string, string][] = [
+      ['events in', paint.cyan(await shownStore(context, urls.store))],
+    ];
+    if (isApi) {
+      const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
+      const version = packageVersion();
+      const listening = { ...written.server, host, port, version, tls };
+      const api = stack.use(await startApi(platform, listening));
+      lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
+    }
+    if (isKurrent) {
+      const { authenticateByTokens, startKurrentServer } =
+        await import('../server/kurrent/index.ts');
+      const given = createTenantDirectory(namesIn(values.tenants));
+      const { tokens } = platform;
+      const server = stack.use(
+        await startKurrentServer(store, {
+          host,
+          port: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
+          tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+          ...(auth === 'none' ? {} : { authenticate: authenticateByTokens(tokens) }),
+          ...(tls === undefined ? {} : { tls }),
+        }),
+      );
+      const lets = await whoIsLetIn(auth === 'tokens' ? tokens : undefined, { tls });
+      lines.push(
+        ['KurrentDB', `${paint.cyan(server.url)}  ${paint.dim('(official clients)')}`],
+        ['', paint.dim(lets)],
+      );
+    }
+    const secret = isApi ? await firstToken(platform.tokens) : undefined;
+    if (secret !== undefined) {
+      lines.push(['admin token', `${paint.bold(secret)}  ${paint.dim('(shown this once)')}`]);
+    }
+    lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
+    const width = Math.max(...lines.map(([name]) => name.length));
     stdout.write(
       [
         `${paint.bold('Millrace')} runs: append an event once, and everything else follows.`,
         '',
-        `  events in     ${paint.cyan(shown)}`,
-        `  listens at    ${paint.cyan(server.url)}  ${paint.dim('(official KurrentDB and EventStoreDB clients)')}`,
-        `  lets in       ${lets}`,
-        `  watch events  ${paint.dim('npm run millrace -- stream tail')}`,
+        ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
         '',
         paint.dim('Ctrl-C stops it.'),
         '',
@@ -90,6 +141,20 @@ export const startCommand: Command = {
     return exitCodes.ok;
   },
 };
+
+/** Nobody could ask for anything, or make a token over HTTP, without a first one. */
+async function firstToken(tokens: Tokens): Promise<string | undefined> {
+  const nowMs = Date.now();
+  const isKnown = (await tokens.list()).some((token) => tokenState(token, nowMs) === 'live');
+  if (isKnown) return undefined;
+  try {
+    return (await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' })).secret;
+  } catch (error) {
+    // Another process that started with this one was faster.
+    if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
+    throw error;
+  }
+}
 
 function authOf(text: string | undefined): 'tokens' | 'none' {
   if (text === undefined || text === 'none') return 'none';
@@ -150,11 +215,4 @@ async function readPem(cwd: string, file: string): Promise<string> {
   } catch (error) {
     throw new MillraceError('CONFIG_INVALID', `cannot read '${file}'`, { cause: error });
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((settle) => {
-    signal.addEventListener('abort', () => settle(), { once: true });
-  });
 }

@@ -8,6 +8,7 @@ import type { Command, CommandContext } from './command.ts';
 
 const storeDefault = 'sqlite:.millrace/events.db';
 const variable = 'MILLRACE_STORE';
+const outboxVariable = 'MILLRACE_OUTBOX';
 
 export const storeOption = {
   store: { type: 'string', value: 'url', summary: `the event store (${storeDefault})` },
@@ -28,12 +29,32 @@ export const storeSections: NonNullable<Command['sections']> = [
   },
 ];
 
+export const outboxSections: NonNullable<Command['sections']> = storeSections.map((section) => ({
+  ...section,
+  rows: [...section.rows, [outboxVariable, 'where the outbox is, if it is not beside the events']],
+}));
+
 type StoreContext = Pick<CommandContext, 'cwd' | 'env'>;
 
 /** A file's path counts from where the command runs. */
-export function storeUrl({ cwd, env }: StoreContext, given: string | undefined): string {
-  const fromEnvironment = env[variable] === '' ? undefined : env[variable];
-  const url = given ?? fromEnvironment ?? storeDefault;
+export function storeUrl(context: StoreContext, given: string | undefined): string {
+  return urlOf(context, given, [variable]);
+}
+
+/** The ledger's own, or that of the store beside which it is. */
+export function outboxUrl(context: StoreContext, given: string | undefined): string {
+  return urlOf(context, given, [outboxVariable, variable]);
+}
+
+function urlOf(
+  { cwd, env }: StoreContext,
+  given: string | undefined,
+  variables: readonly string[],
+): string {
+  const set = variables
+    .map((name) => env[name])
+    .find((value) => value !== undefined && value !== '');
+  const url = given ?? set ?? storeDefault;
   const path = /^sqlite:(?:\/\/)?([^:].*)$/i.exec(url)?.[1];
   return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(cwd, path)}`;
 }

@@ -6,13 +6,12 @@ import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import type { BreakerStore } from './breaker-store.ts';
+import { createBreakers } from './breakers.ts';
 import { createCallDeadlines, type CallDeadlines } from './call-deadlines.ts';
+import { createCallPlaces } from './call-places.ts';
 import {
-  admitCall,
   breakerLimits,
-  freshBreaker,
-  settleCall,
-  type BreakerPermit,
   type BreakerPolicy,
   type BreakerResult,
   type BreakerState,
@@ -29,6 +28,8 @@ export interface DestinationSettings {
   readonly rateLimit?: RateLimit;
   /** Of each tenant there; messages without a tenant share one. */
   readonly tenantRateLimit?: RateLimit;
+  /** Calls of one integration type at once, in this process; what is above comes back soon. */
+  readonly concurrency?: number;
   /** False: none. Default: `breakerLimits`. */
   readonly breaker?: Partial<BreakerPolicy> | false;
   /** How long a call may take. Default: `deliveryLimits.timeoutMs`. */
@@ -42,6 +43,8 @@ export interface DeliveryOptions {
   readonly observer?: Observer;
   /** Whose turn comes within this waits for it here; a longer wait goes back to the ledger. Default: 100. */
   readonly rateWaitMsMax?: number;
+  /** Shares the breakers with other processes. Without it each has its own. */
+  readonly breakers?: BreakerStore;
 }
 
 export interface DeliverContext {
@@ -66,6 +69,8 @@ export const deliveryLimits = {
   rateWaitMsMax: 100,
   /** How soon a message whose destination this process does not know is looked at again. */
   unknownRetryMs: 60_000,
+  /** How old what is known of other processes' breakers may be. */
+  breakerRefreshMs: 1_000,
 } as const;
 
 /**
@@ -105,42 +110,35 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }),
   );
   const limiter = createRateLimiter();
-  const breakers = new Map<string, BreakerState>();
+  const places = createCallPlaces(clock, rateWaitMsMax);
+  const breakers = createBreakers({
+    clock,
+    observer,
+    store: options.breakers,
+    refreshMs: deliveryLimits.breakerRefreshMs,
+  });
 
   const routeOf = (type: string): Route | undefined =>
     routes.get(type) ?? routes.get(type.split(':', 1)[0] ?? '');
 
-  const breakerOf = (type: string): BreakerState => breakers.get(type) ?? freshBreaker;
-
-  function setBreaker(type: string, state: BreakerState): void {
-    const before = breakerOf(type);
-    if (state === before) return;
-    // Like a fresh one, but its era must go on: results from before it closed may still come.
-    breakers.set(type, state);
-    if (state.kind === before.kind) return;
-    observer.log?.warn({ destination: type, from: before.kind, to: state.kind }, 'breaker changed');
-    observer.gauge?.('delivery_breaker_open', state.kind === 'closed' ? 0 : 1, {
-      destination: type,
-    });
-  }
-
-  /** Undefined: it may go, and its turn has come. */
-  async function held(
+  /** Undefined: it may go, and its turn has come. Rejects when the process stops. */
+  async function turnOf(
     message: DeliveryMessage,
     settings: CheckedSettings,
     signal: AbortSignal,
   ): Promise<DeliveryOutcome | undefined> {
-    const { integrationType } = message;
-    const state = breakerOf(integrationType);
-    // No tokens are spent on a destination that is left alone.
-    if (state.kind === 'open' && clock.now() < state.untilMs) {
-      return notTried('the breaker is open', state.untilMs - clock.now());
-    }
     const keys = limitedKeys(message, settings);
-    if (keys.length === 0) return undefined;
-    const admission = limiter.admit(keys, clock.now(), rateWaitMsMax);
-    if (admission.kind === 'refused') return notTried('rate limit', admission.backInMs);
-    if (admission.waitMs > 0) await clock.sleep(admission.waitMs, signal);
+    if (keys.length > 0) {
+      const admission = limiter.admit(keys, clock.now(), rateWaitMsMax);
+      if (admission.kind === 'refused') return notTried('rate limit', admission.backInMs);
+      if (admission.waitMs > 0) await clock.sleep(admission.waitMs, signal);
+    }
+    const { integrationType } = message;
+    const { breaker } = settings;
+    const asking = breaker === undefined ? undefined : breakers.mayProbe(integrationType, breaker);
+    if (asking !== undefined && !(await asking)) {
+      return notTried('the breaker is open', deliveryLimits.breakerRefreshMs);
+    }
     return undefined;
   }
 
@@ -149,32 +147,24 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     settings: Route,
     { signal, attempt }: { signal: AbortSignal; attempt: number },
   ): Promise<DeliveryOutcome> {
-    const { integrationType } = message;
-    if (signal.aborted) return notTried('the process stops', 0);
-    const wait = await held(message, settings, signal).catch(() =>
-      notTried('the process stops', 0),
-    );
+    const wait = await turnOf(message, settings, signal).catch(() => stopped);
     if (wait !== undefined) return wait;
-    if (signal.aborted) return notTried('the process stops', 0);
+    if (signal.aborted) return stopped;
+    const { integrationType } = message;
     const { breaker } = settings;
-    let permit: BreakerPermit | undefined;
-    if (breaker !== undefined) {
-      const answer = admitCall(breakerOf(integrationType), breaker, clock.now());
-      setBreaker(integrationType, answer.state);
-      if (answer.kind === 'refused') return notTried('the breaker is open', answer.backInMs);
-      permit = answer.permit;
-    }
+    const answer = breaker === undefined ? undefined : breakers.admit(integrationType, breaker);
+    if (answer?.kind === 'refused') return notTried('the breaker is open', answer.backInMs);
     const startedAtMs = clock.now();
     const outcome = await observed(message, attempt, (traced) =>
       callWithin(settings, traced, { signal, attempt }),
     );
-    const seconds = (clock.now() - startedAtMs) / 1_000;
-    if (breaker !== undefined && permit !== undefined) {
+    observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
+      destination: integrationType,
+    });
+    if (breaker !== undefined && answer !== undefined) {
       const result = resultOf(outcome, signal);
-      const settled = { permit, result, nowMs: clock.now() };
-      setBreaker(integrationType, settleCall(breakerOf(integrationType), breaker, settled));
+      breakers.settle(integrationType, breaker, { permit: answer.permit, result });
     }
-    observer.record?.('delivery_duration_seconds', seconds, { destination: integrationType });
     return outcome;
   }
 
@@ -206,15 +196,40 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return outcome;
   }
 
+  async function attemptInPlace(
+    message: DeliveryMessage,
+    settings: Route,
+    context: { signal: AbortSignal; attempt: number },
+  ): Promise<DeliveryOutcome> {
+    const { integrationType } = message;
+    const { concurrency, breaker } = settings;
+    if (context.signal.aborted) return stopped;
+    const state = breakers.stateOf(integrationType);
+    // Neither a place nor tokens are spent on a destination that is left alone.
+    if (breaker !== undefined && state.kind === 'open' && clock.now() < state.untilMs) {
+      return notTried('the breaker is open', state.untilMs - clock.now());
+    }
+    if (concurrency === undefined) return attemptCall(message, settings, context);
+    const place = await places
+      .enter(integrationType, concurrency, context.signal)
+      .catch(() => undefined);
+    if (place === undefined) return stopped;
+    if (place.kind === 'full') return notTried('its concurrency is used up', place.backInMs);
+    const outcome = await attemptCall(message, settings, context);
+    place.leave({ isTried: isTried(outcome) });
+    return outcome;
+  }
+
   return {
-    breakerOf,
+    breakerOf: (type) => breakers.stateOf(type),
     async deliver(message, { signal = neverAborted, attempt = (message.attempts ?? 0) + 1 } = {}) {
-      const { integrationType, tenantId, correlationId } = message;
+      const { integrationType, tenantId, userId, correlationId } = message;
       const settings = routeOf(integrationType);
+      breakers.refresh();
       const outcome =
         settings === undefined
           ? unknownDestination(integrationType)
-          : await attemptCall(message, settings, { signal, attempt });
+          : await attemptInPlace(message, settings, { signal, attempt });
       observer.count?.('delivery_attempts_total', {
         destination: integrationType,
         outcome: outcome.kind,
@@ -223,11 +238,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (outcome.kind !== 'sent' && isTried(outcome)) {
         observer.log?.warn(
           {
+            source: 'delivery',
             operation: 'OUTBOX_DELIVER',
             phase: outcome.kind === 'dead' ? 'DEAD' : 'FAILED',
             outboxId: message.id,
             destination: integrationType,
             tenantId,
+            ...(userId === undefined ? {} : { userId }),
             correlationId,
             attempt,
             status: outcome.answer?.status,
@@ -262,7 +279,8 @@ function checkedSettings(name: string, each: Destination | DestinationSettings):
     if (limit !== undefined) checkRateLimit(limit, `${name}.${key}`);
   }
   const policy = breaker === false ? undefined : { ...breakerLimits, ...breaker };
-  const numbers = { timeoutMs, ...policy };
+  const { concurrency } = rest;
+  const numbers = { timeoutMs, ...(concurrency === undefined ? {} : { concurrency }), ...policy };
   for (const [key, value] of Object.entries(numbers)) {
     if (Number.isFinite(value) && value > 0) continue;
     throw new MillraceError('CONFIG_INVALID', `${name}: ${key} must be above 0`, {
@@ -326,6 +344,7 @@ function callWithin(
 }
 
 const sent: DeliveryOutcome = { kind: 'sent' };
+const stopped = notTried('the process stops', 0);
 
 function resultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
   if (outcome.kind !== 'retry') return { kind: 'worked' };

@@ -5,6 +5,12 @@ export type {
   DeliveryOptions,
   DestinationSettings,
 } from './create-delivery.ts';
+export {
+  memoryBreakerStore,
+  type BreakerProbe,
+  type BreakerStore,
+  type SharedBreaker,
+} from './breaker-store.ts';
 export { breakerLimits, type BreakerPolicy, type BreakerState } from './circuit-breaker.ts';
 export { idempotencyKeyOf, type DeliveryMessage } from './delivery-message.ts';
 export {

@@ -275,6 +275,11 @@ export const errorCodes = {
     meaning: 'A webhook is not signed with a known secret, or its time is too far from now.',
     remedy: 'Answer with 401; details.reason says what was wrong, for your own log.',
   },
+  TRANSACTION_INVALID: {
+    retryable: false,
+    meaning: 'What was given as a transaction is none, has ended, or answers in another shape.',
+    remedy: 'Pass the transaction itself, while it is open, through the adapter of its library.',
+  },
   OUTBOX_INVALID: {
     retryable: false,
     meaning: 'A message for the outbox, or a question to its ledger, does not fit the ledger.',

@@ -1,3 +1,4 @@
+export { deadLetterMessage } from './dead-letter-message.ts';
 export {
   decideDelivery,
   killsItsProcess,
@@ -38,3 +39,4 @@ export {
   type OutboxDispatcher,
   type OutboxDispatcherOptions,
 } from './outbox-dispatcher.ts';
+export { createOutboxMetrics, type OutboxMetricsOptions } from './outbox-metrics.ts';

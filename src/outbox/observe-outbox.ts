@@ -13,7 +13,12 @@ export interface Traced {
 
 type Phase = 'START' | 'SUCCESS' | 'DUPLICATE' | 'ERROR' | 'SENT' | 'FAILED' | 'DEAD' | 'STALE';
 
-type Operation = 'OUTBOX_ENQUEUE' | 'OUTBOX_CLAIM' | 'OUTBOX_DIRECT_SEND' | 'OUTBOX_DELIVER';
+type Operation =
+  | 'OUTBOX_ENQUEUE'
+  | 'OUTBOX_CLAIM'
+  | 'OUTBOX_ENQUEUE_JOB'
+  | 'OUTBOX_DIRECT_SEND'
+  | 'OUTBOX_DELIVER';
 
 const levels: Readonly<Record<Phase, 'debug' | 'info' | 'warn' | 'error'>> = {
   START: 'debug',

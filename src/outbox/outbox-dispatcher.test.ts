@@ -294,6 +294,49 @@ test('counts and times have the names of the document, and logs hold no payload'
   assert.doesNotMatch(JSON.stringify(logs), /hush/);
 });
 
+test('is idle when nothing is due any more, and what follows a dead letter is done', async () => {
+  const ledger = memoryOutboxLedger();
+  const doomed = Array.from({ length: 200 }, (_, at) => ({ sourceEventId: `dead-${at}` }));
+  await enqueued(ledger, ...doomed, {
+    sourceEventId: 'later',
+    dueAt: new Date(Date.now() + 3_600_000),
+  });
+  let told = 0;
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>
+    sourceEventId.startsWith('dead') ? { kind: 'dead', error: 'no' } : { kind: 'sent' };
+  const onDead = async ({ sourceEventId }: { readonly sourceEventId: string }): Promise<void> => {
+    await ledger.enqueue(newMessage({ sourceEventId: `told-${sourceEventId}` }));
+    told += 1;
+  };
+  await using dispatcher = await start(ledger, deliver, { onDead, tickIntervalMs: 1 });
+  await dispatcher.whenIdle();
+  assert.equal(told, 200);
+  await rejectsWith(() => dispatcher.whenIdle(AbortSignal.abort()), 'ABORTED');
+  const { SENT, DEAD, PENDING } = await ledger.counts();
+  assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 200, DEAD: 200, PENDING: 1 });
+});
+
+test('a stop waits for what follows a dead letter', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, {});
+  const release = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const deliver = async () => ({ kind: 'dead', error: 'no' }) as const;
+  const dispatcher = await start(ledger, deliver, {
+    async onDead() {
+      told.resolve();
+      await release.promise;
+    },
+  });
+  await told.promise;
+  let hasStopped = false;
+  const stopping = dispatcher.stop().then(() => (hasStopped = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(hasStopped, false);
+  release.resolve();
+  await stopping;
+});
+
 test('settings that cannot work are refused', async () => {
   const ledger = memoryOutboxLedger();
   const deliver = async (): Promise<void> => undefined;

@@ -10,6 +10,7 @@ import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
 import { deliverMessage, type Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
+import { createIdleLooks } from './idle-looks.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
@@ -43,6 +44,8 @@ export interface OutboxDispatcherOptions {
 export interface OutboxDispatcher extends Lifecycle {
   /** Being sent right now. */
   readonly inFlight: number;
+  /** Resolves when it has looked from now on, and found nothing due, with everything settled. */
+  whenIdle(signal?: AbortSignal): Promise<void>;
 }
 
 const source = 'outbox-dispatcher';
@@ -83,11 +86,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
 
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
+  const looks = createIdleLooks();
 
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
     const queue = createDispatchQueue();
     const sending = new Set<Promise<void>>();
+    const telling = new Set<Promise<void>>();
     let waitMs = outageMs.first;
 
     function startSome(): void {
@@ -143,6 +148,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
         if (answer.claimed.length > 0) {
           observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
+          const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+          logOutbox(observer, what, {}, { workerId, claimed: answer.claimed.length });
         }
         observer.record?.('outbox_claim_duration_ms', clock.now() - claimedAtMs, {});
         return answer.claimed.length;
@@ -162,10 +169,14 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           }
           // Behind a message that was settled, the next one of its key may have become free.
           const frees = queue.freesOthers();
+          const look = looks.begin();
           const claimed = await exchange(room);
           waitMs = outageMs.first;
           startSome();
-          if (claimed === 0 && room > 0 && !frees && queue.settled === 0) await sleep();
+          if (claimed > 0 || room === 0 || frees || queue.settled > 0) continue;
+          // No await before the sleep: what is enqueued in between would not wake it.
+          if (inFlight + queue.waiting + telling.size === 0) looks.wasIdle(look);
+          await sleep();
         } catch (error) {
           if (hasCode(error, 'ABORTED') && stopping.aborted) return;
           const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
@@ -206,7 +217,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       if (outcome.kind === 'sent') observer.count?.('outbox_sent_total', attributes);
       if (outcome.kind === 'failed') observer.count?.('outbox_failed_total', attributes);
       if (outcome.kind === 'dead') observer.count?.('outbox_dead_total', attributes);
-      if (outcome.kind === 'dead') void tellDead(message, outcome.error);
+      if (outcome.kind !== 'dead') return;
+      const told = tellDead(message, outcome.error).finally(() => telling.delete(told));
+      telling.add(told);
     }
 
     async function tellDead(message: ClaimedMessage, error: string): Promise<void> {
@@ -235,6 +248,10 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
       logOutbox(observer, what, {}, { err: error });
     }
+    const told = new AbortController();
+    const longEnough = clock.sleep(drainMs, told.signal).catch(() => undefined);
+    await Promise.race([Promise.all(telling), longEnough]);
+    told.abort();
   }
 
   const lifecycle = createLifecycle({
@@ -256,6 +273,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     get inFlight() {
       return inFlight;
     },
+    whenIdle: (signal = new AbortController().signal) => looks.when(signal),
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),

@@ -21,6 +21,7 @@ export const outboxLimits = {
   tickIntervalMsDefault: 1_000,
   concurrencyDefault: 50,
   drainMsDefault: 10_000,
+  metricsIntervalMsDefault: 15_000,
   /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
   lanes: 64,
   retryAfterMsMax: 24 * 3_600_000,

@@ -181,8 +181,8 @@ function tellAbout(observer: Observer, source: string) {
     items: readonly EnqueueOutboxProps[],
     more: object = {},
   ): void => {
-    if (phase === 'SUCCESS') {
-      observer.count?.('outbox_pending_total', { source }, items.length);
+    if (phase === 'SUCCESS' && items.length > 0) {
+      observer.count?.('outbox_enqueued_total', { source }, items.length);
     }
     for (const item of items) {
       const { sourceEventId: eventId, integrationType } = item;

@@ -9,7 +9,8 @@ import { defineCommand, defineEvent } from '../contracts/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import { projection, readModel } from '../projections/index.ts';
 import { reactor } from '../reactors/index.ts';
-import { createPlatform, type PlatformConfig, type PlatformRole } from './create-platform.ts';
+import { createPlatform, type PlatformConfig } from './create-platform.ts';
+import type { PlatformRole } from './platform-role.ts';
 import { completeUrls } from './platform-engines.ts';
 import { defineModule } from './platform-module.ts';
 

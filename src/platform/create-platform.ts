@@ -38,28 +38,10 @@ import {
   type EngineUrls,
   type PlatformEngines,
 } from './platform-engines.ts';
+import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
-
-/** What a process does; together they are the product, apart they scale. */
-export type PlatformRole = 'api' | 'subscriptions' | 'dispatcher' | 'workers' | 'sweepers';
-
-/**
- * All of them.
- *
- * @example
- * import { createPlatform, platformRoles } from 'millrace/platform';
- *
- * await using worker = await createPlatform({ roles: platformRoles.filter((role) => role !== 'api') });
- */
-export const platformRoles: readonly PlatformRole[] = [
-  'api',
-  'subscriptions',
-  'dispatcher',
-  'workers',
-  'sweepers',
-];
 
 export interface PlatformConfig extends EngineOptions {
   readonly engines?: EngineUrls;

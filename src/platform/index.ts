@@ -1,12 +1,11 @@
 export {
   createPlatform,
-  platformRoles,
   type DocumentFamily,
   type Platform,
   type PlatformConfig,
-  type PlatformRole,
 } from './create-platform.ts';
-export { eventStoreSchema, type EventStoreSchema, type SchemaStep } from './event-store-schema.ts';
+export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
+export { eventStoreSchema } from './event-store-schema.ts';
 export {
   exportEvents,
   exportLimits,
@@ -22,9 +21,29 @@ export {
   type ImportResult,
 } from './import-events.ts';
 export { importFromFile, type ImportFileOptions } from './import-file.ts';
+export {
+  defineConfig,
+  loadConfig,
+  type Environment,
+  type MillraceConfig,
+  type ServerSettings,
+} from './millrace-config.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+export { outboxSchema } from './outbox-schema.ts';
+export {
+  defineOutbox,
+  type OutboxDefinition,
+  type OutboxModule,
+  type OutboxSender,
+} from './define-outbox.ts';
+export {
+  outboxEnvironmentLimits,
+  readOutboxEnvironment,
+  type OutboxSettings,
+} from './outbox-environment.ts';
+export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,
@@ -50,3 +69,4 @@ export {
   type ModuleBook,
   type PlatformModule,
 } from './platform-module.ts';
+export { platformRoles, type PlatformRole } from './platform-role.ts';

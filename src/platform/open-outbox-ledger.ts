@@ -40,7 +40,11 @@ export async function openOutboxLedger(
     const { memoryOutboxLedger } = await import('../outbox/memory-outbox-ledger.ts');
     return memoryOutboxLedger();
   }
-  throw new MillraceError('NOT_SUPPORTED', `there is no outbox in ${target.engine}`, {
-    details: { field: 'outbox', engine: target.engine },
-  });
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    `there is no outbox in ${target.engine}: name a database for it, as MILLRACE_OUTBOX=postgres://…`,
+    {
+      details: { field: 'outbox', engine: target.engine },
+    },
+  );
 }

@@ -48,7 +48,7 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly urls: Required<EngineUrls>;
 }
 
-export interface EngineOptions extends Pick<EventStoreOptions, 'names'> {
+export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
   readonly migrate?: 'auto' | 'off';
   readonly observer?: Observer;
   readonly clock?: Clock;
@@ -62,10 +62,17 @@ export async function openEngines(
   given: EngineUrls,
   options: EngineOptions = {},
 ): Promise<PlatformEngines> {
-  const { observer = silentObserver, clock = systemClock, migrate = 'auto', names } = options;
+  const { observer = silentObserver, clock = systemClock, migrate = 'auto' } = options;
+  const { names, payloadBytesMax } = options;
   const urls = completeUrls(given);
   await using opened = new AsyncDisposableStack();
-  const storeOptions = { observer, clock, migrate, ...(names === undefined ? {} : { names }) };
+  const storeOptions = {
+    observer,
+    clock,
+    migrate,
+    ...(names === undefined ? {} : { names }),
+    ...(payloadBytesMax === undefined ? {} : { payloadBytesMax }),
+  };
   const store: Host = opened.use(await openEventStore(urls.store, storeOptions));
   // Opened as a store, but only for what stands beside one.
   const side: Host =

@@ -85,7 +85,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     appends: readonly StreamAppend[],
     writeOptions: AppendWrite,
   ): Promise<readonly AppendResult[]> =>
-    observeAppend(observer, appends, () => writeAll(appends, writeOptions));
+    observer.span === undefined
+      ? writeAll(appends, writeOptions)
+      : observeAppend(observer.span, appends, () => writeAll(appends, writeOptions));
 
   const writeAll = async (
     appends: readonly StreamAppend[],

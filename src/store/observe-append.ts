@@ -7,11 +7,10 @@ import { traceOf } from '../foundation/trace-of.ts';
 import type { StreamAppend } from './event-store.ts';
 
 export async function observeAppend<Result>(
-  observer: Observer,
+  startSpan: NonNullable<Observer['span']>,
   appends: readonly StreamAppend[],
   work: () => Promise<Result>,
 ): Promise<Result> {
-  if (observer.span === undefined) return work();
   const events = appends.flatMap((append) => append.events);
   const [first] = events;
   const traces = new Map<string, TraceContext>();
@@ -20,7 +19,7 @@ export async function observeAppend<Result>(
     if (trace !== undefined) traces.set(trace.traceparent, trace);
   }
   const [parent, ...links] = traces.values();
-  const span = observer.span(
+  const span = startSpan(
     'append events',
     {
       stream: appends[0]?.stream,

@@ -38,6 +38,24 @@ test('an answer is asked for once while it is fresh, however often somebody scra
   assert.match(metrics.expose(), /queue_depth\{queue="a"\} 2/);
 });
 
+test('what took long to answer is asked for less often', async () => {
+  const clock = fakeClock();
+  let asked = 0;
+  const slow = depthOf(async () => {
+    asked += 1;
+    await clock.advance(1_500);
+    return [];
+  });
+  const collect = collectMetrics(createMetrics(), [slow], { clock, freshMs: 1_000 });
+  await collect();
+  await clock.advance(29_000);
+  await collect();
+  assert.equal(asked, 1);
+  await clock.advance(1_001);
+  await collect();
+  assert.equal(asked, 2);
+});
+
 test('whoever hangs is left behind, is not asked twice, and its late answer counts', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();

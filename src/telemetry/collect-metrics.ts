@@ -19,11 +19,13 @@ export interface CollectOptions {
   readonly log?: Logger | undefined;
   /** Whoever takes longer counts as failed at this scrape. Default: 2 s. */
   readonly timeoutMs?: number;
-  /** How long an answer is good. Default: 10 s. */
+  /** How long an answer is good; longer where it took long. Default: 10 s. */
   readonly freshMs?: number;
 }
 
 export const collectLimits = { timeoutMs: 2_000, freshMs: 10_000 } as const;
+/** A twentieth of the time, at most, is spent on answering. */
+const share = 20;
 
 /** Returns what a scrape calls first; never rejects. */
 export function collectMetrics(
@@ -52,13 +54,15 @@ function askOne(collector: Collector, options: CollectOptions): () => Promise<An
   const { clock = systemClock, log } = options;
   const timeoutMs = options.timeoutMs ?? collectLimits.timeoutMs;
   const freshMs = options.freshMs ?? collectLimits.freshMs;
-  let last: { readonly samples: readonly Sample[]; readonly atMs: number } | undefined;
+  let last: { readonly samples: readonly Sample[]; readonly untilMs: number } | undefined;
   let running: Promise<Answer> | undefined;
 
   async function ask(signal: AbortSignal): Promise<Answer> {
+    const startMs = clock.now();
     try {
       const samples = await collector.collect(signal);
-      last = { samples, atMs: clock.now() };
+      const nowMs = clock.now();
+      last = { samples, untilMs: nowMs + Math.max(freshMs, (nowMs - startMs) * share) };
       return samples;
     } catch (err) {
       log?.warn({ collector: collector.name, err }, 'metrics could not be collected');
@@ -69,7 +73,7 @@ function askOne(collector: Collector, options: CollectOptions): () => Promise<An
   }
 
   return async () => {
-    if (last !== undefined && clock.now() - last.atMs < freshMs) return last.samples;
+    if (last !== undefined && clock.now() < last.untilMs) return last.samples;
     const late = new AbortController();
     const done = new AbortController();
     // Who did not heed the signal may still be at it: then its answer is for the next scrape.

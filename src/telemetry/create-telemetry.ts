@@ -1,7 +1,9 @@
 // Metrics, traces and the log of a process, set up by its environment.
 
+import type { OtlpTracing, OtlpTracingOptions } from '../adapters/otel/start-otlp-tracing.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { loadDriver } from '../foundation/load-driver.ts';
 import type { Logger, Observer } from '../foundation/observer.ts';
 import { collectMetrics, type Collector } from './collect-metrics.ts';
 import { combineObservers } from './combine-observers.ts';
@@ -64,10 +66,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   const log = opened.use(createLogger({ ...logOptions(options, stream), clock, onDropped }));
   const tracing = hasOtlp(env)
     ? opened.use(
-        // Only now: OpenTelemetry need not be installed where nobody wants traces.
-        await (
-          await import('../adapters/otel/start-otlp-tracing.ts')
-        ).startOtlpTracing({
+        await startTracing({
           env,
           log,
           ...(version === undefined ? {} : { serviceVersion: version }),
@@ -96,6 +95,12 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Loaded only now: OpenTelemetry need not be installed where nobody wants traces. */
+async function startTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
+  const adapter = () => import('../adapters/otel/start-otlp-tracing.ts');
+  return (await loadDriver('@opentelemetry/api', adapter)).startOtlpTracing(options);
 }
 
 /** Whether anything of OpenTelemetry is to be loaded; what the value is worth is checked there. */

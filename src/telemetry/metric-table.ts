@@ -115,10 +115,15 @@ export const metricTable: readonly MetricDefinition[] = [
   },
   // The outbox and delivery.
   {
-    name: 'outbox_pending_total',
+    name: 'outbox_enqueued_total',
     type: 'counter',
     help: 'Messages put into the outbox.',
     labels: ['source'],
+  },
+  {
+    name: 'outbox_pending_total',
+    type: 'gauge',
+    help: 'Messages in the outbox that were not tried yet.',
   },
   { name: 'outbox_claimed_total', type: 'counter', help: 'Messages taken out to be sent.' },
   ...(['sent', 'failed', 'dead', 'stale'] as const).map((outcome): MetricDefinition => ({

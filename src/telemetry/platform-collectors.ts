@@ -56,7 +56,7 @@ export function platformCollectors({
     },
     {
       name: 'outbox',
-      metrics: ['outbox_messages', 'queue_depth'],
+      metrics: ['outbox_messages', 'outbox_pending_total', 'queue_depth'],
       async collect() {
         const counts = await engines.ledger.counts();
         const waiting = counts.PENDING + counts.FAILED;
@@ -66,6 +66,7 @@ export function platformCollectors({
             value,
             labels: { status },
           })),
+          { name: 'outbox_pending_total', value: counts.PENDING },
           { name: 'queue_depth', value: waiting, labels: { queue: 'outbox' } },
         ];
       },

@@ -62,6 +62,10 @@ export {
   type ReadModelFixture,
 } from '../projections/read-models.conformance.ts';
 export {
+  breakerStoreConformance,
+  type BreakerStoreCase,
+} from '../delivery/breaker-store.conformance.ts';
+export {
   destinationConformance,
   type DestinationCase,
   type DestinationFixture,

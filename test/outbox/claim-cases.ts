@@ -4,14 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import type { EngineName } from '../store/rig.ts';
 import type { ClaimerMessage } from './claimer-main.ts';
-import { openLedger } from './open-ledger.ts';
+import { openLedger, type LedgerEngine } from './open-ledger.ts';
 
 const messages = 10_000;
 const processes = 8;
 
-export function claimCases(engine: EngineName, place: () => Promise<string>): void {
+export function claimCases(engine: LedgerEngine, place: () => Promise<string>): void {
   test(`eight processes claim ten thousand messages on ${engine} without overlap, and all of them`, async () => {
     const url = await place();
     await using ledger = await openLedger({ engine, url });

@@ -54,4 +54,17 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
     assert.deepEqual(await json('purge', '--older', '1d', '--yes'), { purged: 0 });
     assert.deepEqual(await json('purge', '--older', '0s', '--yes'), { purged: 1 });
   });
+
+  test(`millrace migrate --outbox makes the ledger on ${engine}, which MILLRACE_OUTBOX names`, async () => {
+    const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: await place() };
+    const millrace = (line: string) => runMillrace(line.split(' '), { env });
+    const printed = await millrace('migrate --outbox --print');
+    assert.match(printed.stdout, /create view .*integration_outbox/);
+    assert.equal((await millrace('outbox list')).code, 1);
+    const first = await millrace('migrate --outbox');
+    assert.match(first.stdout, /^took step 1: /, first.stderr);
+    assert.match((await millrace('migrate --outbox')).stdout, /nothing to do/);
+    assert.equal((await millrace('migrate --outbox --print')).stdout, '-- nothing to do\n');
+    assert.deepEqual(await millrace('outbox list --json'), { code: 0, stdout: '', stderr: '' });
+  });
 }

@@ -53,7 +53,9 @@ test('a database that is killed is no duplicate and no loss: all is sent once it
   await using other = await connect(url);
   const late = newMessage();
   await until('it sleeps, and hears of what others enqueue', async () => {
+    await other.query('begin');
     await ledger.enqueueIn(other, [{ ...late, sourceEventId: crypto.randomUUID() }]);
+    await other.query('commit');
     return sent.size > messages;
   });
   await until('nothing is left', async () => {

@@ -136,7 +136,7 @@ test('one trace goes from the command to the webhook, with the conventions of me
       'events_published_total{event_type="letter.sent.v1"} 1',
       'events_processed_total{handler="sub:banking:greetings:v1",event_type="account.opened.v1",status="success",bc="banking",tenant="core",agg="account",action="opened",version="1"} 1',
       'dead_letter_queue_size{handler="sub:banking:outbox:v1"} 0',
-      'outbox_pending_total{source="sub:banking:outbox:v1"} 1',
+      'outbox_enqueued_total{source="sub:banking:outbox:v1"} 1',
       'outbox_claimed_total 1',
       'outbox_sent_total{integration_type="webhook:partner",event_type="letter.sent.v1"} 1',
       'outbox_messages{status="SENT"} 1',

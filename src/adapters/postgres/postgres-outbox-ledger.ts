@@ -25,6 +25,7 @@ import {
 import { createLaneFloors } from './postgres-outbox-floors.ts';
 import { createPostgresOutboxListener } from './postgres-outbox-listener.ts';
 import {
+  columnsOf,
   decodeToken,
   encodeRows,
   encodeToken,
@@ -39,6 +40,7 @@ import {
 import * as sql from './postgres-outbox-sql.ts';
 import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
 import { lockClass, quoteName } from './postgres-schema-names.ts';
+import { checkClient, type TransactionQuery } from './transaction-query.ts';
 
 export interface PostgresOutboxOptions {
   /** Default: `core_outbox`. */
@@ -54,12 +56,10 @@ export interface PostgresOutboxOptions {
 }
 
 /**
- * What an enqueue may be a part of: a `pg` client in a transaction, or a function that runs a query
- * with `$1`, `$2`, … in whatever transaction the caller has, and resolves to its rows.
+ * What an enqueue may be a part of: a `pg` client in a transaction, or a function that runs a query in
+ * whatever transaction the caller has (`fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex`, `fromPrisma`).
  */
-export type PostgresTransaction =
-  | Pick<ClientBase, 'query'>
-  | ((sql: string, values: readonly unknown[]) => Promise<readonly object[]>);
+export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
 
 /**
  * Opens the outbox ledger in a PostgreSQL database, by URL or with a `pg` pool of yours.
@@ -139,8 +139,9 @@ export async function postgresOutboxLedger(
     ): Promise<readonly Source[]> => {
       if (transaction === undefined) return (await connection.query(each, values)).map(toSource);
       if (typeof transaction === 'function') {
-        return (await transaction(each.text, values)) as readonly Source[];
+        return (await transaction(each.text, values)).map(columnsOf);
       }
+      checkClient(transaction);
       return (await transaction.query<Source>(each.text, [...values])).rows;
     };
     return askPostgres(async () => {

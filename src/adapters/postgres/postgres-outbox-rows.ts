@@ -4,6 +4,7 @@ import type { OutboxRow } from '../../outbox/check-outbox.ts';
 import type { Enqueued, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { Row } from './postgres-connection.ts';
+import { notATransaction } from './transaction-query.ts';
 
 type Cell = Row[number] | undefined;
 
@@ -12,6 +13,24 @@ export interface Source {
   readonly source_stream_id: string;
   readonly source_event_id: string;
   readonly integration_type: string;
+}
+
+/** From a library that may have renamed the columns, to `sourceStreamId` for example. */
+export function columnsOf(row: object): Source {
+  const cells = new Map(
+    Object.entries(row).map(([name, cell]) => [name.replaceAll('_', '').toLowerCase(), cell]),
+  );
+  const text = (name: string): string => {
+    const cell: unknown = cells.get(name.replaceAll('_', ''));
+    if (typeof cell === 'string') return cell;
+    throw notATransaction('enqueueIn', `the rows of the query have no column '${name}'`);
+  };
+  return {
+    id: text('id'),
+    source_stream_id: text('source_stream_id'),
+    source_event_id: text('source_event_id'),
+    integration_type: text('integration_type'),
+  };
 }
 
 export function encodeRows(rows: readonly OutboxRow[]): string {

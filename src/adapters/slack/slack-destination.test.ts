@@ -36,7 +36,7 @@ async function startFakeSlack() {
       return say({ ok: false, error: 'invalid_auth' });
     if (method === 'chat.postMessage') {
       const ts = `17000000${String(posted.length).padStart(2, '0')}.000100`;
-      const message = { ...(JSON.parse(body) as Posted), ts };
+      const message = { ...parsedForm(body), ts };
       posted.push(message);
       return say({ ok: true, channel: message.channel, ts, message });
     }
@@ -50,6 +50,15 @@ async function startFakeSlack() {
   };
   const receiver = await startHttpReceiver({ answer: behave });
   return Object.assign(receiver, { posted, calls, behave, apiUrl: `${receiver.url}/api` });
+}
+
+/** Fields of a form, where structures are JSON: as Slack takes them. */
+function parsedForm(body: string): Omit<Posted, 'ts'> {
+  const fields = [...new URLSearchParams(body)].map(([name, text]) => [
+    name,
+    name === 'blocks' || name === 'metadata' ? (JSON.parse(text) as unknown) : text,
+  ]);
+  return Object.fromEntries(fields) as Posted;
 }
 
 const slack = await startFakeSlack();
@@ -69,7 +78,7 @@ const failing = (error: string) => async () => {
   return async () => back();
 };
 
-const destination = open();
+const destination = await open();
 after(() => destination[Symbol.asyncDispose]());
 for (const { name, skip, run } of destinationConformance({
   destination,
@@ -98,7 +107,7 @@ async function deliver(
   options: Partial<SlackOptions> = {},
   fields: Partial<DeliveryMessage> = {},
 ): Promise<DeliveryOutcome> {
-  await using send = open(options);
+  await using send = await open(options);
   count += 1;
   const delivery = createDelivery({ destinations: { slack: { send, timeoutMs: 60_000 } } });
   return await delivery.deliver({
@@ -231,4 +240,24 @@ test('a token of the message’s own workspace is used, and nothing is posted fo
   const outcome = await deliver({ compose: () => undefined });
   assert.ok(outcome.kind === 'sent' && outcome.skipped !== undefined);
   assert.equal(slack.posted.length, before);
+});
+
+test('the client’s own retries are off, and it goes nowhere that it is sent to', async () => {
+  let requests = 0;
+  const counted = (status: number, headers: Record<string, string>) =>
+    slack.answer((_request, response) => {
+      requests += 1;
+      response.writeHead(status, headers).end();
+    });
+  for (const [status, headers] of [
+    [503, {}],
+    [429, {}],
+    [307, { location: `${slack.apiUrl}/chat.postMessage` }],
+  ] as const) {
+    requests = 0;
+    const back = counted(status, headers);
+    assert.equal((await deliver()).kind, 'retry');
+    back();
+    assert.equal(requests, 1, String(status));
+  }
 });

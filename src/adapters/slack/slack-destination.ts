@@ -51,7 +51,7 @@ const mayNotLook: ReadonlySet<string | undefined> = new Set([
  * import { createDelivery } from 'millrace/delivery';
  * import { slackDestination } from 'millrace/adapters/slack';
  *
- * await using slack = slackDestination({
+ * await using slack = await slackDestination({
  *   token: 'xoxb-…',
  *   compose: ({ payload }) => ({ channel: 'C0123456789', text: `Paid: ${String(payload['amount'])}` }),
  * });
@@ -59,11 +59,13 @@ const mayNotLook: ReadonlySet<string | undefined> = new Set([
  *   destinations: { 'slack:payments': { send: slack, rateLimit: { perSecond: 1, burst: 3 } } },
  * });
  */
-export function slackDestination(options: SlackOptions): Destination & AsyncDisposable {
+export async function slackDestination(
+  options: SlackOptions,
+): Promise<Destination & AsyncDisposable> {
   const { token, compose, clock = systemClock, observer = silentObserver } = options;
   const { lookBackMax = slackLimits.lookBackMax } = options;
   const client = createHttpClient();
-  const call = createSlackApi(client, baseUrl(options.apiUrl), clock);
+  const call = await createSlackApi(client, baseUrl(options.apiUrl), clock);
 
   /** The `ts` of what an earlier attempt posted, if it did; or why that cannot be told. */
   async function find(
@@ -75,13 +77,12 @@ export function slackDestination(options: SlackOptions): Destination & AsyncDisp
       method: threadTs === undefined ? 'conversations.history' : 'conversations.replies',
       token: bearer,
       signal,
-      contentType: 'application/x-www-form-urlencoded',
-      body: new URLSearchParams({
+      fields: {
         channel,
-        limit: String(lookBackMax),
-        include_all_metadata: 'true',
+        limit: lookBackMax,
+        include_all_metadata: true,
         ...(threadTs === undefined ? {} : { ts: threadTs }),
-      }).toString(),
+      },
     });
     if (answer.kind === 'ok') {
       const ts = postedAs(answer.body, idempotencyKey);
@@ -110,17 +111,16 @@ export function slackDestination(options: SlackOptions): Destination & AsyncDisp
       method: 'chat.postMessage',
       token: bearer,
       signal,
-      contentType: 'application/json; charset=utf-8',
-      body: JSON.stringify({
+      fields: {
         channel,
         text,
-        blocks,
-        thread_ts: threadTs,
+        ...(blocks === undefined ? {} : { blocks }),
+        ...(threadTs === undefined ? {} : { thread_ts: threadTs }),
         metadata: { event_type: slackLimits.metadataType, event_payload: { id: idempotencyKey } },
-      }),
+      },
     });
     if (answer.kind === 'failed') return answer.outcome;
-    const { ts } = answer.body;
+    const { ts } = answer.body as { ts?: unknown };
     return { kind: 'sent', ...(typeof ts === 'string' ? { receipt: ts } : {}) };
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() });
@@ -134,10 +134,8 @@ interface HistoryMessage {
   };
 }
 
-function postedAs(
-  { messages }: Readonly<Record<string, unknown>>,
-  idempotencyKey: string,
-): string | undefined {
+function postedAs(body: object, idempotencyKey: string): string | undefined {
+  const { messages } = body as { messages?: unknown };
   const all: readonly HistoryMessage[] = Array.isArray(messages) ? messages : [];
   const found = all.find(
     ({ metadata }) =>

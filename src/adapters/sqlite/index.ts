@@ -1,3 +1,4 @@
+export { sqliteBreakerStore, type SqliteBreakerStoreOptions } from './sqlite-breaker-store.ts';
 export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';
 export type { SqliteTransaction } from './sqlite-subscriptions.ts';
 export { sqliteInbox, type SqliteInbox, type SqliteInboxOptions } from './sqlite-inbox.ts';

@@ -1,14 +1,33 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { newMessage } from '../../outbox/ledger-fixture.conformance.ts';
 import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
 import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './sqlite-outbox-ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a connection without an open transaction enqueues nothing', async () => {
+  const path = join(folder, 'no-transaction.db');
+  await using ledger = await sqliteOutboxLedger(path);
+  const database = new DatabaseSync(path);
+  try {
+    const enqueue = (): Promise<unknown> => ledger.enqueueIn(database, [newMessage()]);
+    await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
+    database.exec('begin');
+    await enqueue();
+    database.exec('rollback');
+    await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
+    assert.deepEqual(await ledger.list({}), []);
+  } finally {
+    database.close();
+  }
+});
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
   capabilities: { durable: true, crossProcess: true, callerTransaction: true },

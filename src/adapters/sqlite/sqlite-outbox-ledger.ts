@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { OutboxRow } from '../../outbox/check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine } from '../../outbox/create-outbox-ledger.ts';
@@ -91,6 +92,13 @@ export async function sqliteOutboxLedger(
       return enqueued(found);
     }
     if ('prepare' in transaction) {
+      // Outside of one, a crash between the two inserts would leave a message that nobody sends.
+      if ('isTransaction' in transaction && transaction.isTransaction === false) {
+        throw new MillraceError(
+          'TRANSACTION_INVALID',
+          'no transaction is open on this connection: begin one before enqueueIn',
+        );
+      }
       for (const each of inserts) transaction.prepare(each.sql).run(...each.values);
       return enqueued(transaction.prepare(find.sql).all(...find.values) as unknown as SqlRow[]);
     }

@@ -1,6 +1,7 @@
 // What a webhook says: the body and its headers, as Standard Webhooks recommends or as CloudEvents 1.0.
 // Pure: every attempt sends the same body.
 
+import { cloudEventAttributes, cloudEventDocument } from '../../delivery/cloud-event.ts';
 import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-message.ts';
 
 export type WebhookFormat = 'standard' | 'cloudevents-structured' | 'cloudevents-binary';
@@ -25,18 +26,13 @@ export function webhookContent(
     const body = { type: message.eventType, timestamp, data: message.payload };
     return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   }
-  const attributes = cloudEventAttributes(message, source);
   if (format === 'cloudevents-structured') {
     return {
       headers: { 'content-type': 'application/cloudevents+json; charset=utf-8' },
-      body: JSON.stringify({
-        ...attributes,
-        datacontenttype: 'application/json',
-        data: message.payload,
-      }),
+      body: cloudEventDocument(message, source),
     };
   }
-  const entries = Object.entries(attributes).map(([name, value]) => [
+  const entries = Object.entries(cloudEventAttributes(message, source)).map(([name, value]) => [
     `ce-${name}`,
     encodeHeader(value),
   ]);
@@ -44,32 +40,6 @@ export function webhookContent(
     headers: { ...Object.fromEntries(entries), 'content-type': 'application/json' },
     body: JSON.stringify(message.payload),
   };
-}
-
-function cloudEventAttributes(
-  message: DeliveryMessage,
-  source: string | undefined,
-): Readonly<Record<string, string>> {
-  const { sourceStreamId, sourceEventId, eventType, tenantId, correlationId } = message;
-  const time = occurredAtOf(message);
-  const given = {
-    specversion: '1.0',
-    // Together with the source it names the event, also where several messages came from it.
-    id: sourceEventId,
-    source: source ?? `/${encodeURIComponent(sourceStreamId)}`,
-    type: eventType,
-    subject: sourceStreamId,
-    time,
-    tenantid: tenantId,
-    correlationid: correlationId,
-    // Names of extensions are lower-case letters and digits.
-    partitionkey: message.orderingKey,
-  };
-  return Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => {
-      return entry[1] !== undefined && entry[1] !== '';
-    }),
-  );
 }
 
 /** As CloudEvents says for HTTP headers: what is not printable ASCII, and `%` and `"`, as percents. */

@@ -19,7 +19,8 @@ import {
 } from '../../delivery/endpoint-health.ts';
 import { encodeHeader, webhookContent, webhookId, type WebhookFormat } from './webhook-content.ts';
 import { checkedUrl, wantsEvent, type WebhookEndpoint } from './webhook-endpoint.ts';
-import { secretBytes, signWebhook } from './webhook-signature.ts';
+import { signingKey } from './webhook-key.ts';
+import { signWebhook } from './webhook-signature.ts';
 
 type FindEndpoint = (
   message: DeliveryMessage,
@@ -90,7 +91,7 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
   function check({ url: text, secrets }: WebhookEndpoint): URL {
     const url = checkedUrl(text, { allowHttp });
     guard.checkHost(url.hostname);
-    for (const secret of secrets) secretBytes(secret);
+    for (const secret of secrets) signingKey(secret);
     return url;
   }
 

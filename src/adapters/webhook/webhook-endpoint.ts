@@ -6,8 +6,8 @@ export interface WebhookEndpoint {
   /** Its health is kept under this. */
   readonly id: string;
   readonly url: string;
-  /** `whsec_…`; the current one first, and during a rotation the one before it. */
-  readonly secrets: readonly [string] | readonly [string, string];
+  /** `whsec_…` or `whsk_…`; the current one first, and during a rotation the one before it. */
+  readonly secrets: readonly [string, ...string[]];
   /** `payment.completed.v1`, `payment.*` or `*`. Default: all. */
   readonly eventTypes?: readonly string[];
   /** Beside those of the standard, which win. */

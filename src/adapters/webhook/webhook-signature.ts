@@ -1,8 +1,8 @@
-// Standard Webhooks signatures: `v1,<base64 of HMAC-SHA256 over id.timestamp.body>`, one for each live
-// secret, so that a secret can be replaced without a moment in which receivers refuse.
+// Standard Webhooks signatures over id.timestamp.body: `v1,<base64 of HMAC-SHA256>` or `v1a,<base64 of ed25519>`, one
+// for each live secret, so that a secret can be replaced without a moment in which receivers refuse.
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
+import { signingKey, webhookKey, webhookKeyLimits } from './webhook-key.ts';
 
 export interface SignedContent {
   readonly id: string;
@@ -14,7 +14,7 @@ export interface VerifyWebhook {
   /** As it came over the wire, before any parsing. */
   readonly body: string | Uint8Array;
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** All that are live: during a rotation the old one and the new one. */
+  /** All that are live, `whsec_…` or `whpk_…`: during a rotation the old one and the new one. */
   readonly secrets: readonly string[];
   /** How far the time may be from now, to either side. Default: 5 minutes. */
   readonly toleranceMs?: number;
@@ -31,8 +31,7 @@ export const signatureLimits = {
   toleranceMs: 5 * 60_000,
   /** More in one header are not looked at. */
   signaturesMax: 16,
-  secretBytesMin: 16,
-  secretBytesMax: 64,
+  ...webhookKeyLimits,
 } as const;
 
 /**
@@ -45,7 +44,13 @@ export const signatureLimits = {
  * console.log(signWebhook({ id: 'msg_1', timestampMs: Date.now(), body: '{}' }, secrets)); // v1,…
  */
 export function signWebhook(content: SignedContent, secrets: readonly string[]): string {
-  return secrets.map((secret) => `v1,${signatureOf(content, secret)}`).join(' ');
+  const signed = signedBytes(content);
+  return secrets
+    .map((secret) => {
+      const { scheme, sign } = signingKey(secret);
+      return `${scheme},${sign(signed).toString('base64')}`;
+    })
+    .join(' ');
 }
 
 /**
@@ -82,16 +87,15 @@ export function verifyWebhook(options: VerifyWebhook): VerifiedWebhook {
   if (id === '' || id.includes('.')) throw invalid('the id is malformed');
   if (!/^\d{1,12}$/.test(time)) throw invalid('the timestamp is malformed');
   const timestampMs = Number(time) * 1_000;
-  const expected = secrets.map((secret) =>
-    Buffer.from(signatureOf({ id, timestampMs, body }, secret)),
-  );
+  const content = signedBytes({ id, timestampMs, body });
+  const keys = secrets.map(webhookKey);
   let isSigned = false;
   // All are compared, so that the time tells nothing about which one fits.
   for (const each of signatures.split(' ').slice(0, signatureLimits.signaturesMax)) {
-    if (!each.startsWith('v1,')) continue;
-    const given = Buffer.from(each.slice('v1,'.length));
-    for (const wanted of expected) {
-      if (given.length === wanted.length && timingSafeEqual(given, wanted)) isSigned = true;
+    const [scheme, text = ''] = each.split(',', 2);
+    const given = Buffer.from(text, 'base64');
+    for (const key of keys) {
+      if (key.scheme === scheme && key.verify(content, given)) isSigned = true;
     }
   }
   if (!isSigned) throw invalid('no signature fits');
@@ -100,24 +104,9 @@ export function verifyWebhook(options: VerifyWebhook): VerifiedWebhook {
   return { id, timestampMs };
 }
 
-/** Throws `CONFIG_INVALID` without showing it. */
-export function secretBytes(secret: string): Buffer {
-  const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret;
-  const bytes = Buffer.from(text, 'base64');
-  const { secretBytesMin, secretBytesMax } = signatureLimits;
-  const isBase64 = bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
-  if (isBase64 && bytes.length >= secretBytesMin && bytes.length <= secretBytesMax) return bytes;
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `a webhook secret is 'whsec_' and the base64 of ${secretBytesMin} to ${secretBytesMax} random bytes`,
-  );
-}
-
-function signatureOf({ id, timestampMs, body }: SignedContent, secret: string): string {
-  return createHmac('sha256', secretBytes(secret))
-    .update(`${id}.${Math.floor(timestampMs / 1_000)}.`)
-    .update(body)
-    .digest('base64');
+function signedBytes({ id, timestampMs, body }: SignedContent): Buffer {
+  const head = `${id}.${Math.floor(timestampMs / 1_000)}.`;
+  return Buffer.concat([Buffer.from(head), Buffer.from(body)]);
 }
 
 function headerOf(headers: VerifyWebhook['headers'], name: string): string | undefined {

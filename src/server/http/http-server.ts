@@ -67,6 +67,7 @@ export interface HttpServer extends AsyncDisposable {
 }
 
 const ids = createIds();
+const timerMsMax = 0x7fff_ffff;
 
 /**
  * Listens, until it is disposed: then it takes nothing new, lets what is under way come to its end, and
@@ -175,6 +176,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       context.over.signal,
       route.isLong === true ? stopping.signal : cutOff.signal,
       ...(principal?.ended === undefined ? [] : [principal.ended]),
+      ...(route.isLong === true && principal?.expiresAtMs !== undefined
+        ? [
+            AbortSignal.timeout(
+              Math.max(0, Math.min(principal.expiresAtMs - Date.now(), timerMsMax)),
+            ),
+          ]
+        : []),
     ];
     const asked = { ...input, principal, requestId: context.requestId };
     if (route.isLong === true) {

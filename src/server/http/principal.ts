@@ -12,6 +12,8 @@ export interface Principal {
   readonly scopes: readonly TokenScope[];
   /** Fires when it is revoked or expires: what was let in by it has to end. */
   readonly ended?: AbortSignal;
+  /** Of a JWT: after that it is as if it had been revoked. */
+  readonly expiresAtMs?: number;
 }
 
 /** Undefined: no credentials were given. Throws `NOT_AUTHENTICATED` for those that are not good. */

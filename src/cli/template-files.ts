@@ -1,4 +1,4 @@
-// The files of a new aggregate: the template, which is code that compiles and passes its own tests,
+// The files of what `millrace new` makes: a template, which is code that compiles and passes its own tests,
 // with its names exchanged.
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { redisKeys } from '../contracts/redis-keys.ts';
 import { buildCategory, categoryStream } from '../contracts/stream-name.ts';
 import { buildSubscriptionName } from '../contracts/subscription-name.ts';
 
-export interface AggregateNames {
+export interface TemplateNames {
   readonly bc: string;
   readonly agg: string;
   readonly tenant: string;
@@ -18,9 +18,11 @@ export interface GeneratedFile {
   readonly text: string;
 }
 
-const template = new URL('templates/aggregate/', import.meta.url);
-
-export async function aggregateFiles(names: AggregateNames): Promise<readonly GeneratedFile[]> {
+export async function templateFiles(
+  kind: 'aggregate' | 'outbox',
+  names: TemplateNames,
+): Promise<readonly GeneratedFile[]> {
+  const template = new URL(`templates/${kind}/`, import.meta.url);
   const files = await readdir(template);
   return Promise.all(
     files.toSorted().map(async (file) => ({
@@ -31,7 +33,7 @@ export async function aggregateFiles(names: AggregateNames): Promise<readonly Ge
 }
 
 /** All spellings in one pass, so that a new name is never taken for one of the template's. */
-function exchange(text: string, { bc, agg, tenant }: AggregateNames): string {
+function exchange(text: string, { bc, agg, tenant }: TemplateNames): string {
   const camel = camelCase(agg);
   const spellings: Readonly<Record<string, string>> = {
     'sample-context': bc,
@@ -48,7 +50,7 @@ function exchange(text: string, { bc, agg, tenant }: AggregateNames): string {
 }
 
 /** The names in the README come from the builders as well. */
-function fill(text: string, { bc, agg, tenant }: AggregateNames): string {
+function fill(text: string, { bc, agg, tenant }: TemplateNames): string {
   const id = `${agg}-1`;
   const projection: string = `${agg}-projection`;
   const values: Readonly<Record<string, string>> = {

@@ -1,0 +1,56 @@
+// Without a broker; with one: test/engines/kafka.engines.test.ts.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createDelivery } from '../../delivery/create-delivery.ts';
+import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
+import { Terminal } from '../../subscriptions/handler-outcome.ts';
+import { freePort } from '../../testing/servers/free-port.ts';
+import { kafkaDestination } from './kafka-destination.ts';
+
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'kafka:payments',
+  eventType: 'payment.completed.v1',
+  payload: { amount: 5 },
+  sourceStreamId: 'paymenthub.payment.v1-core-1',
+  sourceEventId: 'e-1',
+};
+
+test('a broker that refuses the connection means a retry, and nothing was sent', async () => {
+  await using kafka = await kafkaDestination(`127.0.0.1:${await freePort()}`);
+  const { deliver } = createDelivery({
+    destinations: { kafka: { send: kafka, timeoutMs: 60_000 } },
+  });
+  const outcome = await deliver(message);
+  assert.ok(outcome.kind === 'retry' && outcome.attempted !== false, JSON.stringify(outcome));
+  assert.match(outcome.error, /ECONNREFUSED|failed/);
+  assert.equal(outcome.ambiguous, undefined);
+});
+
+test('nothing is connected before the first message, and closing is enough', async () => {
+  const kafka = await kafkaDestination('127.0.0.1:1');
+  await kafka[Symbol.asyncDispose]();
+  assert.deepEqual(await kafka.sendBatch([message]), [
+    { kind: 'retry', error: 'the destination is closed', attempted: false },
+  ]);
+  assert.deepEqual(await kafka.sendBatch([]), []);
+});
+
+test('settings that cannot work are refused', async () => {
+  await assert.rejects(kafkaDestination(''), { code: 'CONFIG_INVALID' });
+  await assert.rejects(kafkaDestination('a', { recordsMax: 0 }), { code: 'CONFIG_INVALID' });
+});
+
+test('a function for topics that throws is heard for its own message only', async () => {
+  await using kafka = await kafkaDestination(`127.0.0.1:${await freePort()}`, {
+    topic: ({ eventType }) => {
+      if (eventType === 'odd.v1') throw new Terminal('no topic for it');
+      return 'payments';
+    },
+  });
+  const outcomes = await kafka.sendBatch([{ ...message, eventType: 'odd.v1' }, message]);
+  assert.deepEqual(outcomes[0], { kind: 'dead', error: 'no topic for it' });
+  assert.equal(outcomes[1]?.kind, 'retry');
+  assert.equal(outcomes.length, 2);
+});

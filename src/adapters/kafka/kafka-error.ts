@@ -1,0 +1,143 @@
+// What an error of the driver means for the records it was thrown for. Pure, by shape: the driver's classes
+// are not needed to read its errors.
+
+import { cleanText, errorTextLimits } from '../../delivery/delivery-outcome.ts';
+import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
+
+/** What came of one partition's records. */
+export type PartitionResult =
+  | { readonly kind: 'stored'; readonly offset: bigint }
+  | { readonly kind: 'refused'; readonly code: string; readonly error: string };
+
+export type KafkaErrorKind = 'permanent' | 'transient' | 'ambiguous';
+
+/** The record itself is refused, and will be again. */
+const permanent: ReadonlySet<string> = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_RECORD',
+  'INVALID_TIMESTAMP',
+  'INVALID_TOPIC_EXCEPTION',
+]);
+
+/** It may have been stored: the broker took it, and does not know or does not say. */
+const ambiguous: ReadonlySet<string> = new Set([
+  'UNKNOWN_SERVER_ERROR',
+  'REQUEST_TIMED_OUT',
+  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
+  'DUPLICATE_SEQUENCE_NUMBER',
+  'UNKNOWN_PRODUCER_ID',
+  'INVALID_PRODUCER_EPOCH',
+  'PRODUCER_FENCED',
+]);
+
+/**
+ * Whether time may mend what a broker answered. An unknown topic can be created and a right be given:
+ * no message is at fault for them.
+ *
+ * @example
+ * import { classifyKafkaError } from 'millrace/adapters/kafka';
+ *
+ * console.log(classifyKafkaError('MESSAGE_TOO_LARGE')); // permanent
+ */
+export function classifyKafkaError(code: string): KafkaErrorKind {
+  if (permanent.has(code)) return 'permanent';
+  return ambiguous.has(code) ? 'ambiguous' : 'transient';
+}
+
+export function outcomeOfCode(code: string, error: string): Retry | Dead {
+  const kind = classifyKafkaError(code);
+  if (kind === 'permanent') return { kind: 'dead', error };
+  return { kind: 'retry', error, ...(kind === 'ambiguous' ? { ambiguous: true } : {}) };
+}
+
+/** Of a call that the broker answered for no record. */
+export function outcomeOfFailure(error: unknown): Retry {
+  const text = failureText(error);
+  // Set by the driver once records were on their way.
+  const wasSending = typeof error === 'object' && error !== null && 'produced' in error;
+  return { kind: 'retry', error: text, ...(wasSending ? { ambiguous: true } : {}) };
+}
+
+/** By `topic:partition`, what the answers inside an error say; those without an answer are missing. */
+export function resultsInError(error: unknown): ReadonlyMap<string, PartitionResult> {
+  const results = new Map<string, PartitionResult>();
+  for (const each of tree(error)) {
+    for (const { topic, partition, offset } of producedOf(each)) {
+      results.set(`${topic}:${partition}`, { kind: 'stored', offset });
+    }
+    for (const { name, partitionResponses } of responsesOf(each)) {
+      for (const { index, errorCode, baseOffset, errorMessage } of partitionResponses) {
+        const place = `${name}:${index}`;
+        // Stored once is stored, whatever the driver's next try heard.
+        if (results.get(place)?.kind === 'stored') continue;
+        if (errorCode === 0) {
+          results.set(place, { kind: 'stored', offset: baseOffset });
+          continue;
+        }
+        const code = codeNamed(each, errorCode);
+        results.set(place, {
+          kind: 'refused',
+          code,
+          error: `${code}: ${errorMessage ?? 'refused'}`,
+        });
+      }
+    }
+  }
+  return results;
+}
+
+interface Produced {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+interface TopicResponse {
+  readonly name: string;
+  readonly partitionResponses: readonly {
+    readonly index: number;
+    readonly errorCode: number;
+    readonly baseOffset: bigint;
+    readonly errorMessage?: string | null;
+  }[];
+}
+
+function producedOf(error: object): readonly Produced[] {
+  const { produced } = error as { produced?: { offsets?: readonly Produced[] } };
+  return produced?.offsets ?? [];
+}
+
+function responsesOf(error: object): readonly TopicResponse[] {
+  const { response } = error as { response?: { responses?: readonly TopicResponse[] } };
+  return response?.responses ?? [];
+}
+
+function codeNamed(error: object, apiCode: number): string {
+  for (const each of tree(error)) {
+    if ('apiCode' in each && each.apiCode === apiCode && 'apiId' in each) return String(each.apiId);
+  }
+  return `ERROR_${apiCode}`;
+}
+
+/** The error, those that it collects and those that caused it; each once. */
+function* tree(error: unknown, seen = new Set<object>()): Generator<object> {
+  if (typeof error !== 'object' || error === null || seen.has(error)) return;
+  seen.add(error);
+  yield error;
+  if (error instanceof AggregateError) for (const each of error.errors) yield* tree(each, seen);
+  if (error instanceof Error) yield* tree(error.cause, seen);
+}
+
+/** The leaves say what happened (`connect ECONNREFUSED …`); what collects them only says that it did. */
+function failureText(error: unknown): string {
+  const leaves = new Set<string>();
+  for (const each of tree(error)) {
+    if (!(each instanceof Error) || each instanceof AggregateError) continue;
+    const id = 'apiId' in each ? `${String(each.apiId)}: ` : '';
+    leaves.add(`${id}${each.message}`);
+  }
+  const text = [...leaves].join('; ') || (error instanceof Error ? error.message : String(error));
+  return cleanText(text, errorTextLimits.charsMax);
+}

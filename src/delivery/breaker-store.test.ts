@@ -1,0 +1,7 @@
+import { test } from 'node:test';
+import { breakerStoreConformance } from './breaker-store.conformance.ts';
+import { memoryBreakerStore } from './breaker-store.ts';
+
+for (const { name, run } of breakerStoreConformance({ store: memoryBreakerStore() })) {
+  test(`breakers in memory: ${name}`, run);
+}

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { memoryBreakerStore, type BreakerStore } from './breaker-store.ts';
+import { createDelivery } from './create-delivery.ts';
+import type { DeliveryMessage } from './delivery-message.ts';
+import type { DeliveryOutcome } from './delivery-outcome.ts';
+
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'partner:acme',
+  eventType: 'payment.completed.v1',
+  payload: {},
+  sourceStreamId: 'paymenthub.payment.v1-core-1',
+  sourceEventId: 'e-1',
+};
+const type = message.integrationType;
+const policy = {
+  failuresMax: 2,
+  openMs: 5_000,
+  openMsMax: 60_000,
+  probesToClose: 2,
+  probeMsMax: 9_000,
+};
+const works: DeliveryOutcome = { kind: 'sent' };
+const fails: DeliveryOutcome = { kind: 'retry', error: 'HTTP 500' };
+
+/** Two processes, as far as the store can tell. */
+function openTwo(store?: BreakerStore) {
+  const clock = fakeClock();
+  const breakers = store ?? memoryBreakerStore(clock);
+  const receiver = { outcome: works, calls: 0 };
+  const lines: string[] = [];
+  const log = (_fields: object, text: string): void => void lines.push(text);
+  const observer = { log: { debug: log, info: log, warn: log, error: log } };
+  const open = () =>
+    createDelivery({
+      clock,
+      breakers,
+      observer,
+      destinations: {
+        partner: {
+          breaker: policy,
+          send: async () => {
+            receiver.calls += 1;
+            return receiver.outcome;
+          },
+        },
+      },
+    });
+  return { clock, breakers, receiver, lines, one: open(), two: open() };
+}
+
+/** Until all that is under way with the store has come to its end. */
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+};
+
+async function fail(delivery: ReturnType<typeof openTwo>['one'], times = 2): Promise<void> {
+  for (let index = 0; index < times; index += 1) await delivery.deliver(message);
+  await turns();
+}
+
+test('what one process opens, the other leaves alone a second later', async () => {
+  const { clock, receiver, one, two } = openTwo();
+  await two.deliver(message);
+  await turns();
+  receiver.outcome = fails;
+  await fail(one);
+  await clock.advance(1_000);
+  // This one goes out, and has the others looked up; nobody waits for the store.
+  await two.deliver(message);
+  await turns();
+  const calls = receiver.calls;
+  const held = await two.deliver(message);
+  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 4_000);
+  assert.equal(receiver.calls, calls);
+});
+
+test('one of them probes, and when it has closed it the other goes on', async () => {
+  const { clock, receiver, one, two } = openTwo();
+  receiver.outcome = fails;
+  await fail(one);
+  await two.deliver(message);
+  await turns();
+  await clock.advance(5_000);
+  receiver.outcome = works;
+  receiver.calls = 0;
+  assert.equal((await one.deliver(message)).kind, 'sent');
+  const held = await two.deliver(message);
+  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 1_000);
+  assert.equal((await one.deliver(message)).kind, 'sent');
+  assert.equal(one.breakerOf(type).kind, 'closed');
+  assert.equal(receiver.calls, 2);
+  await turns();
+  await clock.advance(1_000);
+  await two.deliver(message);
+  await turns();
+  assert.equal(two.breakerOf(type).kind, 'closed');
+  assert.equal((await two.deliver(message)).kind, 'sent');
+});
+
+test('a probe that fails opens it for all, for longer', async () => {
+  const { clock, receiver, one, two } = openTwo();
+  receiver.outcome = fails;
+  await fail(one);
+  await two.deliver(message);
+  await turns();
+  await clock.advance(5_000);
+  await one.deliver(message);
+  await turns();
+  await two.deliver(message);
+  await turns();
+  const held = await two.deliver(message);
+  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 10_000);
+});
+
+test('when the prober dies, the other one probes', async () => {
+  const { clock, breakers, receiver, one, two } = openTwo();
+  receiver.outcome = fails;
+  await fail(one);
+  await two.deliver(message);
+  await turns();
+  await clock.advance(5_000);
+  assert.equal(await breakers.probe(type, { holder: 'dies', forMs: policy.probeMsMax }), true);
+  receiver.outcome = works;
+  const held = await two.deliver(message);
+  assert.ok(held.kind === 'retry' && held.attempted === false);
+  await clock.advance(policy.probeMsMax);
+  assert.equal((await two.deliver(message)).kind, 'sent');
+  assert.equal((await two.deliver(message)).kind, 'sent');
+  assert.equal(two.breakerOf(type).kind, 'closed');
+});
+
+test('while the store is away each goes on by itself, says so once, and tells it later', async () => {
+  const clockless = memoryBreakerStore();
+  let isAway = true;
+  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (isAway) throw new Error('the store is away');
+    return work();
+  };
+  const store: BreakerStore = {
+    list: () => guarded(() => clockless.list()),
+    open: (...given) => guarded(() => clockless.open(...given)),
+    probe: (...given) => guarded(() => clockless.probe(...given)),
+    close: (...given) => guarded(() => clockless.close(...given)),
+  };
+  const { clock, receiver, lines, one } = openTwo(store);
+  receiver.outcome = fails;
+  await fail(one);
+  assert.equal(one.breakerOf(type).kind, 'open');
+  await clock.advance(5_000);
+  await one.deliver(message);
+  await turns();
+  assert.equal(one.breakerOf(type).kind, 'open');
+  assert.equal(lines.filter((line) => line === 'breakers are not shared for now').length, 1);
+  isAway = false;
+  await clock.advance(1_000);
+  await one.deliver(message);
+  await turns();
+  const [told] = await clockless.list();
+  assert.equal(told?.destination, type);
+  assert.ok(lines.includes('breakers are shared again'));
+});
+
+test('no call asks the store while all is well', async () => {
+  let asked = 0;
+  const inner = memoryBreakerStore();
+  const store: BreakerStore = {
+    ...inner,
+    list: () => {
+      asked += 1;
+      return inner.list();
+    },
+    probe: async () => assert.fail('nobody probes'),
+  };
+  const { one } = openTwo(store);
+  for (let index = 0; index < 100; index += 1) await one.deliver(message);
+  assert.equal(asked, 1);
+});
+
+test('a store that hangs holds a probe no longer than a second, and sharing comes back', async () => {
+  const inner = memoryBreakerStore();
+  let hangs = true;
+  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+    hangs ? new Promise(() => undefined) : work();
+  const store: BreakerStore = {
+    list: () => guarded(() => inner.list()),
+    open: (...given) => guarded(() => inner.open(...given)),
+    probe: (...given) => guarded(() => inner.probe(...given)),
+    close: (...given) => guarded(() => inner.close(...given)),
+  };
+  const { clock, receiver, one } = openTwo(store);
+  receiver.outcome = fails;
+  await fail(one);
+  await clock.advance(policy.openMs);
+  receiver.outcome = works;
+  const probe = one.deliver(message);
+  await turns();
+  await clock.advance(1_000);
+  assert.equal((await probe).kind, 'sent');
+  hangs = false;
+  receiver.outcome = fails;
+  await fail(one, 1);
+  for (let second = 0; second < 3; second += 1) {
+    await clock.advance(1_000);
+    await one.deliver(message);
+    await turns();
+  }
+  assert.equal((await inner.list())[0]?.destination, type);
+});

@@ -1,0 +1,193 @@
+// The breakers of a process, one for each integration type. With a store they are shared: what one process
+// opens, the others leave alone within about a second, and one of them probes. No call waits for the store but
+// a probe, and while the store is away each process goes on by itself.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import type { BreakerStore, SharedBreaker } from './breaker-store.ts';
+import {
+  admitCall,
+  freshBreaker,
+  settleCall,
+  type BreakerAnswer,
+  type BreakerPermit,
+  type BreakerPolicy,
+  type BreakerResult,
+  type BreakerState,
+} from './circuit-breaker.ts';
+
+export interface Breakers {
+  stateOf(type: string): BreakerState;
+  /** Reads what others opened, if that is long enough ago; nobody waits for it. */
+  refresh(): void;
+  /** Undefined: nobody needs to be asked. Never rejects. */
+  mayProbe(type: string, policy: BreakerPolicy): Promise<boolean> | undefined;
+  admit(type: string, policy: BreakerPolicy): BreakerAnswer;
+  settle(
+    type: string,
+    policy: BreakerPolicy,
+    call: { readonly permit: BreakerPermit; readonly result: BreakerResult },
+  ): void;
+}
+
+export interface BreakersOptions {
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly store: BreakerStore | undefined;
+  readonly refreshMs: number;
+}
+
+export function createBreakers({ clock, observer, store, refreshMs }: BreakersOptions): Breakers {
+  const holder = randomUUID();
+  const states = new Map<string, BreakerState>();
+  /** Open in the store when it was last heard of. */
+  let shared = new Set<string>();
+  const asked = new Map<string, Promise<boolean>>();
+  let isReading = false;
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  let isAway = false;
+  // One after the other: a list must not overtake the opening or closing that it is to show.
+  let last = Promise.resolve();
+
+  const stateOf = (type: string): BreakerState => states.get(type) ?? freshBreaker;
+
+  function set(type: string, state: BreakerState): void {
+    const before = stateOf(type);
+    if (state === before) return;
+    // Like a fresh one, but its era must go on: results from before it closed may still come.
+    states.set(type, state);
+    if (state.kind === before.kind) return;
+    observer.log?.warn({ destination: type, from: before.kind, to: state.kind }, 'breaker changed');
+    observer.gauge?.('delivery_breaker_open', state.kind === 'closed' ? 0 : 1, {
+      destination: type,
+    });
+  }
+
+  /** Told once for each time that it goes away. */
+  function tellStore(error?: unknown): void {
+    if (isAway === (error !== undefined)) return;
+    isAway = error !== undefined;
+    if (isAway) observer.log?.warn({ err: error }, 'breakers are not shared for now');
+    else observer.log?.info({}, 'breakers are shared again');
+  }
+
+  /** A store that hangs is as good as away: neither a probe nor the next list waits for it. */
+  async function within<T>(work: () => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const late = clock.sleep(refreshMs, over.signal).then((): never => {
+      throw new MillraceError('STORE_UNAVAILABLE', `no answer within ${refreshMs} ms`);
+    });
+    try {
+      return await Promise.race([work(), late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  function enqueue(work: (store: BreakerStore) => Promise<void>): Promise<void> {
+    if (store === undefined) return last;
+    last = last.then(() => within(() => work(store))).then(() => tellStore(), tellStore);
+    return last;
+  }
+
+  function publish(type: string, state: BreakerState): void {
+    if (state.kind === 'open') {
+      const { untilMs, openings } = state;
+      void enqueue(async (to) => {
+        await to.open(type, { forMs: Math.max(1, untilMs - clock.now()), openings });
+        shared.add(type);
+      });
+    }
+    // Where another one probes by now, the next list says that it is not closed.
+    if (state.kind === 'closed') void enqueue(async (to) => void (await to.close(type, holder)));
+  }
+
+  async function read(from: BreakerStore): Promise<void> {
+    const before = new Map(states);
+    const listed = await from.list();
+    const names = new Set(listed.map(({ destination }) => destination));
+    const isUnchanged = (type: string): boolean => states.get(type) === before.get(type);
+    for (const each of listed) {
+      const state = stateOf(each.destination);
+      // One that we closed while the list was read is not opened by it again.
+      if (state.kind !== 'open' && !isUnchanged(each.destination)) continue;
+      set(each.destination, adopt(state, each, clock.now()));
+    }
+    for (const [type, state] of states) {
+      if (names.has(type) || state.kind === 'closed' || !isUnchanged(type)) continue;
+      // It was there and is not any more: another one closed it. Else nobody was told, so they are now.
+      if (shared.has(type)) set(type, { kind: 'closed', era: state.era + 1, failures: 0 });
+      else publish(type, state);
+    }
+    shared = names;
+  }
+
+  return {
+    stateOf,
+    refresh() {
+      if (store === undefined || isReading || clock.now() - readAtMs < refreshMs) return;
+      isReading = true;
+      readAtMs = clock.now();
+      void enqueue(read).finally(() => {
+        isReading = false;
+      });
+    },
+    mayProbe(type, policy) {
+      if (store === undefined) return undefined;
+      const answer = admitCall(stateOf(type), policy, clock.now());
+      if (answer.kind === 'refused' || answer.permit.probe === undefined) return undefined;
+      const known = asked.get(type);
+      if (known !== undefined) return known;
+      const asking = within(() => store.probe(type, { holder, forMs: policy.probeMsMax }))
+        .then(
+          (isOurs) => {
+            if (!isOurs) set(type, heldBack(stateOf(type), clock.now() + refreshMs));
+            return isOurs;
+          },
+          (error: unknown) => {
+            tellStore(error);
+            return true;
+          },
+        )
+        .finally(() => asked.delete(type));
+      asked.set(type, asking);
+      return asking;
+    },
+    admit(type, policy) {
+      const answer = admitCall(stateOf(type), policy, clock.now());
+      set(type, answer.state);
+      return answer;
+    },
+    settle(type, policy, { permit, result }) {
+      const before = stateOf(type);
+      const next = settleCall(before, policy, { permit, result, nowMs: clock.now() });
+      set(type, next);
+      if (next.kind !== before.kind) publish(type, next);
+    },
+  };
+}
+
+/** Another one probes: it is asked again when that may be known. */
+function heldBack(state: BreakerState, untilMs: number): BreakerState {
+  // A list that came meanwhile may know a longer time.
+  const isLater = state.kind === 'open' && state.untilMs >= untilMs;
+  if (state.kind === 'closed' || isLater) return state;
+  return { kind: 'open', era: state.era + 1, untilMs, openings: state.openings };
+}
+
+/** What another process's opening makes of ours. */
+function adopt(
+  state: BreakerState,
+  { openForMs, openings }: SharedBreaker,
+  nowMs: number,
+): BreakerState {
+  const untilMs = nowMs + openForMs;
+  const open: BreakerState = { kind: 'open', era: state.era + 1, untilMs, openings };
+  if (state.kind === 'closed') return open;
+  if (state.kind === 'open') return untilMs > state.untilMs ? open : state;
+  // We are the ones who probe, unless it was opened again.
+  const isProbing = state.probes.some(({ deadAtMs }) => nowMs < deadAtMs);
+  return isProbing || openForMs === 0 ? state : open;
+}

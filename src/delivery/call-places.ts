@@ -1,0 +1,102 @@
+// How many calls go to one destination at once. Whoever finds no place waits a moment for one, but only as many
+// as there are places; the others go back to the ledger, each with a time of its own, so that a slow destination
+// does not hold the places of the dispatcher.
+
+import type { Clock } from '../foundation/clock.ts';
+
+type Entered =
+  /** Only a call that was tried says how long one takes. */
+  | { readonly kind: 'in'; readonly leave: (call: { readonly isTried: boolean }) => void }
+  | { readonly kind: 'full'; readonly backInMs: number };
+
+export interface CallPlaces {
+  /** Rejects when the signal fires. */
+  enter(key: string, placesMax: number, signal: AbortSignal): Promise<Entered>;
+  /** Of destinations that are remembered. */
+  readonly size: number;
+}
+
+interface Room {
+  inside: number;
+  readonly waiting: Set<() => void>;
+  /** A moving average of what calls take. */
+  tookMs: number;
+  /** Where the line of those ends that were sent away. */
+  lineEndMs: number;
+}
+
+const placeLimits = {
+  /** What a call is taken to last before one has ended. */
+  tookMsFirst: 100,
+  /** The estimate may be wrong: nobody is sent away for longer while places could be free. */
+  backInMsMax: 5_000,
+} as const;
+
+export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
+  const rooms = new Map<string, Room>();
+
+  function roomOf(key: string): Room {
+    const known = rooms.get(key);
+    if (known !== undefined) return known;
+    const room = {
+      inside: 0,
+      waiting: new Set<() => void>(),
+      lineEndMs: 0,
+      tookMs: placeLimits.tookMsFirst,
+    };
+    rooms.set(key, room);
+    return room;
+  }
+
+  function placeIn(key: string, room: Room): Entered {
+    const sinceMs = clock.now();
+    return {
+      kind: 'in',
+      leave({ isTried }) {
+        if (isTried) room.tookMs += (clock.now() - sinceMs - room.tookMs) / 8;
+        const [next] = room.waiting;
+        // The place passes on; nobody who comes now is faster.
+        if (next !== undefined) return next();
+        room.inside -= 1;
+        if (room.inside === 0) rooms.delete(key);
+      },
+    };
+  }
+
+  function sentAway(room: Room, placesMax: number): Entered {
+    const nowMs = clock.now();
+    const endMs = Math.max(room.lineEndMs, nowMs) + room.tookMs / placesMax;
+    room.lineEndMs = Math.min(endMs, nowMs + placeLimits.backInMsMax);
+    return { kind: 'full', backInMs: Math.ceil(room.lineEndMs - nowMs) };
+  }
+
+  return {
+    get size() {
+      return rooms.size;
+    },
+    async enter(key, placesMax, signal) {
+      const room = roomOf(key);
+      if (room.inside < placesMax) {
+        room.inside += 1;
+        return placeIn(key, room);
+      }
+      if (room.waiting.size >= placesMax) return sentAway(room, placesMax);
+      const woken = new AbortController();
+      let hasPlace = false;
+      const wake = (): void => {
+        hasPlace = true;
+        room.waiting.delete(wake);
+        woken.abort();
+      };
+      room.waiting.add(wake);
+      try {
+        await clock.sleep(waitMsMax, AbortSignal.any([signal, woken.signal]));
+      } catch (error) {
+        if (!hasPlace) throw error;
+      } finally {
+        room.waiting.delete(wake);
+      }
+      return hasPlace ? placeIn(key, room) : sentAway(room, placesMax);
+    },
+  };
+}

@@ -1,0 +1,39 @@
+// A message as a CloudEvents 1.0 event: its attributes, which each transport puts where it keeps them.
+
+import { occurredAtOf, type DeliveryMessage } from './delivery-message.ts';
+
+export function cloudEventAttributes(
+  message: DeliveryMessage,
+  /** Default: `/<source stream>`. */
+  source: string | undefined,
+): Readonly<Record<string, string>> {
+  const { sourceStreamId, sourceEventId, eventType, tenantId, correlationId } = message;
+  const time = occurredAtOf(message);
+  const given = {
+    specversion: '1.0',
+    // Together with the source it names the event, also where several messages came from it.
+    id: sourceEventId,
+    source: source ?? `/${encodeURIComponent(sourceStreamId)}`,
+    type: eventType,
+    subject: sourceStreamId,
+    time,
+    tenantid: tenantId,
+    correlationid: correlationId,
+    // Names of extensions are lower-case letters and digits.
+    partitionkey: message.orderingKey,
+  };
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, string] => {
+      return entry[1] !== undefined && entry[1] !== '';
+    }),
+  );
+}
+
+/** The structured form: the whole event as one JSON document. */
+export function cloudEventDocument(message: DeliveryMessage, source: string | undefined): string {
+  return JSON.stringify({
+    ...cloudEventAttributes(message, source),
+    datacontenttype: 'application/json',
+    data: message.payload,
+  });
+}

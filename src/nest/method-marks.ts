@@ -1,0 +1,76 @@
+// Marks that decorators leave at methods, and how they are found again in the providers of an application.
+
+import { Scope } from '@nestjs/common';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { MillraceError } from '../foundation/error.ts';
+
+export interface MarkedMethod<Mark> {
+  readonly provider: object;
+  /** `PaymentMailer.onCompleted` */
+  readonly where: string;
+  readonly className: string;
+  readonly mark: Mark;
+  readonly call: Method;
+}
+
+/** As TypeScript applies it with `experimentalDecorators`; methods of another shape do not compile. */
+export type MethodDecoratorOf<Shape> = <M extends Shape>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<M>,
+) => void;
+
+type Method = (...given: readonly unknown[]) => unknown;
+
+/** At the function itself, where Nest keeps its own: whoever wraps a method copies them. */
+export function markMethod(key: symbol, mark: object, descriptor: PropertyDescriptor): void {
+  const method: unknown = descriptor.value;
+  if (typeof method !== 'function') {
+    throw new MillraceError('CONFIG_INVALID', 'this decorator belongs to a method');
+  }
+  Reflect.defineMetadata(key, [...marksOf(key, method), mark], method);
+}
+
+/** Those of providers and controllers that there is one of. */
+export function findMarkedMethods<Mark extends object>(
+  key: symbol,
+  { discovery, scanner }: { discovery: DiscoveryService; scanner: MetadataScanner },
+): readonly MarkedMethod<Mark>[] {
+  const seen = new Set<object>();
+  const found: MarkedMethod<Mark>[] = [];
+  for (const wrapper of [...discovery.getProviders(), ...discovery.getControllers()]) {
+    const provider: unknown = wrapper.instance;
+    if (typeof provider !== 'object' || provider === null || seen.has(provider)) continue;
+    seen.add(provider);
+    const prototype = Object.getPrototypeOf(provider) as Record<string, Method> | null;
+    if (prototype === null) continue;
+    for (const name of scanner.getAllMethodNames(prototype)) {
+      const method = prototype[name];
+      if (method === undefined) continue;
+      for (const mark of marksOf(key, method)) {
+        const className = provider.constructor.name;
+        const where = `${className}.${name}`;
+        if (!wrapper.isDependencyTreeStatic() || wrapper.scope === Scope.TRANSIENT) {
+          throw new MillraceError(
+            'CONFIG_INVALID',
+            `${where} handles events, which come without a request: its class must be of the default scope`,
+            { details: { where } },
+          );
+        }
+        found.push({
+          provider,
+          where,
+          className,
+          mark: mark as Mark,
+          // Found anew at each call: tests and tracers replace methods.
+          call: (...given) => (provider as Record<string, Method>)[name]?.(...given),
+        });
+      }
+    }
+  }
+  return found;
+}
+
+function marksOf(key: symbol, method: object): readonly object[] {
+  return (Reflect.getMetadata(key, method) as readonly object[] | undefined) ?? [];
+}

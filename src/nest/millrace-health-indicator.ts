@@ -1,0 +1,168 @@
+// Asks everything that runs how it is. Needs no package for that; what it answers is what Terminus takes.
+
+import { Inject, Injectable } from '@nestjs/common';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import {
+  decideHealth,
+  healthLimits,
+  type HealthFigures,
+  type HealthThresholds,
+  type MillraceHealth,
+  type OutboxHealth,
+  type SubscriptionHealth,
+} from './decide-health.ts';
+import { MillraceRuntime } from './millrace-runtime.ts';
+
+/** Among the oldest ones; a message that is due later only stands beside them. */
+const oldestLimit = 100;
+
+/**
+ * Tells whether the store answers, subscriptions keep up, and the outbox is emptied. Thresholds are the
+ * module's `health`.
+ *
+ * @example
+ * import { Controller, Get } from '@nestjs/common';
+ * import { HealthCheck, HealthCheckService } from '@nestjs/terminus';
+ * import { MillraceHealthIndicator } from 'millrace/nest';
+ *
+ * @Controller('health')
+ * export class HealthController {
+ *   constructor(
+ *     private readonly health: HealthCheckService,
+ *     private readonly millrace: MillraceHealthIndicator,
+ *   ) {}
+ *
+ *   @Get()
+ *   @HealthCheck()
+ *   check() {
+ *     return this.health.check([() => this.millrace.isHealthy('millrace')]);
+ *   }
+ * }
+ */
+export class MillraceHealthIndicator {
+  readonly #runtime: MillraceRuntime;
+  readonly #limits: HealthThresholds;
+  readonly #clock: Clock;
+  #counted: { readonly atMs: number; readonly outbox: Promise<OutboxHealth> } | undefined;
+
+  constructor(runtime: MillraceRuntime, clock: Clock = systemClock) {
+    this.#runtime = runtime;
+    this.#limits = { ...healthLimits, ...runtime.options.health };
+    this.#clock = clock;
+  }
+
+  /** For Terminus: `health.check([() => millrace.isHealthy('millrace')])`. */
+  async isHealthy<const Key extends string>(key: Key): Promise<Record<Key, MillraceHealth>> {
+    return { [key]: await this.check() } as Record<Key, MillraceHealth>;
+  }
+
+  /** Without Terminus. Never rejects. */
+  async check(): Promise<MillraceHealth> {
+    const { store, ledger, dispatcher, runners } = this.#runtime;
+    const [reachable, subscriptions, outbox] = await Promise.all([
+      store && this.#within(() => store.head()).then(isReachable, isAway),
+      Promise.all([...runners].map(([name, each]) => this.#subscription(name, each))),
+      ledger && this.#within(() => this.#outbox(ledger)).catch(toFailure),
+    ]);
+    const figures: HealthFigures = {
+      ...(reachable && { store: reachable }),
+      subscriptions: Object.fromEntries(subscriptions),
+      ...(outbox && { outbox }),
+      ...(dispatcher &&
+        this.#runtime.options.run !== false && {
+          dispatcher: { state: dispatcher.state, inFlight: dispatcher.inFlight },
+        }),
+    };
+    return decideHealth(figures, this.#limits);
+  }
+
+  async #subscription(
+    name: string,
+    runner: SubscriptionRunner,
+  ): Promise<[string, SubscriptionHealth | { readonly error: string }]> {
+    const { store, options } = this.#runtime;
+    const storage = options.running?.storage ?? store?.subscriptions;
+    try {
+      const [{ behind, seconds }, deadLetters = 0] = await this.#within(() =>
+        Promise.all([
+          runner.lag(),
+          storage?.deadLetters.count({ handler: name, status: 'pending' }),
+        ]),
+      );
+      const { paused, shards } = runner.status;
+      const held = shards.reduce((sum, shard) => sum + shard.held, 0);
+      const { state } = runner;
+      return [name, { state, paused, behind, lagSeconds: seconds, deadLetters, held }];
+    } catch (error) {
+      return [name, toFailure(error)];
+    }
+  }
+
+  /** Those that ask at once share one answer, and it is good for a while. */
+  #outbox(ledger: OutboxLedger): Promise<OutboxHealth> {
+    const nowMs = this.#clock.now();
+    if (this.#counted === undefined || nowMs - this.#counted.atMs >= this.#limits.countEveryMs) {
+      const outbox = this.#count(ledger);
+      this.#counted = { atMs: nowMs, outbox };
+      outbox.catch(() => {
+        if (this.#counted?.outbox === outbox) this.#counted = undefined;
+      });
+    }
+    return this.#counted.outbox;
+  }
+
+  async #count(ledger: OutboxLedger): Promise<OutboxHealth> {
+    const page = { limit: oldestLimit };
+    const [counts, pending, failed, paused] = await Promise.all([
+      ledger.counts(),
+      ledger.list({ status: 'PENDING' }, page),
+      ledger.list({ status: 'FAILED' }, page),
+      ledger.paused(),
+    ]);
+    const pausedDestinations = paused.map(({ integrationType }) => integrationType);
+    // What is paused is not late.
+    const dueMs = [...pending, ...failed]
+      .filter(({ integrationType }) => !pausedDestinations.includes(integrationType))
+      .map(({ dueAt }) => dueAt.getTime());
+    const lateMs = Math.max(0, this.#clock.now() - Math.min(...dueMs));
+    return {
+      pending: counts.PENDING,
+      failed: counts.FAILED,
+      claimed: counts.CLAIMED,
+      dead: counts.DEAD,
+      lateSeconds: Number.isFinite(lateMs) ? Math.floor(lateMs / 1_000) : 0,
+      pausedDestinations,
+    };
+  }
+
+  async #within<T>(work: () => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#limits;
+    const done = new AbortController();
+    const late = this.#clock.sleep(timeoutMs, done.signal).then(() => {
+      throw new MillraceError('WAIT_TIMEOUT', `no answer within ${timeoutMs} ms`);
+    });
+    try {
+      return await Promise.race([work(), late]);
+    } finally {
+      done.abort();
+      late.catch(() => undefined);
+    }
+  }
+}
+
+Injectable()(MillraceHealthIndicator);
+Inject(MillraceRuntime)(MillraceHealthIndicator, undefined, 0);
+
+const isReachable = (): { readonly reachable: boolean } => ({ reachable: true });
+
+const isAway = (error: unknown): { readonly reachable: boolean; readonly error: string } => ({
+  reachable: false,
+  ...toFailure(error),
+});
+
+function toFailure(error: unknown): { readonly error: string } {
+  return { error: error instanceof Error ? error.message : String(error) };
+}

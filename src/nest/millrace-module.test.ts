@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Module, Scope, type Provider, type Type } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { DataSource } from 'typeorm';
+import { memoryEventStore } from '../adapters/memory/index.ts';
+import { createEnvelope } from '../contracts/envelope.ts';
+import type { ErrorCode } from '../foundation/error-codes.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import { memoryOutboxLedger } from '../outbox/memory-outbox-ledger.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import {
+  EVENT_STORE,
+  ILOGGER,
+  MapToOutbox,
+  MillraceHealthIndicator,
+  MillraceModule,
+  MillraceRuntime,
+  OnEvent,
+  OUTBOX_DISPATCHER,
+  OUTBOX_LEDGER,
+  OutboxRepository,
+  type MillraceModuleOptions,
+} from './index.ts';
+import { TypeormOutboxRepository } from './typeorm/index.ts';
+
+class Handlers {
+  readonly seen: string[] = [];
+  readonly whenSeen = Promise.withResolvers<void>();
+
+  onCompleted({ eventId }: RecordedEvent): void {
+    this.seen.push(eventId);
+    this.whenSeen.resolve();
+  }
+
+  toPartner({ type }: RecordedEvent): { readonly payload: object } {
+    return { payload: { type } };
+  }
+}
+decorate(Handlers, 'onCompleted', OnEvent('payment.completed.v1'));
+decorate(Handlers, 'toPartner', MapToOutbox('payment.*', { integrationType: 'partner' }));
+
+/** What `@OnEvent(…)` above a method does. */
+function decorate(
+  target: Type<object>,
+  name: string,
+  decorator: (target: object, name: string, descriptor: PropertyDescriptor) => void,
+): void {
+  const prototype = target.prototype as object;
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
+  assert.ok(descriptor !== undefined);
+  decorator(prototype, name, descriptor);
+}
+
+const quiet = { observer: {} };
+
+async function started(
+  options: MillraceModuleOptions,
+  providers: readonly Provider[] = [Handlers],
+): Promise<TestingModule> {
+  const imports = [MillraceModule.forRoot({ service: 'shop', ...quiet, ...options })];
+  const app = await Test.createTestingModule({ imports, providers: [...providers] }).compile();
+  return app.init();
+}
+
+async function pay(store: EventStore): Promise<string> {
+  const aggregate = { bc: 'paymenthub', type: 'payment', id: 'p1' };
+  const event = createEnvelope(
+    { type: 'payment.completed.v1', payload: {} },
+    { tenant: 'core', aggregate },
+  );
+  await store.append('paymenthub.payment.v1-core-p1', [event]);
+  return event.eventId;
+}
+
+async function refusesToStart(code: ErrorCode, start: () => Promise<unknown>): Promise<void> {
+  await assert.rejects(start, (error) => hasCode(error, code));
+}
+
+test('handlers see events, mappers fill the outbox, and destinations get it, from one forRoot', async () => {
+  const delivered = Promise.withResolvers<object>();
+  let ends = 0;
+  const send = Object.assign(async (message: object) => delivered.resolve(message), {
+    [Symbol.asyncDispose]: async () => void (ends += 1),
+  });
+  const destinations = { partner: send, 'partner:slow': { send, timeoutMs: 30_000 } };
+  const app = await started({ store: 'memory:', outbox: { destinations } });
+  const eventId = await pay(app.get<EventStore>(EVENT_STORE));
+  await app.get(Handlers).whenSeen.promise;
+  assert.deepEqual(app.get(Handlers).seen, [eventId]);
+  const message = (await delivered.promise) as { readonly sourceEventId: string };
+  assert.equal(message.sourceEventId, eventId);
+  assert.equal(app.get(OutboxRepository), app.get(OUTBOX_LEDGER));
+  assert.equal(app.get(OUTBOX_DISPATCHER), app.get(MillraceRuntime).dispatcher);
+  assert.equal(typeof app.get<{ warn: unknown }>(ILOGGER).warn, 'function');
+  assert.equal((await app.get(MillraceHealthIndicator).check()).status, 'up');
+  await app.close();
+  await app.close();
+  assert.equal(ends, 1);
+});
+
+test('options can wait for other providers', async () => {
+  const ledger = memoryOutboxLedger();
+  const MODULE_STORE = 'MODULE_STORE';
+  class StoreModule {}
+  Module({
+    providers: [{ provide: MODULE_STORE, useFactory: async () => memoryEventStore() }],
+    exports: [MODULE_STORE],
+  })(StoreModule);
+  const millrace = MillraceModule.forRootAsync({
+    imports: [StoreModule],
+    inject: [MODULE_STORE],
+    useFactory: async (store: EventStore) => ({
+      service: 'shop',
+      store,
+      outbox: { ledger },
+      ...quiet,
+    }),
+  });
+  const app = await Test.createTestingModule({
+    imports: [millrace],
+    providers: [Handlers],
+  }).compile();
+  await app.init();
+  await pay(app.get<EventStore>(EVENT_STORE));
+  await app.get(MillraceRuntime).runners.get('sub:shop:outbox:v1')?.whenCaughtUp();
+  assert.equal((await ledger.counts()).PENDING, 1);
+  await app.close();
+});
+
+test('a process that is to run nothing appends and enqueues, and starts no handler', async () => {
+  const app = await started({
+    store: 'memory:',
+    run: false,
+    outbox: { deliver: async () => undefined },
+  });
+  await pay(app.get<EventStore>(EVENT_STORE));
+  const { runners, dispatcher } = app.get(MillraceRuntime);
+  assert.equal(runners.size, 0);
+  assert.equal(dispatcher?.state, 'stopped');
+  assert.equal((await app.get(MillraceHealthIndicator).check()).status, 'up');
+  await app.close();
+});
+
+test('a module that is not global gives its providers to those who import it alone', async () => {
+  class Feature {}
+  const needs = { provide: Feature, inject: [EVENT_STORE], useFactory: () => new Feature() };
+  class FeatureModule {}
+  Module({ providers: [needs] })(FeatureModule);
+  const compiled = (isGlobal: boolean): Promise<TestingModule> =>
+    Test.createTestingModule({
+      imports: [MillraceModule.forRoot({ store: 'memory:', isGlobal, ...quiet }), FeatureModule],
+    }).compile();
+  await assert.rejects(compiled(false), /can't resolve dependencies/i);
+  const app = await compiled(true);
+  assert.ok(app.get(Feature, { strict: false }) instanceof Feature);
+  await app.close();
+});
+
+test('an alias of a provider does not handle events a second time', async () => {
+  const app = await started({ store: 'memory:' }, [
+    Handlers,
+    { provide: 'ALIAS', useExisting: Handlers },
+  ]);
+  await app.close();
+});
+
+test('what is declared twice, or where no request is, refuses to start, and closes what was opened', async () => {
+  const cases: readonly (readonly [ErrorCode, readonly Provider[], MillraceModuleOptions])[] = [
+    ['SUBSCRIPTION_INVALID', [Handlers, { provide: 'OTHER', useClass: Handlers }], {}],
+    ['CONFIG_INVALID', [{ provide: Handlers, useClass: Handlers, scope: Scope.REQUEST }], {}],
+    ['CONFIG_INVALID', [{ provide: Handlers, useClass: Handlers, scope: Scope.TRANSIENT }], {}],
+    ['SUBSCRIPTION_INVALID', [Handlers], { subscriptions: [twin, twin] }],
+    ['NAME_INVALID', [Handlers], { service: 'Not A Name' }],
+    ['CONFIG_INVALID', [Handlers], { outbox: false }],
+  ];
+  for (const [code, providers, options] of cases) {
+    const store = memoryEventStore();
+    await refusesToStart(code, () =>
+      started({ store, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
+    );
+    await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'), code);
+  }
+});
+
+const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
+
+test('options that cannot be used are told by their codes', async () => {
+  await refusesToStart('CONFIG_INVALID', () => started({}));
+  await refusesToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
+  await refusesToStart('STORE_UNAVAILABLE', () =>
+    started({ store: 'postgres://127.0.0.1:1/none' }),
+  );
+  const dataSource = new DataSource({ type: 'postgres', url: 'postgres://127.0.0.1:1/none' });
+  const ledger = new TypeormOutboxRepository(dataSource);
+  await refusesToStart('STORE_CLOSED', () => started({ outbox: { ledger } }));
+  await refusesToStart('OUTBOX_INVALID', () =>
+    started({
+      store: 'memory:',
+      outbox: { deliver: async () => undefined, dispatcher: { concurrency: 0 } },
+    }),
+  );
+});
+
+test('health is down when the store is closed, and nothing waits for ever', async () => {
+  const store = memoryEventStore();
+  const ledger: OutboxLedger = {
+    ...memoryOutboxLedger(),
+    counts: () => new Promise(() => undefined),
+  };
+  const app = await started({ store, outbox: { ledger }, health: { timeoutMs: 20 } });
+  await store[Symbol.asyncDispose]();
+  const { millrace } = await app.get(MillraceHealthIndicator).isHealthy('millrace');
+  assert.equal(millrace.status, 'down');
+  assert.equal(millrace.store?.reachable, false);
+  assert.match(millrace.problems.join('\n'), /the outbox does not answer: no answer within 20 ms/);
+  await app.close();
+});

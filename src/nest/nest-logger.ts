@@ -1,0 +1,86 @@
+// Nest's logger as the telemetry port's: a constant message, and the documents' fields beside it.
+
+import { Logger as NestLogger, type LoggerService } from '@nestjs/common';
+import type { Logger, Observer } from '../foundation/observer.ts';
+
+/** The documents' logger: fields first; the message may be among them as `msg`. */
+export interface ILogger extends Logger {
+  debug(fields: object, message?: string): void;
+  info(fields: object, message?: string): void;
+  warn(fields: object, message?: string): void;
+  error(fields: object, message?: string): void;
+}
+
+/**
+ * Writes with Nest's logger, whichever the application uses, with `correlationId`, `tenantId`, `userId`,
+ * `source`, `operation` and `phase` as fields of their own.
+ *
+ * @example
+ * import { Logger } from '@nestjs/common';
+ * import { nestLogger } from 'millrace/nest';
+ *
+ * const logger = nestLogger(new Logger('Payments'));
+ * logger.warn({ correlationId: 'c1', tenantId: 'core', operation: 'REFUND', phase: 'ERROR' }, 'refused');
+ */
+export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): ILogger {
+  const writing =
+    (level: 'debug' | 'log' | 'warn' | 'error') =>
+    (fields: object, message?: string): void => {
+      const { msg, ...rest } = { ...fields } as Readonly<Record<string, unknown>>;
+      const told = message ?? (typeof msg === 'string' ? msg : 'millrace');
+      logger[level]?.(told, toFields(rest));
+    };
+  return {
+    debug: writing('debug'),
+    info: writing('log'),
+    warn: writing('warn'),
+    error: writing('error'),
+  };
+}
+
+/**
+ * An observer that logs with Nest's logger and nothing else; add what counts and traces. Debug lines, several
+ * for each message, are left out unless they are asked for: Nest writes all levels by default.
+ *
+ * @example
+ * import { MillraceModule, nestObserver } from 'millrace/nest';
+ *
+ * const counts = new Map<string, number>();
+ * const observer = {
+ *   ...nestObserver(),
+ *   count: (name: string) => void counts.set(name, (counts.get(name) ?? 0) + 1),
+ * };
+ * const millrace = MillraceModule.forRoot({ store: 'memory:', observer });
+ */
+export function nestObserver(
+  logger?: LoggerService,
+  options: { readonly debug?: boolean } = {},
+): Observer & { readonly log: ILogger } {
+  const log = nestLogger(logger);
+  return { log: options.debug === true ? log : { ...log, debug: () => undefined } };
+}
+
+/** Subscriptions know the same things by shorter names. */
+const otherNames: Readonly<Record<string, string>> = {
+  tenant: 'tenantId',
+  user: 'userId',
+  handler: 'source',
+};
+
+function toFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const named: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const documented = otherNames[name];
+    const isTaken = documented === undefined || documented in fields;
+    named[isTaken ? name : documented] = value instanceof Error ? errorFields(value) : value;
+  }
+  return { source: 'millrace', ...named };
+}
+
+/** Loggers that write JSON find nothing in an Error. */
+function errorFields(error: Error): object {
+  const { name, message, stack } = error;
+  const code = 'code' in error ? { code: error.code } : {};
+  return { name, message, ...code, stack };
+}

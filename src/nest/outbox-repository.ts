@@ -1,0 +1,66 @@
+// The outbox document's abstract class: what a provider asks for by its type.
+
+import type { ClaimedMessage, EnqueueOutboxProps, OutboxClaim } from '../outbox/outbox-message.ts';
+import type {
+  ClaimOptions,
+  Enqueued,
+  OutboxCapabilities,
+  OutboxLedger,
+  SettleOutcome,
+} from '../outbox/outbox-ledger.ts';
+
+type Ledger = OutboxLedger;
+
+/**
+ * The ledger as a class, so that Nest can inject it by type. Whatever ledger the module has is
+ * behind it; a claim is settled by its token, where the document has an id alone.
+ *
+ * @example
+ * import { Injectable } from '@nestjs/common';
+ * import { OutboxRepository } from 'millrace/nest';
+ *
+ * @Injectable()
+ * export class Refunds {
+ *   constructor(private readonly outbox: OutboxRepository) {}
+ *
+ *   async announce(refundId: string): Promise<void> {
+ *     await this.outbox.enqueue({
+ *       sourceStreamId: `refunds-${refundId}`,
+ *       sourceEventId: `${refundId}-made`,
+ *       integrationType: 'webhook:partner-x',
+ *       eventType: 'refund.made.v1',
+ *       payload: { refundId },
+ *     });
+ *   }
+ * }
+ */
+export abstract class OutboxRepository<Transaction = unknown> implements OutboxLedger<Transaction> {
+  abstract readonly capabilities: OutboxCapabilities;
+  abstract enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
+  abstract enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
+  abstract enqueueIn(
+    transaction: Transaction,
+    items: readonly EnqueueOutboxProps[],
+  ): Promise<readonly Enqueued[]>;
+  abstract claimDueBatch(
+    workerId: string,
+    limit: number,
+    options?: ClaimOptions,
+  ): Promise<readonly ClaimedMessage[]>;
+  abstract markSent(claim: OutboxClaim): Promise<SettleOutcome>;
+  abstract markFailed(claim: OutboxClaim, error: string, nextDueAt: Date): Promise<SettleOutcome>;
+  abstract deadLetter(claim: OutboxClaim, error: string): Promise<SettleOutcome>;
+  abstract release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
+  abstract settle(...given: Parameters<Ledger['settle']>): ReturnType<Ledger['settle']>;
+  abstract exchange(...given: Parameters<Ledger['exchange']>): ReturnType<Ledger['exchange']>;
+  abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;
+  abstract find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']>;
+  abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;
+  abstract counts(): ReturnType<Ledger['counts']>;
+  abstract replay(...given: Parameters<Ledger['replay']>): ReturnType<Ledger['replay']>;
+  abstract purge(...given: Parameters<Ledger['purge']>): ReturnType<Ledger['purge']>;
+  abstract pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']>;
+  abstract resume(...given: Parameters<Ledger['resume']>): ReturnType<Ledger['resume']>;
+  abstract paused(): ReturnType<Ledger['paused']>;
+  abstract [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,52 @@
+// A dead message as a message of its own, for those who watch a topic of dead letters. It goes out by the
+// ledger like any other: retried, and sent at least once.
+
+import type { ClaimedMessage, EnqueueOutboxProps } from './outbox-message.ts';
+
+/**
+ * What to enqueue in `onDead`; nothing for a dead letter that is dead itself.
+ *
+ * @example
+ * import { createOutboxDispatcher, deadLetterMessage, memoryOutboxLedger } from 'millrace/outbox';
+ *
+ * const ledger = memoryOutboxLedger();
+ * const dispatcher = createOutboxDispatcher({
+ *   ledger,
+ *   deliver: async () => ({ kind: 'dead', error: 'HTTP 400' }),
+ *   onDead: async (message, error) => {
+ *     await ledger.enqueueMany(deadLetterMessage(message, error, 'kafka:outbox.dead'));
+ *   },
+ * });
+ */
+export function deadLetterMessage(
+  message: ClaimedMessage,
+  error: string,
+  integrationType: string,
+): readonly EnqueueOutboxProps[] {
+  if (message.integrationType === integrationType) return [];
+  const { id, token, starts, sourceStreamId, sourceEventId, eventType, payload } = message;
+  const { tenantId, userId, correlationId } = message;
+  // Of one death: a message that was replayed may die again, and that is news.
+  const key = `${id}:${token}`;
+  return [
+    {
+      sourceStreamId,
+      sourceEventId: key,
+      integrationType,
+      eventType: 'outbox.dead-lettered.v1',
+      payload: {
+        outboxId: id,
+        integrationType: message.integrationType,
+        sourceEventId,
+        eventType,
+        starts,
+        error,
+        payload,
+      },
+      headers: { ...message.headers, idempotencyKey: key },
+      tenantId,
+      userId,
+      correlationId,
+    },
+  ];
+}

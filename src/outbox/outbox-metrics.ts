@@ -1,0 +1,68 @@
+// How much is in the ledger, told from time to time. One process of a ledger is enough.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { safeObserver } from '../subscriptions/safe-observer.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+import { outboxLimits as limits } from './outbox-limits.ts';
+
+export interface OutboxMetricsOptions {
+  readonly ledger: Pick<OutboxLedger, 'counts'>;
+  readonly observer: Observer;
+  /** Default: 15 s. Longer while counting takes long: a twentieth of the time at most is spent on it. */
+  readonly intervalMs?: number;
+  readonly clock?: Clock;
+}
+
+const share = 20;
+
+/**
+ * Tells the gauges `outbox_pending_total` and, by status, `outbox_messages`.
+ *
+ * @example
+ * import { createOutboxMetrics, memoryOutboxLedger } from 'millrace/outbox';
+ *
+ * await using metrics = createOutboxMetrics({
+ *   ledger: memoryOutboxLedger(),
+ *   observer: { gauge: (name, value, { status }) => console.log(name, status, value) },
+ * });
+ * await metrics.start();
+ */
+export function createOutboxMetrics(options: OutboxMetricsOptions): Lifecycle {
+  const { ledger, clock = systemClock, intervalMs = limits.metricsIntervalMsDefault } = options;
+  const observer = safeObserver(options.observer);
+  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
+
+  async function run(signal: AbortSignal): Promise<void> {
+    // Nobody listens: nobody counts.
+    if (observer.gauge === undefined) return;
+    while (!signal.aborted) {
+      const startMs = clock.now();
+      try {
+        const counts = await ledger.counts();
+        observer.gauge('outbox_pending_total', counts.PENDING, {});
+        for (const [status, count] of Object.entries(counts)) {
+          observer.gauge('outbox_messages', count, { status });
+        }
+      } catch (err) {
+        observer.log?.warn({ source: 'outbox-metrics', err }, 'outbox could not be counted');
+      }
+      const tookMs = clock.now() - startMs;
+      await clock.sleep(Math.max(intervalMs, tookMs * share), signal).catch(() => undefined);
+    }
+  }
+
+  return createLifecycle({
+    async start() {
+      const stopping = new AbortController();
+      running = { stopping, done: run(stopping.signal) };
+    },
+    async stop() {
+      const { stopping, done } = running ?? {};
+      running = undefined;
+      stopping?.abort();
+      await done;
+    },
+  });
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Destination } from '../delivery/destination.ts';
+import { hasCode } from '../foundation/error.ts';
+import { createLifecycle } from '../foundation/lifecycle.ts';
+import { eventually, newMessage } from '../outbox/ledger-fixture.conformance.ts';
+import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
+import type { OutboxDefinition } from './define-outbox.ts';
+import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
+import { startOutbox } from './start-outbox.ts';
+
+const start = (definition: OutboxDefinition, env: Readonly<Record<string, string>> = {}) =>
+  startOutbox(definition, { settings: readOutboxEnvironment(env), store: 'memory:' });
+
+const hangs: Destination = (_message, { signal }) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error));
+  });
+
+test('WEBHOOK_TIMEOUT_MS ends a webhook that hangs, unless its destination has a time of its own', async () => {
+  const destinations = { webhook: hangs, 'webhook:own': { send: hangs, timeoutMs: 30 } };
+  await using outbox = await start({ destinations }, { WEBHOOK_TIMEOUT_MS: '20' });
+  await outbox.ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'webhook:own' })]);
+  await eventually('both failed', async () => (await outbox.ledger.counts()).FAILED === 2);
+  const errors = (await outbox.ledger.list({})).map(({ lastError }) => lastError);
+  assert.deepEqual(errors, ['no outcome within 20 ms', 'no outcome within 30 ms']);
+});
+
+test('a dead message is told of once at OUTBOX_DEADLETTER_TOPIC, and a dead letter of it never', async () => {
+  const received: unknown[] = [];
+  const kafka: Destination = async ({ integrationType, payload }) => {
+    received.push([integrationType, payload['error']]);
+    return { kind: 'dead', error: 'no' };
+  };
+  await using outbox = await start(
+    { destinations: { kafka } },
+    { OUTBOX_DEADLETTER_TOPIC: 'outbox.dead' },
+  );
+  await outbox.ledger.enqueue(newMessage({ integrationType: 'kafka:payments' }));
+  await eventually('both are dead', async () => (await outbox.ledger.counts()).DEAD === 2);
+  await outbox.whenDrained();
+  assert.deepEqual(received, [
+    ['kafka:payments', undefined],
+    ['kafka:outbox.dead', 'no'],
+  ]);
+
+  // One that was replayed may die again, and that is told again.
+  await outbox.ledger.replay({ integrationType: 'kafka:payments' });
+  await eventually('it died again', async () => (await outbox.ledger.counts()).DEAD === 3);
+});
+
+test('another sender gets everything that the dispatcher would, and its destinations outlive it', async () => {
+  const told: string[] = [];
+  let given: readonly [OutboxDispatcherOptions, OutboxSettings] | undefined;
+  const audit: Destination & AsyncDisposable = Object.assign(async () => undefined, {
+    [Symbol.asyncDispose]: async () => void told.push('destination closed'),
+  });
+  const definition: OutboxDefinition = {
+    destinations: { audit: { send: audit } },
+    dispatcher: { concurrency: 3 },
+    sender(options, settings) {
+      given = [options, settings];
+      return createLifecycle({
+        start: async () => void told.push('started'),
+        stop: async () => void told.push('stopped'),
+      });
+    },
+  };
+  const env = { OUTBOX_CLAIM_BATCH_SIZE: '7', OUTBOX_TICK_INTERVAL_MS: '9', REDIS_HOST: 'cache' };
+  {
+    await using outbox = await start(definition, env);
+    await assert.rejects(outbox.whenDrained(), (error) => hasCode(error, 'NOT_SUPPORTED'));
+    const [options, settings] = given ?? [];
+    assert.deepEqual(
+      [options?.batchSize, options?.tickIntervalMs, options?.concurrency],
+      [7, 9, 3],
+    );
+    assert.equal(options?.ledger, outbox.ledger);
+    assert.equal(settings?.queue, 'redis://cache:6379');
+  }
+  assert.deepEqual(told, ['started', 'stopped', 'destination closed']);
+});
+
+test('what was opened is closed when something after it fails', async () => {
+  const told: string[] = [];
+  const audit: Destination & AsyncDisposable = Object.assign(async () => undefined, {
+    [Symbol.asyncDispose]: async () => void told.push('closed'),
+  });
+  const sender = (): never => {
+    throw new Error('no queue');
+  };
+  await assert.rejects(start({ destinations: { audit }, sender }), /no queue/);
+  assert.deepEqual(told, ['closed']);
+});

@@ -1,0 +1,198 @@
+// The outbox as one thing to run: store, ledger, projectors, destinations and sender, by a definition and
+// the environment's settings.
+
+import { createDelivery, type DestinationSettings } from '../delivery/create-delivery.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
+import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import { createOutboxMetrics } from '../outbox/outbox-metrics.ts';
+import {
+  startOutboxProjector,
+  type IntegrationMessage,
+  type OutboxProjectorDefinition,
+} from '../outbox/outbox-projector.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
+import { openEventStore } from './open-event-store.ts';
+import { openOutboxLedger } from './open-outbox-ledger.ts';
+import type { OutboxSettings } from './outbox-environment.ts';
+import { parseStoreUrl } from './store-url.ts';
+
+export interface StartOutboxOptions {
+  readonly settings: OutboxSettings;
+  /** The URL of the event store. */
+  readonly store: string;
+  /** The URL of the ledger. Default: the store's. */
+  readonly outbox?: string;
+  readonly observer?: Observer;
+}
+
+export interface RunningOutbox extends AsyncDisposable {
+  readonly ledger: OutboxLedger;
+  /** Resolves when all events are projected and nothing is due any more. */
+  whenDrained(signal?: AbortSignal): Promise<void>;
+}
+
+/**
+ * Runs the outbox of a definition until it is disposed of: then projectors stop first, what is being sent
+ * comes to its end, and the rest is given back.
+ *
+ * @example
+ * import { readOutboxEnvironment, startOutbox } from 'millrace/platform';
+ *
+ * await using outbox = await startOutbox(
+ *   { destinations: { audit: async (message) => console.log(message.eventType) } },
+ *   { settings: readOutboxEnvironment(process.env), store: 'sqlite:.millrace/events.db' },
+ * );
+ * await outbox.whenDrained();
+ */
+export async function startOutbox(
+  definition: OutboxDefinition,
+  options: StartOutboxOptions,
+): Promise<RunningOutbox> {
+  const { settings, store: storeUrl, outbox: outboxUrl = storeUrl } = options;
+  const observer: Observer = { ...options.observer, ...definition.observer };
+  const { projectors = [], destinations, sender = createOutboxDispatcher } = definition;
+  await using stack = new AsyncDisposableStack();
+  for (const each of Object.values(destinations)) {
+    const destination = typeof each === 'function' ? each : each.send;
+    if (Symbol.asyncDispose in destination) stack.use(destination as unknown as AsyncDisposable);
+  }
+  const deadLetterType = deadLetterTypeOf(settings, Object.keys(destinations));
+  const ledger = stack.use(await openOutboxLedger(outboxUrl, { observer }));
+  const { deliver } = createDelivery({
+    destinations: withWebhookTimeouts(destinations, settings.webhookTimeoutMs),
+    observer,
+  });
+  const sending: OutboxSender = stack.use(
+    sender(
+      {
+        ...definition.dispatcher,
+        ledger,
+        deliver,
+        observer,
+        batchSize: settings.batchSize,
+        tickIntervalMs: settings.tickIntervalMs,
+        ...(deadLetterType === undefined
+          ? {}
+          : {
+              onDead: async (message, error) =>
+                void (await ledger.enqueueMany(deadLetterMessage(message, error, deadLetterType))),
+            }),
+      },
+      settings,
+    ),
+  );
+  await sending.start();
+  await stack.use(createOutboxMetrics({ ledger, observer })).start();
+
+  const runners: SubscriptionRunner[] = [];
+  if (projectors.length > 0) {
+    const store = stack.use(await openEventStore(storeUrl));
+    const { host, url } = await hostOf(store, storeUrl, outboxUrl, stack);
+    for (const each of projectors) {
+      const runner = await startOutboxProjector(store, withSettings(each, settings), {
+        ledger,
+        observer,
+        storage: host.subscriptions,
+        sharesDatabase: isSameDatabase(url, outboxUrl),
+      });
+      runners.push(stack.use(runner));
+    }
+  }
+  const running = stack.move();
+  return {
+    ledger,
+    async whenDrained(signal) {
+      if (sending.whenIdle === undefined) {
+        throw new MillraceError('NOT_SUPPORTED', 'this sender does not say when it is idle');
+      }
+      await Promise.all(runners.map((runner) => runner.whenCaughtUp(signal)));
+      await sending.whenIdle(signal);
+    },
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+/** A store without room for checkpoints has them in the outbox's database. */
+async function hostOf(
+  store: EventStore & Partial<SubscriptionHost>,
+  storeUrl: string,
+  outboxUrl: string,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly host: SubscriptionHost; readonly url: string }> {
+  const { subscriptions } = store;
+  if (subscriptions !== undefined) return { host: { subscriptions }, url: storeUrl };
+  const beside: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
+  if (beside.subscriptions !== undefined) {
+    return { host: { subscriptions: beside.subscriptions }, url: outboxUrl };
+  }
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    'neither the store nor the outbox has room for checkpoints',
+    {
+      details: { field: 'outbox' },
+    },
+  );
+}
+
+/** Rows and checkpoint are one commit then. */
+function isSameDatabase(one: string, other: string): boolean {
+  const [a, b] = [parseStoreUrl(one), parseStoreUrl(other)];
+  if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;
+  if (a.engine === 'postgres' && b.engine === 'postgres') return a.connection === b.connection;
+  return false;
+}
+
+function withSettings(
+  { mapper, ...projector }: OutboxProjectorDefinition,
+  { typePrefixes, maxAttempts }: OutboxSettings,
+): OutboxProjectorDefinition {
+  const limited = (message: IntegrationMessage): IntegrationMessage => ({
+    maxAttempts,
+    ...message,
+  });
+  return {
+    ...(typePrefixes.length === 0 ? {} : { filter: { typePrefixes } }),
+    ...projector,
+    mapper: {
+      map(event) {
+        const mapped = mapper.map(event);
+        if (mapped === undefined || mapped === null) return mapped;
+        return ([] as readonly IntegrationMessage[]).concat(mapped).map(limited);
+      },
+    },
+  };
+}
+
+function withWebhookTimeouts(
+  destinations: OutboxDefinition['destinations'],
+  timeoutMs: number,
+): OutboxDefinition['destinations'] {
+  return Object.fromEntries(
+    Object.entries(destinations).map(([name, each]) => {
+      const settings: DestinationSettings = typeof each === 'function' ? { send: each } : each;
+      return [name, name.split(':', 1)[0] === 'webhook' ? { timeoutMs, ...settings } : settings];
+    }),
+  );
+}
+
+/** A topic that nobody can publish to would be found out when the first message dies. */
+function deadLetterTypeOf(
+  { deadLetterTopic }: OutboxSettings,
+  destinations: readonly string[],
+): string | undefined {
+  if (deadLetterTopic === undefined) return undefined;
+  const type = deadLetterTopic.includes(':') ? deadLetterTopic : `kafka:${deadLetterTopic}`;
+  const [kind = ''] = type.split(':', 1);
+  if (destinations.includes(type) || destinations.includes(kind)) return type;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `OUTBOX_DEADLETTER_TOPIC needs a destination '${kind}' (or '${type}'), and there is none: add it, name another one as in webhook:dead, or unset the variable`,
+    { details: { field: 'OUTBOX_DEADLETTER_TOPIC' } },
+  );
+}

@@ -1,0 +1,69 @@
+// What the routes of the API share: the platform, whose clock it is, and the headers that all of them
+// read the same way.
+
+import { MillraceError } from '../../foundation/error.ts';
+import type { Platform } from '../../platform/create-platform.ts';
+import { tenantFor } from '../http/principal.ts';
+import type { ApiRequest } from '../http/route.ts';
+import { tenantOfStream } from '../kurrent/events/event-place.ts';
+
+export type ApiPlatform = Pick<
+  Platform,
+  | 'delivery'
+  | 'documents'
+  | 'engines'
+  | 'handle'
+  | 'modules'
+  | 'roles'
+  | 'sagaAdmin'
+  | 'state'
+  | 'subscriptions'
+  | 'tokens'
+  | 'waitFor'
+>;
+
+type Asking = Pick<ApiRequest, 'headers' | 'principal'>;
+
+export function tenantOf({ headers, principal }: Asking): string {
+  return tenantFor(principal, headers['x-tenant-id']);
+}
+
+/** The flow that a request belongs to, when its sender says so. */
+export function correlationOf({ headers }: Asking): { readonly correlationId?: string } {
+  const correlationId = headers['x-correlation-id'];
+  return correlationId === undefined ? {} : { correlationId };
+}
+
+/** W3C trace context travels on in the events' headers. */
+export function traceHeadersOf({ headers }: Asking): {
+  readonly headers?: Readonly<Record<string, unknown>>;
+} {
+  const { traceparent, tracestate } = headers;
+  if (
+    traceparent === undefined ||
+    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
+  ) {
+    return {};
+  }
+  return { headers: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
+}
+
+/**
+ * Whether the caller may see this stream: one of its own tenant; streams of the system are for
+ * administrators of the whole. Said as if it were not there: names are not told to strangers.
+ */
+export function checkStreamAccess(
+  platform: ApiPlatform,
+  stream: string,
+  { principal }: Asking,
+): void {
+  const own = principal?.tenant;
+  const isSystem = stream.startsWith('$');
+  const may = isSystem
+    ? own === undefined && principal?.scopes.includes('admin') === true
+    : own === undefined || tenantOfStream(stream, platform.tokens.tenants) === own;
+  if (may) return;
+  throw new MillraceError('NOT_ALLOWED', 'these credentials do not reach this stream', {
+    details: { field: 'stream' },
+  });
+}

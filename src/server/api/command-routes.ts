@@ -1,0 +1,138 @@
+// Commands of the loaded modules: one route for each, with the schema that its module gave it.
+
+import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
+import { Type, type TSchema } from 'typebox';
+import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
+import { idFromKey } from '../../foundation/ids.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { AnyAggregate } from '../../platform/platform-module.ts';
+import { route, type Route } from '../http/route.ts';
+import { correlationOf, tenantOf, traceHeadersOf, type ApiPlatform } from './api-context.ts';
+
+type CommandDefinition = AnyAggregate['commands'][number];
+
+const result = Type.Object({
+  id: Type.String(),
+  revision: Type.Integer(),
+  position: Type.Optional(Type.String()),
+  repeated: Type.Boolean(),
+  correlationId: Type.Optional(Type.String()),
+  events: Type.Array(Type.Object({ type: Type.String(), eventId: Type.String() })),
+});
+
+export function commandRoutes(platform: ApiPlatform): readonly Route[] {
+  return [...platform.modules.aggregates.values()].flatMap((aggregate) =>
+    aggregate.commands.map((command) => commandRoute(platform, aggregate, command)),
+  );
+}
+
+function commandRoute(
+  platform: ApiPlatform,
+  { bc, name }: AnyAggregate,
+  { type, schema }: CommandDefinition,
+): Route {
+  const body = Type.Object(
+    {
+      id: Type.Optional(
+        Type.String({ description: `Of the ${name}. Default: made from the idempotency key.` }),
+      ),
+      payload: jsonSchemaOf(schema),
+      expected: Type.Optional(
+        Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('none'), Type.Literal('exists')]),
+      ),
+    },
+    { additionalProperties: false },
+  );
+  return route({
+    method: 'POST',
+    path: `/api/v1/commands/${type}`,
+    summary: `${type} of ${bc}`,
+    description:
+      'With `Idempotency-Key`, a repeat gets the first result. `X-Tenant-Id` where the token is for all tenants.',
+    tag: `commands: ${bc}`,
+    access: 'append',
+    body,
+    answers: {
+      200: { description: 'What happened', schema: result },
+      409: { description: 'Somebody else was faster, or the key belongs to another command' },
+      422: { description: 'A rule forbids it; details tell which' },
+    },
+    async handle(request) {
+      const tenant = tenantOf(request);
+      const { payload, expected } = request.body;
+      const idempotencyKey = keyOf(request.headers['idempotency-key'], tenant, bc, type);
+      const id =
+        request.body.id ?? (idempotencyKey === undefined ? undefined : idFromKey(idempotencyKey));
+      if (id === undefined) {
+        throw new MillraceError(
+          'REQUEST_INVALID',
+          'send an id, or an Idempotency-Key to make one from',
+          {
+            details: { field: 'id' },
+          },
+        );
+      }
+      const { events, revision, position, repeated } = await platform.handle({
+        tenant,
+        id,
+        command: { type, payload },
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        ...(expected === undefined ? {} : { expected }),
+        ...correlationOf(request),
+        ...traceHeadersOf(request),
+        signal: request.signal,
+      });
+      const correlationId = events[0]?.correlationId;
+      return {
+        body: {
+          id,
+          revision,
+          repeated,
+          ...(position === undefined ? {} : { position }),
+          ...(correlationId === undefined ? {} : { correlationId }),
+          events: events.map((event) => ({ type: event.type, eventId: event.eventId })),
+        },
+      };
+    },
+  });
+}
+
+/** A whole key of the grammar is taken as it is, if it is the caller's tenant's; else one is made of it. */
+function keyOf(
+  given: string | undefined,
+  tenant: string,
+  service: string,
+  operation: string,
+): string | undefined {
+  if (given === undefined) return undefined;
+  if (!given.includes('|')) {
+    return buildIdempotencyKey({
+      tenant,
+      service,
+      operation: operation.replace('.', '-'),
+      naturalKey: given,
+    });
+  }
+  if (parseIdempotencyKey(given).tenant === tenant) return given;
+  throw new MillraceError('NOT_ALLOWED', 'the idempotency key is of another tenant', {
+    details: { field: 'idempotency-key' },
+  });
+}
+
+/** For the reference; the definition itself checks the payload. */
+function jsonSchemaOf(schema: CommandDefinition['schema']): TSchema {
+  const standard = schema['~standard'] as Partial<StandardJSONSchemaV1.Props>;
+  try {
+    const described = standard.jsonSchema?.input({ target: 'draft-2020-12' });
+    if (described !== undefined) return Type.Any(openEnded(described));
+  } catch {
+    // Not every schema can be described (dates, transformations): then the reference says nothing.
+  }
+  return Type.Any();
+}
+
+/** A note for readers, not a check: `Type.Any` keeps what it is given. */
+function openEnded(described: Record<string, unknown>): Record<string, unknown> {
+  const { $schema: _dialect, ...rest } = described;
+  return { 'x-schema': rest };
+}

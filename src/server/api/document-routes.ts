@@ -1,0 +1,130 @@
+// Queries: the read models of the loaded modules, one tenant in every call.
+
+import { Type } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import { parsePosition } from '../../store/position.ts';
+import { route, type Route } from '../http/route.ts';
+import { tenantOf, type ApiPlatform } from './api-context.ts';
+
+const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
+const found = Type.Object({
+  id: Type.String(),
+  revision: Type.Integer({ description: 'Of the last event that is in it.' }),
+  document: Type.Unknown(),
+});
+const waitQuery = {
+  waitFor: Type.Optional(
+    Type.String({
+      description: 'A position: answered when the document holds everything up to it.',
+    }),
+  ),
+  waitMs: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 30_000, description: 'Default: 5000.' }),
+  ),
+};
+
+export function documentRoutes(platform: ApiPlatform): readonly Route[] {
+  /** To read what one wrote: all projections of this read model have to be there. */
+  const wait = async (
+    { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
+    { waitFor, waitMs = 5_000 }: { readonly waitFor?: string; readonly waitMs?: number },
+    signal: AbortSignal,
+  ): Promise<void> => {
+    if (waitFor === undefined) return;
+    const position = parsePosition(waitFor);
+    const projections = platform.modules.projections.filter(
+      ({ readModel }) => readModel.bc === bc && readModel.aggregate === aggregate,
+    );
+    await Promise.all(
+      projections.map((each) => platform.waitFor(each, position, { timeoutMs: waitMs, signal })),
+    );
+  };
+
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/documents/{bc}/{aggregate}/{id}',
+      summary: 'A document by its id',
+      tag: 'documents',
+      access: 'read',
+      params: Type.Object({ ...params, id: Type.String({ maxLength: 400 }) }),
+      query: Type.Object(waitQuery),
+      answers: { 200: { description: 'The document', schema: found } },
+      async handle(request) {
+        const { id, ...family } = request.params;
+        const tenant = tenantOf(request);
+        const documents = platform.documents(family);
+        await wait(family, request.query, request.signal);
+        const document = await documents.get(tenant, id);
+        if (document === undefined) throw notThere(family, id);
+        return { body: document };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/documents/{bc}/{aggregate}',
+      summary: 'Documents by a set, a range, or a unique index',
+      description: "Without any of them: the set 'all', page by page.",
+      tag: 'documents',
+      access: 'read',
+      params: Type.Object(params),
+      query: Type.Object({
+        ...waitQuery,
+        set: Type.Optional(Type.String()),
+        index: Type.Optional(Type.String()),
+        value: Type.Optional(Type.String({ description: 'Of the index.' })),
+        range: Type.Optional(Type.String()),
+        from: Type.Optional(Type.Number({ description: 'Of the range, inclusive.' })),
+        to: Type.Optional(Type.Number({ description: 'Of the range, inclusive.' })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+        cursor: Type.Optional(Type.String()),
+      }),
+      answers: {
+        200: {
+          description: '`cursor` is for the next page',
+          schema: Type.Object({ items: Type.Array(found), cursor: Type.Optional(Type.String()) }),
+        },
+      },
+      async handle(request) {
+        const { params: family, query, signal } = request;
+        const tenant = tenantOf(request);
+        const documents = platform.documents(family);
+        await wait(family, query, signal);
+        const { set = 'all', index, value, range, from, to, limit, cursor } = query;
+        if (index !== undefined) {
+          if (value === undefined) throw missing('value');
+          const one = await documents.byIndex(tenant, index, value);
+          return { body: { items: one === undefined ? [] : [one] } };
+        }
+        const page = {
+          ...(limit === undefined ? {} : { limit }),
+          ...(cursor === undefined ? {} : { cursor }),
+        };
+        const bounds = {
+          ...(from === undefined ? {} : { from }),
+          ...(to === undefined ? {} : { to }),
+        };
+        return {
+          body:
+            range === undefined
+              ? await documents.bySet(tenant, set, page)
+              : await documents.byRange(tenant, range, { ...page, ...bounds }),
+        };
+      },
+    }),
+  ];
+}
+
+function missing(field: string): MillraceError {
+  return new MillraceError('REQUEST_INVALID', `say the ${field}, too`, { details: { field } });
+}
+
+function notThere(
+  family: { readonly bc: string; readonly aggregate: string },
+  id: string,
+): MillraceError {
+  const { bc, aggregate } = family;
+  return new MillraceError('NOT_FOUND', `there is no ${bc}.${aggregate} '${id}'`, {
+    details: { bc, aggregate, id },
+  });
+}

@@ -1,0 +1,69 @@
+// Whether it lives, and whether it can work: for those who restart it and those who send requests to it.
+
+import { Type } from 'typebox';
+import { route, type Route } from '../http/route.ts';
+import type { ApiPlatform } from './api-context.ts';
+
+const answerMsMax = 2_000;
+const check = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('failing')]),
+  checks: Type.Record(
+    Type.String(),
+    Type.Object({ status: Type.String(), detail: Type.Optional(Type.String()) }),
+  ),
+});
+
+export function healthRoutes(platform: ApiPlatform): readonly Route[] {
+  const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
+  return [
+    route({
+      ...base,
+      path: '/health/live',
+      summary: 'The process runs',
+      answers: { 200: { description: 'It does' } },
+      handle: async () => ({ body: { status: 'ok' } }),
+    }),
+    route({
+      ...base,
+      path: '/health/ready',
+      summary: 'Its engines answer, and it works',
+      answers: {
+        200: { description: 'It does', schema: check },
+        503: { description: 'Not now', schema: check },
+      },
+      async handle() {
+        const { store, ledger } = platform.engines;
+        const checks = {
+          platform: platform.state === 'started' ? ok : failing(`it is ${platform.state}`),
+          store: await answers(store.head()),
+          outbox: await answers(ledger.paused()),
+        };
+        const isReady = Object.values(checks).every(({ status }) => status === 'ok');
+        return {
+          status: isReady ? 200 : 503,
+          body: { status: isReady ? 'ok' : 'failing', checks },
+        };
+      },
+    }),
+  ];
+}
+
+const ok = { status: 'ok' };
+const failing = (detail: string) => ({ status: 'failing', detail });
+
+/** Without reasons: anybody may ask. */
+async function answers(
+  asked: Promise<unknown>,
+): Promise<{ readonly status: string; readonly detail?: string }> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, answerMsMax, false);
+  });
+  const answered = asked.then(
+    () => true,
+    () => false,
+  );
+  const isGood = await Promise.race([answered, late]);
+  clearTimeout(timer);
+  return isGood ? ok : failing('it does not answer');
+}

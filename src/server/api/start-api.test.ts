@@ -1,0 +1,363 @@
+// The API as its clients use it: commands, documents, streams, and nothing of another tenant.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { z } from 'zod';
+import { defineAggregate, Refused } from '../../aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../contracts/index.ts';
+import { createPlatform, defineModule, type Platform } from '../../platform/index.ts';
+import type { TokenScope } from '../../platform/token.ts';
+import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import { startApi, type ApiOptions } from './start-api.ts';
+
+const money = z.object({ amount: z.number().positive() });
+const deposited = defineEvent('account.deposited.v1', money);
+const deposit = defineCommand('account.deposit', money);
+const account = defineAggregate({
+  bc: 'banking',
+  name: 'account',
+  version: 1,
+  events: [deposited],
+  commands: [deposit],
+  initial: 0,
+  evolve: { 'account.deposited.v1': (sum, { amount }) => sum + amount },
+  decide: {
+    'account.deposit': ({ amount }, sum) => {
+      if (sum + amount > 1_000) throw new Refused('too-rich', 'that is too much');
+      return deposited({ amount });
+    },
+  },
+});
+const accounts = projection({
+  name: 'sub:banking:accounts:v1',
+  readModel: readModel<{ readonly balance: number }>({
+    bc: 'banking',
+    aggregate: 'account',
+    version: 1,
+    ranges: { balance: ({ balance }) => balance },
+  }),
+  on: {
+    'account.deposited.v1': (before, { payload }: ProjectedEvent<{ readonly amount: number }>) => ({
+      balance: (before?.balance ?? 0) + payload.amount,
+    }),
+  },
+});
+
+interface Api extends AsyncDisposable {
+  readonly platform: Platform;
+  readonly server: HttpServer;
+  token(scope: TokenScope, tenant?: string): Promise<string>;
+  ask(path: string, token?: string, init?: RequestInit): Promise<Response>;
+  post(
+    path: string,
+    body: unknown,
+    token?: string,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
+}
+
+let tokens = 0;
+
+async function openApi(options: ApiOptions = {}): Promise<Api> {
+  await using stack = new AsyncDisposableStack();
+  const platform = stack.use(
+    await createPlatform({
+      engines: { store: 'memory:' },
+      modules: [defineModule({ name: 'bank', aggregates: [account], projections: [accounts] })],
+    }),
+  );
+  await platform.start();
+  const server = stack.use(await startApi(platform, { port: 0, ...options }));
+  const ask: Api['ask'] = (path, token, init = {}) =>
+    fetch(server.url + path, {
+      ...init,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(init.headers as Record<string, string> | undefined),
+      },
+    });
+  const all = stack.move();
+  return {
+    platform,
+    server,
+    ask,
+    post: (path, body, token, headers = {}) =>
+      ask(path, token, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    async token(scope, tenant) {
+      const name = `t${(tokens += 1)}`;
+      const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
+      return (await platform.tokens.create(wanted)).secret;
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+const body = async <T>(answer: Response): Promise<T> => (await answer.json()) as T;
+
+test('a command is handled once by its key, and its document can be read at once', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const reader = await api.token('read', 'core');
+  const send = () =>
+    api.post('/api/v1/commands/account.deposit', { payload: { amount: 5 } }, token, {
+      'idempotency-key': 'order-1',
+      'x-correlation-id': 'flow-1',
+    });
+  interface Result {
+    readonly id: string;
+    readonly position: string;
+    readonly repeated: boolean;
+    readonly correlationId: string;
+    readonly events: readonly { readonly type: string }[];
+  }
+  const first = await body<Result>(await send());
+  assert.equal(first.repeated, false);
+  assert.equal(first.correlationId, 'flow-1');
+  assert.deepEqual(
+    first.events.map(({ type }) => type),
+    ['account.deposited.v1'],
+  );
+  const again = await body<Result>(await send());
+  assert.equal(again.repeated, true);
+  assert.equal(again.id, first.id);
+  const path = `/api/v1/documents/banking/account/${first.id}?waitFor=${first.position}`;
+  const found = await body<{ document: unknown }>(await api.ask(path, reader));
+  assert.deepEqual(found.document, { balance: 5 });
+  const range = '/api/v1/documents/banking/account?range=balance&from=4&to=6';
+  const page = await body<{ items: { id: string }[] }>(await api.ask(range, reader));
+  assert.deepEqual(
+    page.items.map(({ id }) => id),
+    [first.id],
+  );
+});
+
+for (const [what, path, sent, status, code] of [
+  [
+    'a payload that does not fit',
+    'account.deposit',
+    { id: 'a', payload: { amount: -1 } },
+    400,
+    'PAYLOAD_INVALID',
+  ],
+  [
+    'a rule that forbids it',
+    'account.deposit',
+    { id: 'a', payload: { amount: 2_000 } },
+    422,
+    'COMMAND_REFUSED',
+  ],
+  ['a command that is not there', 'account.close', { id: 'a', payload: {} }, 404, 'NOT_FOUND'],
+  ['neither id nor key', 'account.deposit', { payload: { amount: 1 } }, 400, 'REQUEST_INVALID'],
+  [
+    'an id that is no id',
+    'account.deposit',
+    { id: 'a b', payload: { amount: 1 } },
+    400,
+    'NAME_INVALID',
+  ],
+  [
+    'a revision that is not there',
+    'account.deposit',
+    { id: 'a', expected: 7, payload: { amount: 1 } },
+    409,
+    'VERSION_CONFLICT',
+  ],
+] as const) {
+  test(`${what} is ${status}`, async () => {
+    await using api = await openApi();
+    const token = await api.token('append', 'core');
+    const answer = await api.post(`/api/v1/commands/${path}`, sent, token);
+    assert.equal((await body<{ code: string }>(answer)).code, code);
+    assert.equal(answer.status, status);
+  });
+}
+
+const stream = 'banking.account.v1-core-a1';
+const event = { type: 'account.deposited.v1', payload: { amount: 3 } };
+
+test('events are appended with what was expected, and read page by page', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const reader = await api.token('read', 'core');
+  const append = (sent: object) => api.post(`/api/v1/streams/${stream}/events`, sent, token);
+  assert.equal((await append({ events: [event, event, event], expected: 'none' })).status, 201);
+  assert.equal((await append({ events: [event], expected: 'none' })).status, 409);
+  assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 201);
+  assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 200);
+  type Page = { events: { revision: number; tenant: string }[]; next?: string };
+  const first = await body<Page>(await api.ask(`/api/v1/streams/${stream}/events?limit=3`, reader));
+  assert.deepEqual(
+    first.events.map(({ revision }) => revision),
+    [0, 1, 2],
+  );
+  const path = `/api/v1/streams/${stream}/events?limit=3&from=${first.next}`;
+  const rest = await body<Page>(await api.ask(path, reader));
+  assert.deepEqual(
+    rest.events.map(({ revision }) => revision),
+    [3],
+  );
+  assert.equal(rest.next, undefined);
+  const all = await body<Page>(await api.ask('/api/v1/events?types=account.deposited.v1', reader));
+  assert.equal(all.events.length, 4);
+});
+
+test('a follower gets what is there, what comes, and goes on behind what it has seen', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const reader = await api.token('read', 'core');
+  const append = () => api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, token);
+  await append();
+  const feed = await api.ask('/api/v1/events/subscribe', reader);
+  const texts = feed.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+  let seen = '';
+  const untilSeen = async (pattern: RegExp): Promise<void> => {
+    while (!pattern.test(seen)) seen += String((await texts?.next())?.value);
+  };
+  await untilSeen(/event: caughtUp/);
+  await append();
+  await untilSeen(/"revision":1/);
+  await texts?.return?.();
+  const [id] = /(?<=id: )\S+(?=\n)/.exec(seen) ?? [];
+  assert.ok(id);
+  const headers = { 'last-event-id': id };
+  const rest = await api.ask('/api/v1/events/subscribe', reader, { headers });
+  const other = rest.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+  seen = '';
+  while (!/event: caughtUp/.test(seen)) seen += String((await other?.next())?.value);
+  assert.doesNotMatch(seen, /"revision":0/);
+  assert.match(seen, /"revision":1/);
+  await other?.return?.();
+});
+
+test('a token that is revoked ends the stream that it opened', async () => {
+  await using api = await openApi();
+  const { token, secret } = await api.platform.tokens.create({ name: 'gone', scopes: ['read'] });
+  const feed = await api.ask('/api/v1/events/subscribe', secret);
+  await api.platform.tokens.revoke(token.name);
+  await feed.text();
+  assert.equal((await api.ask('/api/v1/events', secret)).status, 401);
+});
+
+test('nothing of another tenant is read, written, followed or guessed', async () => {
+  await using api = await openApi();
+  const [mine, theirs] = [await api.token('append', 'core'), await api.token('admin', 'other')];
+  await api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, mine);
+  for (const path of [
+    `/api/v1/streams/${stream}`,
+    `/api/v1/streams/${stream}/events`,
+    `/api/v1/streams/${stream}/subscribe`,
+    '/api/v1/streams/$all/events',
+    '/api/v1/streams/%24millrace-tokens/events',
+    '/api/v1/events?tenant=core',
+    '/api/v1/events/subscribe?tenant=core',
+  ]) {
+    assert.equal((await api.ask(path, theirs)).status, 403, path);
+  }
+  const seen = await body<{ events: unknown[] }>(await api.ask('/api/v1/events', theirs));
+  assert.deepEqual(seen.events, []);
+  const asCore = { 'x-tenant-id': 'core' };
+  const written = await api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, theirs);
+  assert.equal(written.status, 403);
+  const sent = { id: 'a1', payload: { amount: 1 } };
+  assert.equal(
+    (await api.post('/api/v1/commands/account.deposit', sent, theirs, asCore)).status,
+    403,
+  );
+  const key = { 'idempotency-key': 'core|bank|deposit|1' };
+  assert.equal((await api.post('/api/v1/commands/account.deposit', sent, theirs, key)).status, 403);
+  const document = '/api/v1/documents/banking/account/a1';
+  assert.equal((await api.ask(document, theirs)).status, 404);
+  assert.equal((await api.ask(document, theirs, { headers: asCore })).status, 403);
+});
+
+test('who may see all tenants has to say which', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const sent = { id: 'a1', payload: { amount: 1 } };
+  const path = '/api/v1/commands/account.deposit';
+  assert.equal((await api.post(path, sent, boss)).status, 400);
+  assert.equal((await api.post(path, sent, boss, { 'x-tenant-id': 'core' })).status, 200);
+});
+
+test('health is for everybody, and tells of a platform that does not run', async () => {
+  await using api = await openApi();
+  assert.equal((await api.ask('/health/live')).status, 200);
+  assert.equal((await api.ask('/health/ready')).status, 200);
+  await api.platform.stop();
+  assert.equal((await api.ask('/health/ready')).status, 503);
+});
+
+test('the reference holds every command, and the page every route', async () => {
+  await using api = await openApi();
+  const document = await body<{ openapi: string; paths: Record<string, object> }>(
+    await api.ask('/openapi.json'),
+  );
+  assert.equal(document.openapi, '3.1.0');
+  assert.match(
+    JSON.stringify(document.paths['/api/v1/commands/account.deposit']),
+    /exclusiveMinimum/,
+  );
+  const page = await (await api.ask('/docs')).text();
+  for (const path of Object.keys(document.paths)) assert.ok(page.includes(path), path);
+});
+
+test('JWTs by a shared secret: audience, time and tenant count', async () => {
+  const secret = 'a shared secret of more than 32 bytes';
+  await using api = await openApi({ jwt: { secret, audience: 'millrace' } });
+  const sign = (claims: object, audience = 'millrace', expires = '1h') =>
+    new SignJWT({ tenant: 'core', scope: 'openid millrace:read', ...claims })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('ada')
+      .setAudience(audience)
+      .setExpirationTime(expires)
+      .sign(Buffer.from(secret));
+  const ask = async (token: string) => (await api.ask('/api/v1/events', token)).status;
+  assert.equal(await ask(await sign({})), 200);
+  assert.equal(await ask(await sign({}, 'others')), 401);
+  assert.equal(await ask(await sign({}, 'millrace', '-5m')), 401);
+  assert.equal(await ask(await sign({ tenant: undefined })), 401);
+  assert.equal(await ask(await sign({ scope: 'openid' })), 403);
+  const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${(await sign({})).split('.')[1]}.`;
+  assert.equal(await ask(none), 401);
+});
+
+test('JWTs by the keys that a provider publishes', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const key = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' };
+  const provider = createServer((_request, response) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [key] })),
+  ).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  const { port } = provider.address() as { port: number };
+  const jwksUrl = `http://127.0.0.1:${port}/keys`;
+  await using api = await openApi({ jwt: { jwksUrl, audience: 'millrace', issuer: 'https://id' } });
+  const sign = (issuer: string) =>
+    new SignJWT({ tenant: '*', roles: ['admin'] })
+      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+      .setSubject('boss')
+      .setAudience('millrace')
+      .setIssuer(issuer)
+      .setExpirationTime('1h')
+      .sign(privateKey);
+  assert.equal((await api.ask('/api/v1/events', await sign('https://id'))).status, 200);
+  assert.equal((await api.ask('/api/v1/events', await sign('https://evil'))).status, 401);
+  provider.close();
+});
+
+test('a caller that asks too often is told to wait, and others are not', async () => {
+  const one = { perSecond: 0.1, burst: 2 };
+  await using api = await openApi({ rateLimits: { known: one, unknown: one } });
+  const [a, b] = [await api.token('read', 'core'), await api.token('read', 'core')];
+  const statuses = [];
+  for (let at = 0; at < 3; at += 1) statuses.push((await api.ask('/api/v1/events', a)).status);
+  assert.deepEqual(statuses, [200, 200, 429]);
+  assert.equal((await api.ask('/api/v1/events', b)).status, 200);
+});

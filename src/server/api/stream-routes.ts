@@ -1,0 +1,291 @@
+// Streams over HTTP: append, read, and follow by server-sent events.
+
+import { Type } from 'typebox';
+import { createEnvelope } from '../../contracts/envelope.ts';
+import { parseStreamName } from '../../contracts/stream-name.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import type { FeedItem } from '../../store/event-store.ts';
+import { parsePosition } from '../../store/position.ts';
+import { route, type ApiRequest, type Route } from '../http/route.ts';
+import { serverSentEvents, type SentEvent } from '../http/server-sent-events.ts';
+import {
+  checkStreamAccess,
+  correlationOf,
+  traceHeadersOf,
+  type ApiPlatform,
+} from './api-context.ts';
+import { eventSchema } from './event-schema.ts';
+
+const tag = 'streams';
+const readMax = 1_000;
+const appendMax = 1_000;
+
+const newEvent = Type.Object(
+  {
+    type: Type.String({ description: '<agg>.<action>.v<version>' }),
+    payload: Type.Unknown(),
+    eventId: Type.Optional(Type.String({ description: 'The same id again: no second event.' })),
+    causationId: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { additionalProperties: false },
+);
+
+const appendBody = Type.Object(
+  {
+    events: Type.Array(newEvent, { minItems: 1, maxItems: appendMax }),
+    expected: Type.Optional(
+      Type.Union([
+        Type.Integer({ minimum: 0 }),
+        Type.Literal('any'),
+        Type.Literal('none'),
+        Type.Literal('exists'),
+      ]),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const appended = Type.Object({
+  stream: Type.String(),
+  revision: Type.Integer(),
+  position: Type.String(),
+  repeated: Type.Boolean(),
+});
+
+const streamParams = Type.Object({ stream: Type.String({ maxLength: 400 }) });
+const page = Type.Object({ events: Type.Array(eventSchema), next: Type.Optional(Type.String()) });
+const direction = Type.Optional(Type.Union([Type.Literal('forwards'), Type.Literal('backwards')]));
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: readMax }));
+
+const filterQuery = {
+  types: Type.Optional(Type.Array(Type.String(), { description: 'Event types.' })),
+  typePrefix: Type.Optional(Type.String()),
+  category: Type.Optional(Type.String({ description: '<bc>.<agg>.v<version>' })),
+  tenant: Type.Optional(Type.String()),
+};
+
+export function streamRoutes(platform: ApiPlatform): readonly Route[] {
+  const { store } = platform.engines;
+  const { tenants } = platform.tokens;
+
+  return [
+    route({
+      method: 'POST',
+      path: '/api/v1/streams/{stream}/events',
+      summary: 'Appends events to a stream',
+      description:
+        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen.',
+      tag,
+      access: 'append',
+      params: streamParams,
+      body: appendBody,
+      answers: {
+        201: { description: 'Durable', schema: appended },
+        200: { description: 'It had been appended before', schema: appended },
+        409: { description: 'Somebody else was faster; details tell the actual revision' },
+      },
+      async handle(request) {
+        const { stream } = request.params;
+        checkStreamAccess(platform, stream, request);
+        const { tenant, bc, agg, id } = parseStreamName(stream, tenants);
+        const context = {
+          tenant,
+          aggregate: { bc, type: agg, id },
+          ...correlationOf(request),
+          ...traceHeadersOf(request),
+        };
+        const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
+          createEnvelope(
+            { type, payload },
+            {
+              ...context,
+              ...rest,
+              ...(headers === undefined ? {} : { headers: { ...context.headers, ...headers } }),
+            },
+          ),
+        );
+        const { expected = 'any' } = request.body;
+        const result = await store.append(stream, events, { expected, signal: request.signal });
+        return { status: result.repeated ? 200 : 201, body: result };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/streams/{stream}',
+      summary: 'What is known of a stream',
+      tag,
+      access: 'read',
+      params: streamParams,
+      answers: { 200: { description: 'Its last revision and its metadata' } },
+      async handle(request) {
+        const { stream } = request.params;
+        checkStreamAccess(platform, stream, request);
+        const info = await store.streamInfo(stream);
+        if (info === undefined) throw notThere(stream);
+        return { body: info };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/streams/{stream}/events',
+      summary: 'Reads a stream',
+      tag,
+      access: 'read',
+      params: streamParams,
+      query: Type.Object({
+        from: Type.Optional(Type.Integer({ minimum: 0, description: 'Inclusive.' })),
+        direction,
+        limit,
+      }),
+      answers: { 200: { description: '`next` is the `from` of the next page', schema: page } },
+      async handle(request) {
+        const { stream } = request.params;
+        checkStreamAccess(platform, stream, request);
+        const { limit: count = 100, direction: way = 'forwards', ...rest } = request.query;
+        const { signal } = request;
+        const events = await store
+          .readStream(stream, { ...rest, direction: way, limit: count, signal })
+          .toArray();
+        const last = events.at(-1);
+        const next = way === 'forwards' ? (last?.revision ?? 0) + 1 : (last?.revision ?? 0) - 1;
+        const hasMore = events.length === count && next >= 0;
+        return { body: { events, ...(hasMore ? { next: String(next) } : {}) } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/events',
+      summary: 'Reads the events of all streams',
+      tag,
+      access: 'read',
+      query: Type.Object({
+        ...filterQuery,
+        after: Type.Optional(Type.String({ description: 'A position; exclusive.' })),
+        direction,
+        limit,
+      }),
+      answers: { 200: { description: '`next` is the `after` of the next page', schema: page } },
+      async handle(request) {
+        const { limit: count = 100, direction: way = 'forwards', after } = request.query;
+        const events = await store
+          .readAll({
+            filter: filterFor(request),
+            direction: way,
+            limit: count,
+            signal: request.signal,
+            ...(after === undefined ? {} : { after: parsePosition(after) }),
+          })
+          .toArray();
+        const last = events.at(-1);
+        const hasMore = last !== undefined && events.length === count;
+        return { body: { events, ...(hasMore ? { next: last.position } : {}) } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/events/subscribe',
+      summary: 'Follows the events of all streams (server-sent events)',
+      description:
+        'Catches up, then stays. The id of each is its position: `Last-Event-ID` goes on behind it.',
+      tag,
+      access: 'read',
+      isLong: true,
+      query: Type.Object({
+        ...filterQuery,
+        after: Type.Optional(Type.String({ description: "A position, or 'end'." })),
+      }),
+      answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
+      async handle(request) {
+        const after = request.headers['last-event-id'] ?? request.query.after;
+        const items = store.subscribe({
+          filter: filterFor(request),
+          signal: request.signal,
+          ...(after === undefined ? {} : { after: after === 'end' ? after : parsePosition(after) }),
+        });
+        return serverSentEvents(
+          feedEvents(items, ({ position }) => position),
+          request,
+        );
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/streams/{stream}/subscribe',
+      summary: 'Follows a stream (server-sent events)',
+      description: 'The id of each is its revision: `Last-Event-ID` goes on behind it.',
+      tag,
+      access: 'read',
+      isLong: true,
+      params: streamParams,
+      query: Type.Object({
+        after: Type.Optional(Type.String({ description: "A revision, exclusive, or 'end'." })),
+      }),
+      answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
+      async handle(request) {
+        const { stream } = request.params;
+        checkStreamAccess(platform, stream, request);
+        const after = request.headers['last-event-id'] ?? request.query.after;
+        const items = store.subscribeToStream(stream, {
+          signal: request.signal,
+          ...(after === undefined ? {} : { after: after === 'end' ? after : revisionOf(after) }),
+        });
+        return serverSentEvents(
+          feedEvents(items, ({ revision }) => String(revision)),
+          request,
+        );
+      },
+    }),
+  ];
+}
+
+/** A caller of one tenant sees that tenant's events, whatever is asked for. */
+function filterFor({
+  query,
+  principal,
+}: Pick<
+  ApiRequest<
+    unknown,
+    { types?: string[]; typePrefix?: string; category?: string; tenant?: string }
+  >,
+  'principal' | 'query'
+>): EventFilter {
+  const own = principal?.tenant;
+  if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
+    throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+      details: { field: 'tenant' },
+    });
+  }
+  const tenant = own ?? query.tenant;
+  return {
+    ...(query.types === undefined ? {} : { types: query.types }),
+    ...(query.typePrefix === undefined ? {} : { typePrefixes: [query.typePrefix] }),
+    ...(query.category === undefined ? {} : { category: query.category }),
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+}
+
+async function* feedEvents(
+  items: AsyncIterable<FeedItem>,
+  idOf: (event: { readonly position: string; readonly revision: number }) => string,
+): AsyncGenerator<SentEvent> {
+  for await (const item of items) {
+    if (item.kind === 'events') {
+      for (const event of item.events) yield { event: 'event', id: idOf(event), data: event };
+    } else {
+      yield { event: item.kind, data: { position: item.position } };
+    }
+  }
+}
+
+function revisionOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new MillraceError('REQUEST_INVALID', `'${text.slice(0, 40)}' is no revision`, {
+    details: { field: 'after' },
+  });
+}
+
+function notThere(stream: string): MillraceError {
+  return new MillraceError('NOT_FOUND', `there is no stream '${stream}'`, { details: { stream } });
+}

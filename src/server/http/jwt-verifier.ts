@@ -1,0 +1,116 @@
+// JWTs of an identity provider: signature, audience and time are checked by `jose`; what the claims
+// let somebody do is decided here.
+
+import { createSecretKey } from 'node:crypto';
+import type { JWTPayload } from 'jose';
+import { checkTenant } from '../../contracts/tenant.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+import { tokenScopes, type TokenScope } from '../../platform/token.ts';
+import { notAuthenticated, type Principal } from './principal.ts';
+
+export interface JwtOptions {
+  /** HS256: a shared secret of at least 32 bytes. */
+  readonly secret?: string;
+  /** RS256, ES256: where the provider publishes its keys. */
+  readonly jwksUrl?: string;
+  readonly audience: string;
+  readonly issuer?: string;
+  /** How far clocks may be apart. Default: 30 s. */
+  readonly clockSkewSeconds?: number;
+  /** The claim that binds somebody to a tenant. Default: `tenant`. */
+  readonly tenantClaim?: string;
+}
+
+export interface JwtVerifier {
+  /** Rejects with `NOT_AUTHENTICATED`. */
+  verify(token: string): Promise<Principal>;
+}
+
+const secretBytesMin = 32;
+const everyTenant = '*';
+
+export async function createJwtVerifier(options: JwtOptions): Promise<JwtVerifier> {
+  const {
+    secret,
+    jwksUrl,
+    audience,
+    issuer,
+    clockSkewSeconds = 30,
+    tenantClaim = 'tenant',
+  } = options;
+  checkOptions(options);
+  const { createRemoteJWKSet, jwtVerify } = await loadDriver('jose', () => import('jose'));
+  const rules = {
+    audience,
+    clockTolerance: clockSkewSeconds,
+    requiredClaims: ['exp', 'sub'],
+    ...(issuer === undefined ? {} : { issuer }),
+  };
+  const check =
+    jwksUrl === undefined
+      ? async (token: string) =>
+          jwtVerify(token, createSecretKey(Buffer.from(secret ?? '')), {
+            ...rules,
+            algorithms: ['HS256'],
+          })
+      : (
+          (keys) => async (token: string) =>
+            jwtVerify(token, keys, { ...rules, algorithms: ['RS256', 'ES256'] })
+        )(
+          createRemoteJWKSet(new URL(jwksUrl), {
+            timeoutDuration: 5_000,
+            cooldownDuration: 30_000,
+          }),
+        );
+  return {
+    async verify(token) {
+      let payload: JWTPayload;
+      try {
+        ({ payload } = await check(token));
+      } catch (error) {
+        // Not in its words: which check failed helps only those who try.
+        throw Object.assign(notAuthenticated('the JWT was not accepted'), { cause: error });
+      }
+      return principalOf(payload, tenantClaim);
+    },
+  };
+}
+
+/** Without a tenant it reaches nothing: all tenants have to be said, with an asterisk. */
+function principalOf(payload: JWTPayload, tenantClaim: string): Principal {
+  const tenant = payload[tenantClaim];
+  if (typeof tenant !== 'string') throw notAuthenticated(`the JWT has no claim '${tenantClaim}'`);
+  if (tenant !== everyTenant) checkTenant(tenant);
+  return {
+    kind: 'jwt',
+    name: String(payload.sub),
+    scopes: scopesOf(payload),
+    ...(tenant === everyTenant ? {} : { tenant }),
+    ...(payload.exp === undefined ? {} : { expiresAtMs: payload.exp * 1_000 }),
+  };
+}
+
+/** `scope` as OAuth has it, or a list under `scopes` or `roles`; `millrace:` may stand before each. */
+function scopesOf(payload: JWTPayload): readonly TokenScope[] {
+  const words = [payload['scope'], payload['scopes'], payload['roles']].flatMap((claim) =>
+    typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [],
+  );
+  const names = new Set(words.map((word) => String(word).replace(/^millrace:/, '')));
+  return tokenScopes.filter((scope) => names.has(scope));
+}
+
+function checkOptions({ secret, jwksUrl, audience }: JwtOptions): void {
+  const problem =
+    (secret === undefined) === (jwksUrl === undefined)
+      ? 'give either a secret (HS256) or the URL of a key set (RS256, ES256)'
+      : secret !== undefined && Buffer.byteLength(secret) < secretBytesMin
+        ? `the secret must have at least ${secretBytesMin} bytes`
+        : jwksUrl !== undefined && !URL.canParse(jwksUrl)
+          ? 'the URL of the key set is no URL'
+          : audience === ''
+            ? 'name the audience'
+            : undefined;
+  if (problem === undefined) return;
+  throw new MillraceError('CONFIG_INVALID', `JWT: ${problem}`, { details: { field: 'jwt' } });
+}

@@ -1,0 +1,99 @@
+// The routes as an OpenAPI 3.1 document: what checks the requests is what describes them.
+
+import type { AnswerInfo, Route } from './route.ts';
+
+export interface OpenApiInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly description?: string;
+}
+
+export function openApiDocument(
+  routes: readonly Route[],
+  info: OpenApiInfo,
+): Readonly<Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    Object.assign(paths[route.path] ?? {}, { [route.method.toLowerCase()]: operationOf(route) });
+  }
+  return {
+    openapi: '3.1.0',
+    info,
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      schemas: { Problem: problemSchema },
+    },
+  };
+}
+
+function operationOf(route: Route): unknown {
+  const { method, path, summary, description, tag, access, body, answers } = route;
+  const tenantHeader = {
+    name: 'X-Tenant-Id',
+    in: 'header',
+    required: false,
+    schema: { type: 'string' },
+  };
+  const parameters = [
+    ...parametersOf('path', route.params),
+    ...parametersOf('query', route.query),
+    ...(access === 'anonymous' ? [] : [tenantHeader]),
+  ];
+  return {
+    operationId: `${method.toLowerCase()}${path.replaceAll(/[^a-zA-Z0-9]+(.)?/g, (_all, next: string | undefined) => next?.toUpperCase() ?? '')}`,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [tag],
+    ...(access === 'anonymous'
+      ? { security: [] }
+      : { security: [{ bearer: [] }], 'x-scope': access }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)]),
+      ),
+      default: {
+        description: 'A problem: what is wrong and what to do',
+        content: {
+          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+        },
+      },
+    },
+  };
+}
+
+function answerOf({ description, schema, contentType = 'application/json' }: AnswerInfo): unknown {
+  if (schema === undefined && contentType === 'application/json') return { description };
+  return { description, content: { [contentType]: schema === undefined ? {} : { schema } } };
+}
+
+function parametersOf(place: 'path' | 'query', schema: Route['params']): readonly unknown[] {
+  const required = new Set(schema?.required ?? []);
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.has(name),
+    schema: property,
+  }));
+}
+
+const problemSchema = {
+  type: 'object',
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    code: { type: 'string', description: 'Branch on this; docs/errors.md has them all.' },
+    detail: { type: 'string' },
+    remedy: { type: 'string' },
+    retryable: { type: 'boolean' },
+    details: { type: 'object', additionalProperties: true },
+    requestId: { type: 'string' },
+  },
+  required: ['type', 'title', 'status', 'code', 'detail', 'remedy', 'retryable', 'requestId'],
+};

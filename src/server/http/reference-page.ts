@@ -1,0 +1,101 @@
+// The routes as one page without scripts: readable in any browser, light and dark, wide and narrow.
+
+import type { TSchema } from 'typebox';
+import type { OpenApiInfo } from './openapi.ts';
+import type { Route } from './route.ts';
+
+export function referencePage(routes: readonly Route[], info: OpenApiInfo): string {
+  const groups = Map.groupBy(routes, ({ tag }) => tag);
+  const contents = [...groups.keys()].map((tag) => `<a href="#${slug(tag)}">${escape(tag)}</a>`);
+  const sections = [...groups].map(
+    ([tag, all]) =>
+      `<section id="${slug(tag)}"><h2>${escape(tag)}</h2>${all.map(routeHtml).join('')}</section>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(info.title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<header>
+<h1>${escape(info.title)} <small>${escape(info.version)}</small></h1>
+<p>${escape(info.description ?? '')} <a href="/openapi.json">OpenAPI 3.1</a></p>
+<nav>${contents.join('')}</nav>
+</header>
+<main>${sections.join('')}</main>
+</body>
+</html>
+`;
+}
+
+function routeHtml(route: Route): string {
+  const { method, path, summary, description, access, body, answers } = route;
+  const inputs = [
+    ...fieldRows('path', route.params),
+    ...fieldRows('query', route.query),
+    ...fieldRows('body', body),
+  ];
+  const outcomes = Object.entries(answers).map(
+    ([status, { description: text }]) =>
+      `<tr><td><code>${status}</code></td><td>${escape(text)}</td></tr>`,
+  );
+  return `<details>
+<summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
+${description === undefined ? '' : `<p>${escape(description)}</p>`}
+<p class="access">${access === 'anonymous' ? 'For everybody.' : `Needs the scope <code>${access}</code>.`}</p>
+${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
+<table><tr><th>answer</th><th>when</th></tr>${outcomes.join('')}</table>
+</details>`;
+}
+
+interface Described {
+  readonly type?: unknown;
+  readonly description?: unknown;
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly required?: readonly string[];
+}
+
+function fieldRows(place: string, schema: TSchema | undefined): readonly string[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as Described;
+  return Object.entries(properties).map(([name, { type, description }]) => {
+    const optional = required.includes(name) ? '' : ' <i>optional</i>';
+    const what = [
+      typeof type === 'string' ? type : '',
+      typeof description === 'string' ? description : '',
+    ]
+      .filter((text) => text !== '')
+      .join('; ');
+    return `<tr><td><code>${escape(name)}</code>${optional}</td><td>${place}</td><td>${escape(what)}</td></tr>`;
+  });
+}
+
+function slug(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+}
+
+function escape(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+const style = `
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); --soft: color-mix(in srgb, currentColor 65%, transparent); }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1rem 1.25rem 4rem; }
+h1 { font-size: 1.6rem; margin: 1rem 0 .25rem; } h1 small { color: var(--soft); font-size: 1rem; font-weight: 400; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; }
+details { border-top: 1px solid var(--line); padding: .35rem 0; }
+summary { cursor: pointer; overflow-wrap: anywhere; } summary span { color: var(--soft); }
+summary b { display: inline-block; font-size: .8rem; min-width: 3.8rem; }
+.get { color: #0a7d4b; } .post { color: #2563c9; } .delete { color: #c0392b; } .put, .patch { color: #b26a00; }
+@media (prefers-color-scheme: dark) { .get { color: #4cc38a; } .post { color: #7aa7ff; } .delete { color: #ff7b6b; } .put, .patch { color: #e6a23c; } }
+table { border-collapse: collapse; margin: .5rem 0; width: 100%; } th { color: var(--soft); font-weight: 500; text-align: left; }
+td, th { border-top: 1px solid var(--line); padding: .25rem .75rem .25rem 0; vertical-align: top; overflow-wrap: anywhere; }
+code { font: .9em ui-monospace, monospace; } .access { color: var(--soft); margin: .25rem 0; }
+`;

@@ -1,0 +1,179 @@
+// A Nest application as a user writes it, from the HTTP request to the receiver of a webhook, on both databases.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { INestApplication } from '@nestjs/common';
+import { verifyWebhook } from '../../src/adapters/webhook/index.ts';
+import { MillraceRuntime, OUTBOX_LEDGER, type MillraceHealth } from '../../src/nest/index.ts';
+import type { OutboxLedger } from '../../src/outbox/index.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import { startHttpReceiver } from '../../src/testing/index.ts';
+import { until } from '../store/rig.ts';
+import type { AppSettings, CompiledApp } from './compile-app.ts';
+
+export interface AppPlace {
+  readonly store: string;
+  readonly database?: string;
+}
+
+const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'];
+
+interface Health {
+  readonly status: string;
+  readonly details: { readonly millrace: MillraceHealth };
+}
+
+interface RunningApp extends AsyncDisposable {
+  readonly app: INestApplication;
+  readonly url: string;
+  readonly ledger: OutboxLedger;
+}
+
+export function appCases(
+  engine: string,
+  compiled: CompiledApp,
+  place: () => Promise<AppPlace>,
+): void {
+  after(() => compiled[Symbol.dispose]());
+
+  async function start(settings: AppSettings): Promise<RunningApp> {
+    const app = await compiled.createApp(settings);
+    const url = await app.getUrl();
+    const ledger = app.get<OutboxLedger>(OUTBOX_LEDGER);
+    return { app, url, ledger, [Symbol.asyncDispose]: () => app.close() };
+  }
+
+  test(`${engine}: an event of a controller reaches its handler and, by the outbox, a receiver`, async () => {
+    await using receiver = await startHttpReceiver();
+    await using running = await start({ ...(await place()), receiver: receiver.url });
+    const { url, ledger } = running;
+    const answer = await post(`${url}/payments`, { id: 'p1', amount: 12.5 });
+    const { eventId } = (await answer.json()) as { readonly eventId: string };
+    await until('both have come', () => receiver.requests.length >= 2);
+    const mail = receiver.requests.find(({ path }) => path === '/mail');
+    assert.deepEqual(JSON.parse(mail?.body ?? ''), { amount: 12.5 });
+    const hook = receiver.requests.find(({ path }) => path === '/hook');
+    assert.ok(hook !== undefined);
+    verifyWebhook({ body: hook.body, headers: hook.headers, secrets });
+    assert.equal(hook.headers['idempotency-key'], eventId);
+    const { data } = JSON.parse(hook.body) as { readonly data: object };
+    assert.deepEqual(data, { paymentId: 'p1', amount: 12.5 });
+    await until('it is written down', async () => (await ledger.counts()).SENT === 1);
+    const [row] = await ledger.list({});
+    assert.equal(row?.sourceEventId, eventId);
+    assert.equal(row.tenantId, 'core');
+    assert.equal(row.userId, 'u1');
+  });
+
+  test(`${engine}: the health endpoint is well, and tells of what became a dead letter`, async () => {
+    await using receiver = await startHttpReceiver();
+    await using running = await start({ ...(await place()), receiver: receiver.url });
+    const { url } = running;
+    const ask = async (): Promise<Health> => {
+      const answer = await fetch(`${url}/health`);
+      assert.equal(answer.status, 200);
+      return (await answer.json()) as Health;
+    };
+    const well = await ask();
+    assert.equal(well.status, 'ok', JSON.stringify(well));
+    const { subscriptions, dispatcher } = well.details.millrace;
+    assert.deepEqual(Object.keys(subscriptions).toSorted(), [
+      'sub:paymenthub:outbox:v1',
+      'sub:paymenthub:payment-mailer:v1',
+    ]);
+    assert.deepEqual(dispatcher, { state: 'started', inFlight: 0 });
+    await post(`${url}/payments`, { id: 'p1', amount: -1 });
+    let ill = well;
+    await until('somebody should look', async () => (ill = await ask()).status === 'degraded');
+    assert.match(ill.details.millrace.problems.join(), /dead letters of .*payment-mailer/);
+  });
+
+  test(`${engine}: closing waits for what is being sent, and writes down what became of it`, async () => {
+    await using receiver = await startHttpReceiver();
+    const settings = { ...(await place()), receiver: receiver.url };
+    const { app, url, ledger } = await start(settings);
+    const held = Promise.withResolvers<void>();
+    const came = Promise.withResolvers<void>();
+    receiver.answer(({ path }, response) => {
+      const answer = (): void => void response.writeHead(204).end();
+      if (path !== '/hook') return answer();
+      came.resolve();
+      void held.promise.then(answer);
+    });
+    const { runners, dispatcher } = app.get(MillraceRuntime);
+    await post(`${url}/payments`, { id: 'p1', amount: 1 });
+    await came.promise;
+    let isClosed = false;
+    const closing = app.close().then(() => (isClosed = true));
+    await until('it is stopping', () => dispatcher?.state === 'stopping');
+    assert.equal(isClosed, false);
+    held.resolve();
+    await closing;
+    assert.deepEqual(
+      [...runners.values()].map(({ state }) => state),
+      ['stopped', 'stopped'],
+    );
+    await assert.rejects(ledger.counts(), { code: 'STORE_CLOSED' });
+    await using again = await start(settings);
+    const { SENT, CLAIMED } = await again.ledger.counts();
+    assert.deepEqual({ SENT, CLAIMED }, { SENT: 1, CLAIMED: 0 });
+  });
+
+  test(`${engine}: a process that is terminated under load loses nothing that it had accepted`, async () => {
+    await using receiver = await startHttpReceiver();
+    const settings: AppSettings = { ...(await place()), receiver: receiver.url };
+    const accepted: string[] = [];
+    for (let round = 0; round < 2; round += 1) {
+      await using child = startChild(compiled.main, { input: settings });
+      const { url } = await child.message(isListening);
+      const isEnough = Promise.withResolvers<void>();
+      // Node's HTTP server goes on with connections that are kept busy: somebody must leave them.
+      let left = Number.POSITIVE_INFINITY;
+      const load = Array.from({ length: 4 }, async (_, writer) => {
+        for (let at = 0; left > 0; at += 1, left -= 1) {
+          const id = `r${round}-w${writer}-${at}`;
+          const answer = await post(`${url}/payments`, { id, amount: at }).catch(() => undefined);
+          // The process is gone, or going.
+          if (answer?.status !== 201) return;
+          const { eventId } = (await answer.json()) as { readonly eventId: string };
+          accepted.push(eventId);
+          if (at === 10) isEnough.resolve();
+        }
+      });
+      await isEnough.promise;
+      const killed = child.kill('SIGTERM');
+      left = 20;
+      const end = await killed;
+      assert.equal(end, 'SIGTERM', child.errors());
+      await Promise.all(load);
+    }
+    const seen = (path: string): Set<unknown> =>
+      new Set(
+        receiver.requests
+          .filter((each) => each.path === path)
+          .map(({ headers }) => headers['idempotency-key']),
+      );
+    await using running = await start(settings);
+    const { ledger } = running;
+    await until('everything is sent', async () => (await ledger.counts()).SENT >= accepted.length);
+    await until('everything is handled', () => seen('/mail').size >= accepted.length);
+    const hooks = seen('/hook');
+    assert.deepEqual(
+      accepted.filter((eventId) => !hooks.has(eventId)),
+      [],
+    );
+  });
+}
+
+export function post(url: string, body: object): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(60_000),
+  });
+}
+
+function isListening(message: unknown): message is { readonly url: string } {
+  return typeof message === 'object' && message !== null && 'url' in message;
+}

@@ -1,0 +1,8 @@
+// The application as a process of its own.
+
+import { childInput, tellParent } from 'millrace/testing';
+import type { AppSettings } from './app-settings.ts';
+import { createApp } from './create-app.ts';
+
+const app = await createApp(childInput() as AppSettings);
+tellParent({ url: await app.getUrl() });

@@ -1,0 +1,123 @@
+// `millrace outbox run`: a process between a store and a receiver.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startHttpReceiver } from '../../src/testing/index.ts';
+import {
+  createWorkspace,
+  newEvents,
+  openStore,
+  streamName,
+  until,
+  type EngineName,
+} from '../store/rig.ts';
+import { openLedger } from './open-ledger.ts';
+import { runOutbox, writeConfig } from './run-process.ts';
+
+export function outboxRunCases(
+  engine: EngineName,
+  place: (folder: string) => Promise<string>,
+): void {
+  test(`what is appended reaches the receiver, and SIGTERM lets a send end, on ${engine}`, async () => {
+    await using workspace = await createWorkspace();
+    const url = await place(workspace.folder);
+    await using store = await openStore(engine, url);
+    const held = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await using receiver = await startHttpReceiver({
+      answer({ body }, response) {
+        const isHeld = body.includes('held-0');
+        if (isHeld) held.resolve();
+        const answered = isHeld ? release.promise : Promise.resolve();
+        void answered.then(() => response.writeHead(204).end());
+      },
+    });
+    await writeConfig(workspace.folder, receiver.url);
+    await store.append(streamName(1), newEvents('before', 3));
+    const running = runOutbox(workspace.folder, {
+      MILLRACE_STORE: url,
+      OUTBOX_MAX_ATTEMPTS: '3',
+      // The one that is held must not time out on a machine that is busy.
+      WEBHOOK_TIMEOUT_MS: '25000',
+    });
+    await running.said('the outbox runs');
+    await until('what was there has come', () => receiver.requests.length === 3);
+    await store.append(streamName(2), newEvents('after', 3));
+    await until('what was new has come', () => receiver.requests.length === 6);
+    const [first] = receiver.requests;
+    assert.equal(first?.headers['x-tenant-id'], 'core');
+    assert.match(String(first?.headers['x-correlation-id']), /^before-/);
+    assert.match(String(first?.headers['idempotency-key']), /^before-/);
+
+    await store.append(streamName(3), newEvents('held', 1));
+    await held.promise;
+    running.kill('SIGTERM');
+    await running.said('the outbox stops');
+    release.resolve();
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [0, '']);
+    await using ledger = await openLedger({ engine, url });
+    const { SENT, CLAIMED, PENDING, FAILED, DEAD } = await ledger.counts();
+    assert.deepEqual([SENT, CLAIMED, PENDING, FAILED, DEAD], [7, 0, 0, 0, 0]);
+    for (const { maxAttempts } of await ledger.list({})) assert.equal(maxAttempts, 3);
+    const phases = running.lines.filter(({ operation }) => operation === 'OUTBOX_DELIVER');
+    assert.deepEqual(new Set(phases.map(({ phase }) => phase)), new Set(['SENT']));
+  });
+
+  test(`what a killed process was sending, another one sends under the same key, on ${engine}`, async () => {
+    await using workspace = await createWorkspace();
+    const url = await place(workspace.folder);
+    await using store = await openStore(engine, url);
+    let isAnswering = false;
+    await using receiver = await startHttpReceiver({
+      answer: (_request, response) => void (isAnswering && response.writeHead(204).end()),
+    });
+    await writeConfig(workspace.folder, receiver.url, 2_000);
+    await store.append(streamName(1), newEvents('e', 1));
+    const first = runOutbox(workspace.folder, { MILLRACE_STORE: url });
+    await until('it is being sent', () => receiver.requests.length === 1);
+    first.kill('SIGKILL');
+    await first.ended;
+    isAnswering = true;
+    const second = runOutbox(workspace.folder, { MILLRACE_STORE: url });
+    await using ledger = await openLedger({ engine, url });
+    await until('it is sent', async () => (await ledger.counts()).SENT === 1);
+    second.kill('SIGINT');
+    assert.deepEqual(await second.ended, { code: 0, stderr: '' });
+    const keys = receiver.requests.map(({ headers }) => headers['idempotency-key']);
+    assert.deepEqual(new Set(keys), new Set(['e-0']));
+    assert.ok(keys.length > 1);
+  });
+
+  test(`--drain ends when nothing is due, after dead messages were told of, on ${engine}`, async () => {
+    await using workspace = await createWorkspace();
+    const url = await place(workspace.folder);
+    await using receiver = await startHttpReceiver({
+      answer({ body }, response) {
+        const isRefused = body.includes('bad-0') && !body.includes('outbox.dead-lettered.v1');
+        response.writeHead(isRefused ? 400 : 204).end();
+      },
+    });
+    await writeConfig(workspace.folder, receiver.url);
+    const env = { MILLRACE_STORE: url, OUTBOX_DEADLETTER_TOPIC: 'webhook:dead' };
+    {
+      await using store = await openStore(engine, url);
+      await store.append(streamName(1), [...newEvents('good', 20), ...newEvents('bad', 1)]);
+    }
+    const first = runOutbox(workspace.folder, env, '--drain');
+    const { SENT, DEAD, PENDING } = await first.said('the outbox is drained');
+    assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 21, DEAD: 1, PENDING: 0 });
+    assert.deepEqual(await first.ended, { code: 0, stderr: '' });
+    const letters = receiver.requests.filter(({ body }) => body.includes('dead-lettered'));
+    const [letter] = letters.map(
+      ({ body }) => JSON.parse(body) as { data: Record<string, unknown> },
+    );
+    assert.equal(letters.length, 1);
+    assert.equal(letter?.data['sourceEventId'], 'bad-0');
+    assert.match(String(letter?.data['error']), /400/);
+
+    const again = runOutbox(workspace.folder, env, '--drain');
+    assert.equal((await again.ended).code, 0);
+    assert.equal(receiver.requests.length, 22, 'nothing came twice');
+  });
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { startHttpReceiver } from '../../src/testing/index.ts';
+import { runMillrace, workFolder } from '../cli-store-terminal.ts';
+import { createWorkspace, newEvent, streamName } from '../store/rig.ts';
+import { outboxRunCases } from './run-cases.ts';
+import { runOutbox, writeConfig } from './run-process.ts';
+
+outboxRunCases('sqlite', async (folder) => `sqlite:${join(folder, 'events.db')}`);
+
+test('reads from the store of ESDB_CONNECTION_STRING what ESDB_SUBSCRIPTION_PREFIX names', async () => {
+  await using workspace = await createWorkspace();
+  await using store = memoryEventStore(kurrentStoreOptions);
+  await using server = await startKurrentServer(store, { host: '127.0.0.1', port: 0 });
+  await using receiver = await startHttpReceiver();
+  await writeConfig(workspace.folder, receiver.url);
+  await store.append(streamName(1), [
+    newEvent('e1', { type: 'payment.completed.v1' }),
+    newEvent('e2', { type: 'item.created.v1' }),
+    newEvent('e3', { type: 'account.opened.v1' }),
+  ]);
+  const env = {
+    ESDB_CONNECTION_STRING: server.url.replace('kurrentdb:', 'esdb:'),
+    ESDB_SUBSCRIPTION_PREFIX: 'payment.,account.',
+  };
+  const { code, stderr } = await runOutbox(workspace.folder, env, '--drain').ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /^NOT_SUPPORTED: there is no outbox in kurrentdb: .*MILLRACE_OUTBOX/);
+
+  const running = runOutbox(
+    workspace.folder,
+    { ...env, MILLRACE_OUTBOX: 'sqlite:outbox.db' },
+    '--drain',
+  );
+  assert.deepEqual(await running.ended, { code: 0, stderr: '' });
+  const keys = receiver.requests.map(({ headers }) => headers['idempotency-key']);
+  assert.equal(keys.length, 2);
+  assert.deepEqual(new Set(keys), new Set(['e1', 'e3']));
+});
+
+test('a variable that cannot be, and a configuration that is none, are told before anything runs', async () => {
+  await using folder = await workFolder();
+  const run = async (env: Readonly<Record<string, string>>, ...more: readonly string[]) => {
+    const { code, stdout, stderr } = await runMillrace(['outbox', 'run', ...more], {
+      cwd: folder.path,
+      env,
+    });
+    assert.deepEqual([code, stdout], [1, '']);
+    return stderr;
+  };
+  const wrong = { OUTBOX_CLAIM_BATCH_SIZE: 'many', WEBHOOK_TIMEOUT_MS: '0' };
+  assert.match(
+    await run(wrong),
+    /^CONFIG_INVALID: OUTBOX_CLAIM_BATCH_SIZE takes .*; WEBHOOK_TIMEOUT_MS takes /,
+  );
+  assert.match(await run({}), /^CONFIG_INVALID: there is no outbox.config.ts here: .*new outbox/);
+  assert.match(await run({}, '--config', 'x.ts'), /^CONFIG_INVALID: there is no file 'x.ts'/);
+  for (const [name, text, problem] of [
+    ['broken.mjs', 'throw new Error("no secret")', /broken.mjs cannot be loaded: no secret/],
+    ['empty.mjs', 'export const a = 1', /empty.mjs must export defineOutbox/],
+    ['odd.mjs', 'export default { destinations: {}, projectors: {} }', /odd.mjs must export/],
+  ] as const) {
+    await writeFile(join(folder.path, name), text);
+    assert.match(await run({}, '--config', name), problem);
+  }
+  await writeFile(join(folder.path, 'outbox.config.mjs'), 'export default { destinations: {} }');
+  assert.match(
+    await run({ OUTBOX_DEADLETTER_TOPIC: 'outbox.dead' }),
+    /^CONFIG_INVALID: OUTBOX_DEADLETTER_TOPIC needs a destination 'kafka'/,
+  );
+});
+
+test('millrace new outbox writes a configuration with the names of its context, once', async () => {
+  await using folder = await workFolder();
+  const millrace = (...words: readonly string[]) =>
+    runMillrace(['new', 'outbox', ...words], { cwd: folder.path });
+  const { code, stdout } = await millrace('banking');
+  assert.equal(code, 0);
+  assert.match(stdout, /^wrote outbox.config.ts\n/);
+  const text = await readFile(join(folder.path, 'outbox.config.ts'), 'utf8');
+  assert.match(text, /'sub:banking:outbox:v1'/);
+  assert.doesNotMatch(text, /sample/);
+  assert.match((await millrace('banking')).stderr, /exists already/);
+  for (const wrong of [[], ['Banking'], ['banking', 'currency']]) {
+    assert.notEqual((await millrace(...wrong)).code, 0);
+  }
+});
