@@ -12,6 +12,7 @@ import { defineAggregate } from '../../src/aggregates/index.ts';
 import { createEnvelope, defineCommand, defineEvent } from '../../src/contracts/index.ts';
 import { hasCode } from '../../src/foundation/index.ts';
 import { createPlatform, defineModule } from '../../src/platform/index.ts';
+import { startApi } from '../../src/server/api/index.ts';
 import { reactor } from '../../src/reactors/index.ts';
 import { subscription } from '../../src/subscriptions/index.ts';
 import { createTelemetry, platformCollectors } from '../../src/telemetry/index.ts';
@@ -119,16 +120,21 @@ test('one trace goes from the command to the webhook, with the conventions of me
     });
     telemetry.collect(platformCollectors(platform));
     await platform.start();
-    await platform.handle({
-      tenant: 'core',
-      id: 'a-1',
-      correlationId: 'flow-1',
-      command: { type: 'account.open', payload: { owner: 'Ada' } },
+    await using api = await startApi(platform, { port: 0, observer: telemetry.observer });
+    const wanted = { name: 'caller', scopes: ['append'], tenant: 'core' } as const;
+    const { secret: token } = await platform.tokens.create(wanted);
+    const answer = await fetch(`${api.url}/api/v1/commands/account.open`, {
+      method: 'POST',
+      body: JSON.stringify({ id: 'a-1', payload: { owner: 'Ada' } }),
       headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'x-correlation-id': 'flow-1',
         traceparent: `00-${caller.traceId}-${caller.spanId}-01`,
         tracestate: 'vendor=1',
       },
     });
+    assert.equal(answer.status, 200);
     await until('it is sent', async () => (await platform.engines.ledger.counts()).SENT === 1);
     const metrics = await telemetry.metrics();
     for (const line of [
@@ -137,6 +143,7 @@ test('one trace goes from the command to the webhook, with the conventions of me
       'events_processed_total{handler="sub:banking:greetings:v1",event_type="account.opened.v1",status="success",bc="banking",tenant="core",agg="account",action="opened",version="1"} 1',
       'dead_letter_queue_size{handler="sub:banking:outbox:v1"} 0',
       'outbox_enqueued_total{source="sub:banking:outbox:v1"} 1',
+      'outbox_pending_total 0',
       'outbox_claimed_total 1',
       'outbox_sent_total{integration_type="webhook:partner",event_type="letter.sent.v1"} 1',
       'outbox_messages{status="SENT"} 1',
@@ -153,13 +160,25 @@ test('one trace goes from the command to the webhook, with the conventions of me
     assert.match(metrics, /event_processing_duration_seconds_bucket\{.*le="\+Inf"\} 1/);
   }
 
-  const spans = collector.spans();
+  // The token is a flow of its own.
+  const isOther = ({ traceId }: CollectedSpan): boolean => traceId !== caller.traceId;
+  assert.deepEqual(
+    collector
+      .spans()
+      .filter(isOther)
+      .map(({ name }) => name),
+    ['append $millrace'],
+  );
+  const spans = collector.spans().filter((span) => !isOther(span));
   assert.equal(collector.resource()['service.name'], 'bank');
   assert.equal(collector.resource()['service.version'], '1.2.3');
   assert.equal(collector.resource()['deployment.environment.name'], 'test lab');
-  assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))], [caller.traceId]);
-
-  const root = child(spans, { ...(spans[0] as CollectedSpan), ...caller }, 'handle account.open');
+  const request = child(
+    spans,
+    { ...(spans[0] as CollectedSpan), ...caller },
+    'POST /api/v1/commands/account.open',
+  );
+  const root = child(spans, request, 'handle account.open');
   const append = child(spans, root, 'append banking.account.v1');
   const handled = child(spans, root, 'handle sub:banking:greetings:v1');
   const second = child(spans, handled, 'handle letter.send');
@@ -168,15 +187,16 @@ test('one trace goes from the command to the webhook, with the conventions of me
   const enqueued = child(spans, projected, 'enqueue webhook:partner');
   const delivered = child(spans, enqueued, 'deliver webhook:partner');
 
+  assert.equal(Number(request.attributes['http.response.status_code']), 200);
   const { spanId } = delivered;
   const [posted] = receiver.requests;
   assert.equal(posted?.headers['traceparent'], `00-${caller.traceId}-${spanId}-01`);
   assert.equal(posted?.headers['tracestate'], 'vendor=1');
 
-  const [internal, producer, consumer] = [1, 4, 5];
+  const [internal, server, producer, consumer] = [1, 2, 4, 5];
   assert.deepEqual(
-    [root, append, handled, enqueued, delivered].map(({ kind }) => kind),
-    [internal, producer, consumer, producer, producer],
+    [request, root, append, handled, enqueued, delivered].map(({ kind }) => kind),
+    [server, internal, producer, consumer, producer, producer],
   );
   for (const span of [root, append, handled, second, projected, enqueued, delivered]) {
     assert.equal(span.attributes['messaging.message.conversation_id'], 'flow-1', span.name);
