@@ -151,18 +151,22 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
 
   function seriesOf(attributes: Attributes): Series {
     isPastLimit = false;
-    const values = labels.map((label, at) => shownAs(at, textOf(attributes[label])));
-    const key = values.join('\n');
+    let key = '';
+    let at = 0;
+    for (const label of labels) {
+      key += `${shownAs(at, textOf(attributes[label]))}\n`;
+      at += 1;
+    }
     const found = all.get(key);
     if (found !== undefined) return found;
-    if (all.size < limits.seriesPerMetricMax) return add(key, values);
+    if (all.size < limits.seriesPerMetricMax) return add(key);
     isPastLimit = true;
-    const rest = labels.map(() => other);
-    return all.get(rest.join('\n')) ?? add(rest.join('\n'), rest);
+    const rest = `${other}\n`.repeat(labels.length);
+    return all.get(rest) ?? add(rest);
   }
 
-  function add(key: string, values: readonly string[]): Series {
-    const series = createSeries(values, buckets);
+  function add(key: string): Series {
+    const series = createSeries(key.split('\n'), buckets);
     all.set(key, series);
     return series;
   }

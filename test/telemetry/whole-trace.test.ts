@@ -343,6 +343,21 @@ test('who is not sampled is not sent, and says so to those behind it', async () 
   );
 });
 
+test('a collector that never answers holds up neither the work nor the end of the process', async () => {
+  await using silent = await startHttpReceiver({ answer: () => undefined });
+  const warned: string[] = [];
+  const log = (_fields: object, message: string): void => void warned.push(message);
+  {
+    await using tracing = await startOtlpTracing({
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: silent.url },
+      log: { debug: log, info: log, warn: log, error: log },
+      drainMs: 100,
+    });
+    for (let at = 0; at < 10_000; at += 1) tracing.observer.span('handle command', {}).end();
+  }
+  assert.ok(warned.includes('the last traces were not sent'));
+});
+
 test('settings that cannot be are typed errors that name the variable', async () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   for (const [field, env] of [

@@ -16,6 +16,8 @@ export interface OtlpTracingOptions {
   readonly serviceVersion?: string;
   /** Hears what becomes of exports that fail. */
   readonly log?: Logger | undefined;
+  /** How long the end of the process waits for a collector that is away. Default: 5 s. */
+  readonly drainMs?: number;
 }
 
 export interface OtlpTracing extends AsyncDisposable {
@@ -24,8 +26,7 @@ export interface OtlpTracing extends AsyncDisposable {
   flush(): Promise<void>;
 }
 
-/** No longer is waited for a collector that is away when the process ends. */
-const shutdownMsMax = 5_000;
+const drainMsDefault = 5_000;
 
 /**
  * Sends traces by OTLP over HTTP. Needs `@opentelemetry/sdk-trace`, `@opentelemetry/resources` and
@@ -71,12 +72,13 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
     observer: otelObserver({ tracer: provider.getTracer('millrace', options.serviceVersion) }),
     flush: () => provider.forceFlush(),
     async [Symbol.asyncDispose]() {
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, shutdownMsMax);
-      const shutDown = provider.shutdown().catch((err: unknown) => {
-        log?.warn({ err }, 'traces were not sent');
+      const late = Promise.withResolvers<never>();
+      const drainMs = options.drainMs ?? drainMsDefault;
+      const lateBy = new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
+      const timer = setTimeout(() => late.reject(lateBy), drainMs);
+      await Promise.race([provider.shutdown(), late.promise]).catch((err: unknown) => {
+        log?.warn({ err }, 'the last traces were not sent');
       });
-      await Promise.race([shutDown, late.promise]);
       clearTimeout(timer);
       if (log !== undefined) diag.disable();
     },
