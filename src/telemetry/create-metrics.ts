@@ -76,8 +76,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
   function seriesOf(metric: Metric, attributes: Attributes): Series {
     const series = metric.seriesOf(attributes);
-    // Not of itself: that would never end.
-    if (metric.isPastLimit() && metric.definition.name !== 'telemetry_dropped_total') drop('limit');
+    if (metric.isPastLimit()) drop('limit');
     return series;
   }
 
