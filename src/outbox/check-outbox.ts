@@ -27,6 +27,8 @@ export interface OutboxRow {
   readonly lane: number;
   /** Destination and ordering key as one number; two that fall together only wait for each other. */
   readonly orderHash: number | null;
+  /** Chooses the lane in stream mode: by ordering key, else tenant, else source. */
+  readonly streamHash: number;
 }
 
 function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
@@ -42,6 +44,10 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
   optionalText('orderingKey', orderingKey, limits.orderingKeyMax);
   wholeNumber('maxAttempts', maxAttempts, limits.maxAttemptsMax);
   if (dueAt !== undefined) time('dueAt', dueAt);
+  const orderHash = orderingKey === undefined ? null : hashOf(integrationType, orderingKey);
+  const tenantHash = hashOf(integrationType, tenantId ?? '');
+  const bySource = (): number =>
+    tenantId === undefined ? hashOf(integrationType, item.sourceStreamId) : tenantHash;
   return {
     sourceStreamId: item.sourceStreamId,
     sourceEventId: item.sourceEventId,
@@ -55,8 +61,9 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
     orderingKey: orderingKey ?? null,
     dueAtMs: dueAt?.getTime() ?? null,
     maxAttempts,
-    lane: hashOf(integrationType, tenantId ?? '') % limits.lanes,
-    orderHash: orderingKey === undefined ? null : hashOf(integrationType, orderingKey),
+    lane: tenantHash % limits.lanes,
+    orderHash,
+    streamHash: orderHash ?? bySource(),
   };
 }
 
@@ -71,6 +78,21 @@ export function checkClaim(workerId: string, limit: number, leaseMs: number): vo
   text('workerId', workerId, limits.workerIdMax);
   wholeNumber('limit', limit, limits.claimBatchMax);
   wholeNumber('leaseMs', leaseMs, limits.leaseMsMax);
+}
+
+/** The options of whatever sends. */
+export function checkNumbers(numbers: Readonly<Record<string, number>>): void {
+  for (const [field, value] of Object.entries(numbers)) {
+    if (!Number.isInteger(value) || value < 1) invalid(field, 'must be a whole number from 1 on');
+  }
+  if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
+    invalid('timeoutMs', 'must be below leaseMs');
+  }
+}
+
+export function checkTypes(integrationTypes: readonly string[]): void {
+  if (integrationTypes.length === 0) invalid('integrationTypes', 'must have at least one');
+  for (const type of integrationTypes) text('integrationTypes', type, limits.integrationTypeMax);
 }
 
 /** An error as the ledger keeps it: as long as the column is meant to be, and such as databases take. */
@@ -120,7 +142,7 @@ function optionalText(field: string, value: string | undefined, max: number): vo
   if (value !== undefined) text(field, value, max);
 }
 
-function wholeNumber(field: string, value: number, max: number): void {
+export function wholeNumber(field: string, value: number, max: number): void {
   if (!Number.isInteger(value) || value < 1 || value > max) {
     invalid(field, `must be a whole number from 1 to ${max}`);
   }

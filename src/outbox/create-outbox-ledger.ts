@@ -13,6 +13,7 @@ import {
   toOutboxRows,
   type OutboxRow,
 } from './check-outbox.ts';
+import { checkedStreams } from './check-streams.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type {
   ClaimRequest,
@@ -30,6 +31,7 @@ import type {
   OutboxMessage,
   OutboxStatus,
 } from './outbox-message.ts';
+import type { OutboxStreams } from './outbox-streams.ts';
 
 interface Exchanged {
   readonly settled: readonly SettleOutcome[];
@@ -38,7 +40,9 @@ interface Exchanged {
 
 /** What an adapter brings; everything that gets to it has been checked. */
 export interface OutboxEngine<Transaction> extends AsyncDisposable {
-  readonly capabilities: OutboxCapabilities;
+  readonly capabilities: Omit<OutboxCapabilities, 'streamMode'>;
+  /** Without them, the ledger has no stream mode. */
+  readonly streams?: OutboxStreams;
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
   exchange(
     outcomes: readonly OutboxOutcome[],
@@ -109,7 +113,8 @@ export function createOutboxLedger<Transaction>(
   };
 
   return {
-    capabilities: engine.capabilities,
+    capabilities: { ...engine.capabilities, streamMode: engine.streams !== undefined },
+    streams: checkedStreams(engine.streams),
     enqueueMany: (items) => enqueueMany(items),
     async enqueue(item) {
       const [enqueued] = await enqueueMany([item]);

@@ -39,13 +39,7 @@ export async function deliverMessage(
 ): Promise<DeliveryResult> {
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, stopping]);
-  const key = message.headers?.['idempotencyKey'];
-  const sending = (async () => {
-    const { attempts, tenantId, correlationId } = message;
-    const idempotencyKey = typeof key === 'string' && key !== '' ? key : message.sourceEventId;
-    const context = { idempotencyKey, attempt: attempts + 1, signal, tenantId, correlationId };
-    return (await deliver(message, context)) ?? { kind: 'sent' as const };
-  })();
+  const sending = deliverOnce(message, deliver, signal);
   // Whoever does not heed the signal is not waited for: the lease would end before it does.
   const late = clock.sleep(timeoutMs, signal).then((): DeliveryResult => {
     over.abort(new Error(`no answer within ${timeoutMs} ms`));
@@ -62,7 +56,23 @@ export async function deliverMessage(
   }
 }
 
-function resultOf(error: unknown): DeliveryResult {
+export async function deliverOnce(
+  message: ClaimedMessage,
+  deliver: Deliver,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  const { attempts, tenantId, correlationId } = message;
+  const idempotencyKey = idempotencyKeyOf(message);
+  const context = { idempotencyKey, attempt: attempts + 1, signal, tenantId, correlationId };
+  return (await deliver(message, context)) ?? { kind: 'sent' };
+}
+
+export function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {
+  const key = headers?.['idempotencyKey'];
+  return typeof key === 'string' && key !== '' ? key : sourceEventId;
+}
+
+export function resultOf(error: unknown): DeliveryResult {
   const text = errorText(error);
   const outcome = outcomeOf(error);
   if (outcome.kind === 'terminal') return { kind: 'dead', error: text };

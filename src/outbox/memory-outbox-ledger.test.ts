@@ -26,7 +26,12 @@ test('leases and due times follow the clock that a test gives', async () => {
 });
 
 test('the suite has at least sixty cases', () => {
-  const capabilities = { durable: true, crossProcess: true, callerTransaction: true };
+  const capabilities = {
+    durable: true,
+    crossProcess: true,
+    callerTransaction: true,
+    streamMode: false,
+  };
   const open = async () => ({ ledger: memoryOutboxLedger() });
   assert.ok(outboxLedgerConformance({ capabilities, open }).length >= 60);
 });

@@ -3,10 +3,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { hasCode } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { checkNumbers } from './check-outbox.ts';
 import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
 import { deliverMessage, type Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
@@ -82,7 +83,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   const tickIntervalMs = options.tickIntervalMs ?? limits.tickIntervalMsDefault;
   const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
   const observer = safeObserver(options.observer ?? silentObserver);
-  check({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
+  checkNumbers({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
 
   let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
@@ -278,18 +279,4 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     stop: () => lifecycle.stop(),
     [Symbol.asyncDispose]: () => lifecycle.stop(),
   };
-}
-
-function check(numbers: Readonly<Record<string, number>>): void {
-  for (const [field, value] of Object.entries(numbers)) {
-    if (Number.isInteger(value) && value >= 1) continue;
-    throw new MillraceError('OUTBOX_INVALID', `${field} must be a whole number from 1 on`, {
-      details: { field },
-    });
-  }
-  if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
-    throw new MillraceError('OUTBOX_INVALID', 'timeoutMs must be below leaseMs', {
-      details: { field: 'timeoutMs' },
-    });
-  }
 }

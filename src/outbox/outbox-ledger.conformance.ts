@@ -9,6 +9,9 @@ import type {
 } from './ledger-fixture.conformance.ts';
 import { modelCases } from './ledger-model.conformance.ts';
 import type { OutboxCapabilities } from './outbox-ledger.ts';
+import { heldBackCases, streamOperatingCases } from './streams-operating.conformance.ts';
+import { streamCases } from './streams.conformance.ts';
+import { streamModelCases } from './streams-model.conformance.ts';
 import { operatingCases, settleCases } from './settle.conformance.ts';
 
 export type {
@@ -19,18 +22,24 @@ export type {
 
 const topics: readonly {
   readonly topic: string;
-  readonly needs?: keyof OutboxCapabilities;
+  readonly needs?: readonly (keyof OutboxCapabilities)[];
   readonly cases: LedgerCases;
 }[] = [
   { topic: 'enqueue', cases: enqueueCases },
-  { topic: 'transactions', needs: 'callerTransaction', cases: transactionCases },
-  { topic: 'database', needs: 'durable', cases: outageCases },
+  { topic: 'transactions', needs: ['callerTransaction'], cases: transactionCases },
+  { topic: 'database', needs: ['durable'], cases: outageCases },
   { topic: 'claims', cases: claimCases },
   { topic: 'order', cases: orderCases },
-  { topic: 'several processes', needs: 'crossProcess', cases: sharedCases },
+  { topic: 'several processes', needs: ['crossProcess'], cases: sharedCases },
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
   { topic: 'model', cases: modelCases },
+  {
+    topic: 'stream mode',
+    needs: ['streamMode'],
+    cases: { ...streamCases, ...streamOperatingCases, ...streamModelCases },
+  },
+  { topic: 'stream mode', needs: ['streamMode', 'callerTransaction'], cases: heldBackCases },
 ];
 
 /**
@@ -50,10 +59,11 @@ const topics: readonly {
 export function outboxLedgerConformance<Transaction>(
   fixture: OutboxLedgerFixture<Transaction>,
 ): readonly OutboxLedgerCase[] {
-  return topics.flatMap(({ topic, needs, cases }) =>
-    Object.entries(cases).map(([title, run]) => ({
+  return topics.flatMap(({ topic, needs = [], cases }) => {
+    const missing = needs.filter((need) => fixture.capabilities[need] !== true);
+    return Object.entries(cases).map(([title, run]) => ({
       name: `${topic}: ${title}`,
-      ...(needs === undefined || fixture.capabilities[needs] ? {} : { skip: `needs ${needs}` }),
+      ...(missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }),
       async run() {
         const opened = await fixture.open();
         try {
@@ -64,6 +74,6 @@ export function outboxLedgerConformance<Transaction>(
           await opened.close?.();
         }
       },
-    })),
-  );
+    }));
+  });
 }

@@ -38,6 +38,7 @@ import {
   type Source,
 } from './postgres-outbox-rows.ts';
 import * as sql from './postgres-outbox-sql.ts';
+import { postgresOutboxStreams } from './postgres-outbox-streams.ts';
 import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
 import { lockClass, quoteName } from './postgres-schema-names.ts';
 import { checkClient, type TransactionQuery } from './transaction-query.ts';
@@ -222,6 +223,7 @@ export async function postgresOutboxLedger(
 
   const engine: OutboxEngine<PostgresTransaction> = {
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+    streams: postgresOutboxStreams({ lockClass: lock, statement, ask }),
     enqueue,
     async exchange(outcomes, request) {
       const places = outcomes.map((each) => decodeToken(each.claim.token));
@@ -281,7 +283,11 @@ export async function postgresOutboxLedger(
     },
     async purge(sentBeforeMs, limit) {
       const [[count] = []] = await ask(statement('purge', sql.purgeSql), [sentBeforeMs, limit]);
-      return Number(count);
+      const left = limit - Number(count);
+      if (left <= 0) return Number(count);
+      const purgeStreams = statement('purge-streams', sql.purgeStreamsSql);
+      const [[more] = []] = await ask(purgeStreams, [sentBeforeMs, left]);
+      return Number(count) + Number(more);
     },
     pause: async (integrationType, by) =>
       (await ask(statement('pause', sql.pauseSql), [integrationType, by])).length > 0,

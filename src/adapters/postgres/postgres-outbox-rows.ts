@@ -51,6 +51,7 @@ export function encodeRows(rows: readonly OutboxRow[]): string {
       max_attempts: row.maxAttempts,
       lane: row.lane,
       order_hash: row.orderHash,
+      stream_hash: row.streamHash,
     })),
   );
 }
@@ -114,12 +115,18 @@ function dueMs(outcome: OutboxOutcome): number | null {
 }
 
 export function toClaimed(row: Row): ClaimedMessage {
-  const [, seq, token, , attempts, starts, lockedAt, dueAt, lastError, id, stream, event] = row;
-  const { 12: integrationType, 13: eventType, 14: payload, 15: headers, 16: tenantId } = row;
-  const { 17: userId, 18: correlationId, 19: orderingKey, 20: maxAttempts, 21: createdAt } = row;
+  const [, seq, token] = row;
+  return toClaimedCells(row.slice(4), encodeToken(seq, token));
+}
+
+/** From the attempts on, both ways of giving messages out have the same cells. */
+export function toClaimedCells(cells: Row, token: string): ClaimedMessage {
+  const [attempts, starts, lockedAt, dueAt, lastError, id, stream, event] = cells;
+  const { 8: integrationType, 9: eventType, 10: payload, 11: headers, 12: tenantId } = cells;
+  const { 13: userId, 14: correlationId, 15: orderingKey, 16: maxAttempts, 17: createdAt } = cells;
   return {
     id: String(id),
-    token: encodeToken(seq, token),
+    token,
     starts: Number(starts),
     sourceStreamId: String(stream),
     sourceEventId: String(event),

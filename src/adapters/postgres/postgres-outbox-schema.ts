@@ -3,6 +3,7 @@
 
 import type { ClientBase } from 'pg';
 import { outboxFunctions } from './postgres-outbox-sql.ts';
+import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
@@ -160,6 +161,7 @@ end $$;
 const migrations = [
   { title: 'tables of the outbox', sql: tables },
   { title: 'functions of the outbox', sql: outboxFunctions },
+  { title: 'stream mode of the outbox', sql: outboxStreamsStep },
 ];
 
 /**

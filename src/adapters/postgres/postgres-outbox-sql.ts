@@ -8,18 +8,27 @@ with input as (
   select * from json_to_recordset($1::json) as r(ord integer, source_stream_id text,
     source_event_id text, integration_type text, event_type text, payload text, headers text,
     tenant_id text, user_id text, correlation_id text, ordering_key text, due_at_ms float8,
-    max_attempts integer, lane smallint, order_hash bigint)
+    max_attempts integer, lane smallint, order_hash bigint, stream_hash bigint)
+), streamed as materialized (
+  select r.ord, r.integration_type, d.first_lane + (r.stream_hash % d.lanes)::integer as stream_lane
+  from input r join {schema}.stream_destinations d on d.integration_type = r.integration_type
+), intent as materialized (
+  select {schema}.stream_intent($2::integer, array(select distinct integration_type from streamed))
+  where exists (select from streamed)
 ), added as (
   insert into {schema}.messages (source_stream_id, source_event_id, integration_type, event_type,
     payload, headers, tenant_id, user_id, correlation_id, ordering_key, due_at, max_attempts, lane,
-    order_hash, created_at)
-  select source_stream_id, source_event_id, integration_type, event_type, payload, headers,
-    tenant_id, user_id, correlation_id, ordering_key,
-    coalesce(to_timestamp(due_at_ms / 1000), clock_timestamp()), max_attempts, lane, order_hash,
-    clock_timestamp()
-  from input order by ord
+    order_hash, created_at, stream_lane)
+  select r.source_stream_id, r.source_event_id, r.integration_type, r.event_type, r.payload, r.headers,
+    r.tenant_id, r.user_id, r.correlation_id, r.ordering_key,
+    coalesce(to_timestamp(r.due_at_ms / 1000), clock_timestamp()), r.max_attempts, r.lane,
+    r.order_hash, clock_timestamp(), s.stream_lane
+  from input r left join streamed s on s.ord = r.ord
+  -- For its effect: it comes before the numbers are taken.
+  left join intent on true order by r.ord
   on conflict (source_stream_id, source_event_id, integration_type) do nothing
-  returning seq, id, source_stream_id, source_event_id, integration_type, lane, order_hash, due_at
+  returning seq, id, source_stream_id, source_event_id, integration_type, lane, order_hash, due_at,
+    stream_lane
 ), placed as (
   select seq, lane, order_hash, due_at,
     order_hash is not null and (
@@ -27,7 +36,7 @@ with input as (
       or exists (select from {schema}.ready x where x.order_hash = a.order_hash)
       or exists (select from {schema}.retry x where x.order_hash = a.order_hash)
       or exists (select from {schema}.behind x where x.order_hash = a.order_hash)) as is_behind
-  from added a
+  from added a where stream_lane is null
 ), to_ready as (
   insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
   select seq, lane, order_hash, 0, 0, due_at from placed
@@ -164,7 +173,7 @@ from claimed c join {schema}.messages m on m.seq = c.seq`;
  * Functions, for the plan: it is made once, and walks the lanes by their index, whatever the statistics say
  * of a queue that was empty a moment ago.
  */
-const planned = `set enable_seqscan = off set enable_bitmapscan = off set jit = off
+export const planned = `set enable_seqscan = off set enable_bitmapscan = off set jit = off
   set plan_cache_mode = force_generic_plan`;
 
 export const outboxFunctions = `
@@ -244,16 +253,20 @@ const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integratio
   extract(epoch from o.locked_at) * 1000, o.locked_by, extract(epoch from o.created_at) * 1000,
   extract(epoch from o.updated_at) * 1000, extract(epoch from o.sent_at) * 1000, o.last_error`;
 
+const streamed = (side: '>' | '<='): string => `select x.seq from {schema}.stream_lanes l
+  join {schema}.messages x on x.stream_lane = l.id and x.seq ${side} l.cursor`;
+
 const unsettled = `select seq from {schema}.ready union all select seq from {schema}.retry
-  union all select seq from {schema}.behind`;
+  union all select seq from {schema}.behind union all select seq from {schema}.stream_parked
+  union all ${streamed('>')}`;
 
 /** Few are not sent, beside many that are: they are not looked for among those. */
 const among: Readonly<Record<OutboxStatus, string>> = {
   PENDING: `m.seq in (${unsettled})`,
   FAILED: `m.seq in (${unsettled})`,
-  CLAIMED: 'm.seq in (select seq from {schema}.ready)',
+  CLAIMED: `m.seq in (select seq from {schema}.ready union all ${streamed('>')})`,
   DEAD: 'm.seq in (select seq from {schema}.dead)',
-  SENT: 'm.seq in (select seq from {schema}.sent)',
+  SENT: `m.seq in (select seq from {schema}.sent union all ${streamed('<=')})`,
 };
 
 /** $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: behind this id; $7: limit. */
@@ -272,6 +285,15 @@ order by m.seq limit $7`;
 
 export const countsSql = `
 select 'SENT', count(*) from {schema}.sent
+union all select 'SENT', count(*) - (select count(*) from {schema}.stream_parked)
+  - (select count(*) from {schema}.dead d join {schema}.messages m on m.seq = d.seq
+     where m.stream_lane is not null)
+  from {schema}.stream_lanes l join {schema}.messages m on m.stream_lane = l.id and m.seq <= l.cursor
+union all select case when m.seq <= l.out_to and l.lease_until > now() then 'CLAIMED' else 'PENDING' end,
+  count(*) from {schema}.stream_lanes l
+  join {schema}.messages m on m.stream_lane = l.id and m.seq > l.cursor group by 1
+union all select case when attempts > 0 then 'FAILED' else 'PENDING' end, count(*)
+  from {schema}.stream_parked group by 1
 union all select 'DEAD', count(*) from {schema}.dead
 union all select 'PENDING', count(*) from {schema}.behind
 union all select case when lease_until > now() then 'CLAIMED' when attempts > 0 then 'FAILED' else 'PENDING' end,
@@ -282,7 +304,11 @@ union all select case when attempts > 0 then 'FAILED' else 'PENDING' end, count(
 /** $1: ids; $2: integration type; $3: tenant; $4: since; $5: limit; $6, $7: lock class and channel. */
 export const replaySql = `
 with chosen as (
-  select d.seq, m.lane, m.order_hash from {schema}.dead d join {schema}.messages m on m.seq = d.seq
+  select d.seq, m.lane, m.order_hash, m.stream_lane, case
+      when m.stream_lane between t.first_lane and t.first_lane + t.lanes - 1 then m.stream_lane
+      else t.first_lane + (coalesce(m.order_hash, m.seq) % t.lanes)::integer end as to_lane
+  from {schema}.dead d join {schema}.messages m on m.seq = d.seq
+  left join {schema}.stream_destinations t on t.integration_type = m.integration_type
   where ($1::uuid[] is null or m.id = any ($1))
     and ($2::text is null or m.integration_type = $2)
     and ($3::text is null or m.tenant_id = $3)
@@ -290,15 +316,22 @@ with chosen as (
   order by d.seq limit $5 for update of d skip locked
 ), back as (
   delete from {schema}.dead d using chosen c where d.seq = c.seq
-  returning d.seq, c.lane, c.order_hash, d.last_error
+  returning d.seq, c.lane, c.order_hash, d.last_error, c.stream_lane, c.to_lane
 ), to_ready as (
   insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error)
-  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error from back
-  returning 1
+  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error from back where to_lane is null
+), to_parked as (
+  insert into {schema}.stream_parked (seq, lane, order_hash, attempts, starts, due_at, last_error)
+  select seq, to_lane, order_hash, 0, 0, clock_timestamp(), last_error from back
+  where to_lane is not null
+), relaned as (
+  -- It died while its destination was in the other mode.
+  update {schema}.messages m set stream_lane = b.to_lane from back b
+  where m.seq = b.seq and b.stream_lane is distinct from b.to_lane
 ), told as materialized (
   select {schema}.wake_dispatchers($6, $7) where exists (select from back)
 )
-select count(*) from to_ready left join told on true`;
+select count(*) from back left join told on true`;
 
 /** $1: sent before; $2: limit. */
 export const purgeSql = `
@@ -308,6 +341,29 @@ with old as (
     order by sent_at limit $2 for update skip locked))
   returning seq
 ), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning 1)
+select count(*) from gone`;
+
+/** $1: sent before; $2: limit. What a batch was sent with, but not what is parked or dead of it. */
+export const purgeStreamsSql = `
+with old as materialized (
+  select m.seq from {schema}.stream_lanes l cross join lateral (
+    select b.last_seq from {schema}.stream_batches b
+    where b.lane = l.id and b.sent_at < to_timestamp($1::float8 / 1000)
+    order by b.sent_at desc limit 1) b
+  join {schema}.messages m on m.stream_lane = l.id and m.seq <= b.last_seq
+  where not exists (select from {schema}.stream_parked p where p.seq = m.seq)
+    and not exists (select from {schema}.dead d where d.seq = m.seq)
+    and not exists (select from {schema}.stream_sent s
+      where s.seq = m.seq and s.sent_at >= to_timestamp($1::float8 / 1000))
+  limit $2
+), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning m.seq
+), unsent as (delete from {schema}.stream_sent s using old where s.seq = old.seq
+), emptied as (
+  delete from {schema}.stream_batches b
+  where b.sent_at < to_timestamp($1::float8 / 1000) and not exists (
+    select from {schema}.messages m where m.stream_lane = b.lane
+      and m.seq between b.first_seq and b.last_seq and m.seq not in (select seq from old))
+)
 select count(*) from gone`;
 
 export const pauseSql = `

@@ -30,7 +30,7 @@ test('a connection without an open transaction enqueues nothing', async () => {
 });
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
-  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: false },
   async open() {
     const path = join(folder, `${randomUUID()}.db`);
     const ledger = await sqliteOutboxLedger(path);

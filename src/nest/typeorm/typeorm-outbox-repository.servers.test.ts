@@ -130,7 +130,7 @@ test('connections that the server cuts off come back: nothing is lost, and it is
 });
 
 for (const { name, skip, run } of outboxLedgerConformance<TypeormTransaction>({
-  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: true },
   async open() {
     const schema = `typeorm_${randomUUID().replaceAll('-', '')}`;
     // A DataSource for each ledger, as each process has one.
