@@ -127,11 +127,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       logOutbox(observer, what, message, { outboxId: message.id, integrationType });
       const attempt = { deliver, clock, timeoutMs, stopping: cutOff.signal };
       const result = await deliverMessage(message, attempt);
-      const attributes = {
-        integration_type: integrationType,
-        event_type: eventType,
-        outcome: result.kind,
-      };
+      const attributes = { integrationType, eventType, outcome: result.kind };
       observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
       queue.settle(message, decideDelivery(message, result, { nowMs: clock.now(), schedule }));
     }
@@ -207,7 +203,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       isSettled: boolean,
     ): void {
       const { integrationType, eventType } = message;
-      const attributes = { integration_type: integrationType, event_type: eventType };
+      const attributes = { integrationType, eventType };
       if (outcome.kind === 'released') return;
       const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
       const phase = isSettled ? phases[outcome.kind] : 'STALE';

@@ -8,9 +8,6 @@ import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { HandlerCalls, HandlerWork } from './handler-call.ts';
 import { outcomeOf } from './handler-outcome.ts';
 
-/** As many as OpenTelemetry keeps of a span. */
-const linksMax = 128;
-
 export interface ObserveOptions {
   readonly handler: string;
   readonly clock: Clock;
@@ -30,15 +27,9 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
       return startSpan('handle event', attributes, traceOf(event.headers));
     }
     // A batch has many parents, and a span only one: it is in none of their traces, and linked to all.
-    const links = events
-      .map(({ headers }) => traceOf(headers))
-      .filter((each) => each !== undefined);
-    return startSpan(
-      'handle event',
-      { handler, attempt, events: events.length },
-      undefined,
-      links.slice(0, linksMax),
-    );
+    const links = events.map((each) => traceOf(each.headers)).filter((each) => each !== undefined);
+    const attributes = { handler, attempt, events: events.length };
+    return startSpan('handle event', attributes, undefined, links);
   }
 
   function tell({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {

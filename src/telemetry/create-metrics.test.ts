@@ -46,6 +46,12 @@ test('attributes that are no labels of the metric are not exposed', () => {
   assert.doesNotMatch(expose(), /c-1/);
 });
 
+test('a label takes its attribute as it is written in the log', () => {
+  const { observer, expose } = createMetrics();
+  observer.count('outbox_sent_total', { integrationType: 'kafka:a', event_type: 'a.b.v1' });
+  assert.match(expose(), /outbox_sent_total\{integration_type="kafka:a",event_type="a\.b\.v1"\} 1/);
+});
+
 test('values of a label past the limit are one: other', () => {
   const { observer, expose } = createMetrics({ table, limits: { valuesPerLabelMax: 2 } });
   for (let at = 0; at < 1_000; at += 1) observer.count('orders_total', { shop: `s${at}` });

@@ -128,6 +128,10 @@ interface Metric {
 
 function createMetric(definition: MetricDefinition, limits: MetricLimits): Metric {
   const { labels = [], buckets = [] } = definition;
+  /** As the log has them: `integration_type` is told as `integrationType` too. */
+  const attributeNames = labels.map((label) =>
+    label.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
+  );
   const all = new Map<string, Series>();
   /** By label, what a value is shown as. */
   let shown = labels.map(() => new Map<string, string>());
@@ -153,7 +157,8 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
     let key = '';
     let at = 0;
     for (const label of labels) {
-      key += `${shownAs(at, textOf(attributes[label]))}\n`;
+      const value = attributes[label] ?? attributes[attributeNames[at] ?? ''];
+      key += `${shownAs(at, textOf(value))}\n`;
       at += 1;
     }
     const found = all.get(key);
