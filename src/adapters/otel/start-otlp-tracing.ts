@@ -45,9 +45,6 @@ const drainMsDefault = 5_000;
 export async function startOtlpTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
   const { env, log } = options;
   const url = otlpTracesUrl(env);
-  if (url === undefined) {
-    throw invalid('OTEL_EXPORTER_OTLP_ENDPOINT', 'names where traces go, and is not set');
-  }
   const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     loadDriver('@opentelemetry/sdk-trace', () => import('@opentelemetry/sdk-trace')),
     loadDriver(
@@ -85,14 +82,12 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
   };
 }
 
-/** Where traces go; undefined: nowhere, as the environment has it. */
-export function otlpTracesUrl(env: OtlpTracingOptions['env']): string | undefined {
-  if (env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') {
-    return undefined;
-  }
+function otlpTracesUrl(env: OtlpTracingOptions['env']): string {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? '';
   const shared = env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '';
-  if (own === '' && shared === '') return undefined;
+  if (own === '' && shared === '') {
+    throw invalid('OTEL_EXPORTER_OTLP_ENDPOINT', 'names where traces go, and is not set');
+  }
   const field = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
   const url = own === '' ? `${shared.replace(/\/+$/, '')}/v1/traces` : own;
   if (!URL.canParse(url) || !/^https?:/.test(url)) {
