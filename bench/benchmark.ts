@@ -51,16 +51,25 @@ export interface Runner {
   readonly run: (n: number, record: (ms: number) => void) => unknown;
   /** Untimed, before each run: fills a queue, empties a table. */
   readonly prepare?: (n: number) => void | Promise<void>;
+  /** Untimed, after each run: ends what would go on while the others take their turns. */
+  readonly finish?: () => void | Promise<void>;
   readonly teardown?: () => void | Promise<void>;
   /** For memory cases whose work happens in another process; absent: the memory of this one. */
   readonly rssMiB?: () => number | Promise<number>;
 }
 
 /** A wish, reported as met or not; it never fails the run. */
-export interface Goal {
+export type Goal = RatioGoal | LatencyGoal;
+
+interface RatioGoal {
   /** The `vs` of a ratio: the subject, or `<subject> (p99)` in latency cases. */
   readonly vs: string;
   readonly ratioMin: number;
+}
+
+/** Where not the others, but those who wait, say how much is too much. */
+interface LatencyGoal {
+  readonly p50MsMax: number;
 }
 
 /** What one round found for one subject. */

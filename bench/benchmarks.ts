@@ -25,6 +25,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./subscriptions.ts'),
   },
   {
+    name: 'outbox',
+    summary: 'sending, waiting and claiming, beside job queues and the loop of the document',
+    load: () => import('./outbox.ts'),
+  },
+  {
     name: 'kurrent',
     summary: 'the KurrentDB protocol through the official client, beside a gRPC echo',
     load: () => import('./kurrent.ts'),

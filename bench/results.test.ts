@@ -46,18 +46,24 @@ test('has no ratios where we take no part', () => {
 });
 
 test('tells goals that are met from those that are not, and from those without a figure', () => {
-  const ratios = [{ case: 'work', vs: 'ajv', ratio: 1.2 }];
+  const results = resultsOf(
+    measured({ millrace: [{ p50Ms: 10, p99Ms: 20 }], ajv: [{ p50Ms: 12, p99Ms: 20 }] }),
+  );
   const goals = [
     { vs: 'ajv', ratioMin: 1.2 },
     { vs: 'ajv', ratioMin: 1.3 },
     { vs: 'zod', ratioMin: 1 },
+    { p50MsMax: 10 },
+    { p50MsMax: 9 },
   ];
   assert.deepEqual(
-    judgeGoals(goals, ratios).map(({ met, ratio }) => [met, ratio]),
+    judgeGoals(goals, results).map(({ met, value }) => [met, value]),
     [
       [true, 1.2],
       [false, 1.2],
       [false, undefined],
+      [true, 10],
+      [false, 10],
     ],
   );
 });

@@ -19,9 +19,10 @@ export interface Ratio {
   readonly ratio: number;
 }
 
-export interface GoalOutcome extends Goal {
-  /** `undefined` when one of the two could not be measured. */
-  readonly ratio: number | undefined;
+export interface GoalOutcome {
+  readonly goal: string;
+  /** `undefined` when what it is about could not be measured. */
+  readonly value: number | undefined;
   readonly met: boolean;
 }
 
@@ -63,11 +64,18 @@ export function ratiosOf(results: readonly Result[]): readonly Ratio[] {
 
 export function judgeGoals(
   goals: readonly Goal[],
-  ratios: readonly Ratio[],
+  results: readonly Result[],
 ): readonly GoalOutcome[] {
+  const ratios = ratiosOf(results);
   return goals.map((goal) => {
-    const ratio = ratios.find(({ vs }) => vs === goal.vs)?.ratio;
-    return { ...goal, ratio, met: ratio !== undefined && ratio >= goal.ratioMin };
+    if ('p50MsMax' in goal) {
+      const value = results.find(({ subject }) => subject === ours)?.p50Ms;
+      const met = value !== undefined && value <= goal.p50MsMax;
+      return { goal: `p50 <= ${goal.p50MsMax} ms`, value, met };
+    }
+    const value = ratios.find(({ vs }) => vs === goal.vs)?.ratio;
+    const met = value !== undefined && value >= goal.ratioMin;
+    return { goal: `ratio >= ${goal.ratioMin} vs ${goal.vs}`, value, met };
   });
 }
 

@@ -29,7 +29,7 @@ export function renderCase(measured: CaseRounds): string {
     ].flat();
   });
   const header = ['', ...columns.map(({ title }) => title), 'spread', 'ratio'];
-  const goals = judgeGoals(measured.goals, ratios).map(renderGoal);
+  const goals = judgeGoals(measured.goals, results).map(renderGoal);
   const rounds = measured.subjects[0]?.rounds.length ?? 0;
   return [
     `${measured.case} (median of ${rounds})`,
@@ -60,10 +60,10 @@ export function formatNumber(value: number | undefined): string {
   return value.toPrecision(3);
 }
 
-function renderGoal({ vs, ratioMin, ratio, met }: GoalOutcome): string {
+function renderGoal({ goal, value, met }: GoalOutcome): string {
   const outcome =
-    ratio === undefined ? 'not measured' : `${met ? 'met' : 'not met'} (${formatNumber(ratio)})`;
-  return `goal: ratio >= ${ratioMin} vs ${vs}: ${outcome}`;
+    value === undefined ? 'not measured' : `${met ? 'met' : 'not met'} (${formatNumber(value)})`;
+  return `goal: ${goal}: ${outcome}`;
 }
 
 function valueColumns(

@@ -110,7 +110,9 @@ async function runSlice({ runner, n }: Contender, signal: AbortSignal): Promise<
   const startedAt = performance.now();
   const outcome = runner.run(n, (ms) => void samplesMs.push(ms));
   sink.kept = outcome instanceof Promise ? await outcome : outcome;
-  return { elapsedMs: performance.now() - startedAt, samplesMs };
+  const elapsedMs = performance.now() - startedAt;
+  await runner.finish?.();
+  return { elapsedMs, samplesMs };
 }
 
 function toRound(work: Case, n: number, { elapsedMs, samplesMs }: Slice): Round {

@@ -20,6 +20,7 @@ import { projectionsSwitchCommand } from './projections-switch-command.ts';
 import { sagasListCommand } from './sagas-list-command.ts';
 import { sagasResumeCommand } from './sagas-resume-command.ts';
 import { sagasShowCommand } from './sagas-show-command.ts';
+import { outboxArchiveCommand } from './outbox-archive-command.ts';
 import { outboxListCommand } from './outbox-list-command.ts';
 import { outboxPauseCommand, outboxResumeCommand } from './outbox-pause-command.ts';
 import { outboxPurgeCommand } from './outbox-purge-command.ts';
@@ -85,6 +86,7 @@ export const commands: readonly Command[] = [
   outboxShowCommand,
   outboxReplayCommand,
   outboxPurgeCommand,
+  outboxArchiveCommand,
   outboxPauseCommand,
   outboxResumeCommand,
   scavengeCommand,

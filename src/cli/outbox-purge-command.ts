@@ -11,7 +11,11 @@ const name = 'outbox purge';
 
 const options = {
   ...storeOption,
-  older: { type: 'string', value: 'time', summary: 'sent longer ago than this, such as 30d' },
+  'older-than': {
+    type: 'string',
+    value: 'time',
+    summary: 'sent longer ago than this, such as 30d',
+  },
   yes: { type: 'boolean', summary: 'says that it is meant' },
   ...jsonOption,
 } as const;
@@ -19,18 +23,19 @@ const options = {
 export const outboxPurgeCommand: Command = {
   name,
   summary: 'forgets sent messages, and with them that their events were enqueued',
-  usage: `${name} --older <time> --yes`,
+  usage: `${name} --older-than <time> --yes`,
   options,
-  examples: [`millrace ${name} --older 30d --yes`],
+  examples: [`millrace ${name} --older-than 30d --yes`],
   sections: outboxSections,
   async run(context) {
     const { stdout, signal, paint } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);
-    if (positionals.length > 0 || values.older === undefined) {
-      throw usage(`${name} takes --older, such as --older 30d`);
+    const { 'older-than': olderThan } = values;
+    if (positionals.length > 0 || olderThan === undefined) {
+      throw usage(`${name} takes --older-than, such as --older-than 30d`);
     }
     if (values.yes !== true) throw usage('what is purged is gone: pass --yes if that is meant');
-    const before = new Date(Date.now() - durationSeconds('older', values.older) * 1_000);
+    const before = new Date(Date.now() - durationSeconds('older-than', olderThan) * 1_000);
     await using ledger = await openOutbox(context, values.store);
     let purged = 0;
     for (;;) {

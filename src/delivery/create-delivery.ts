@@ -6,9 +6,9 @@ import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { createCallDeadlines, type CallDeadlines } from '../foundation/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';
-import { createCallDeadlines, type CallDeadlines } from './call-deadlines.ts';
 import { createCallPlaces } from './call-places.ts';
 import {
   breakerLimits,

@@ -59,6 +59,7 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract counts(): ReturnType<Ledger['counts']>;
   abstract replay(...given: Parameters<Ledger['replay']>): ReturnType<Ledger['replay']>;
   abstract purge(...given: Parameters<Ledger['purge']>): ReturnType<Ledger['purge']>;
+  abstract archive(...given: Parameters<Ledger['archive']>): ReturnType<Ledger['archive']>;
   abstract pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']>;
   abstract resume(...given: Parameters<Ledger['resume']>): ReturnType<Ledger['resume']>;
   abstract paused(): ReturnType<Ledger['paused']>;

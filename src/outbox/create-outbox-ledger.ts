@@ -56,6 +56,10 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
+  /** SENT ones, those that were sent first before others. */
+  sentFirst(sentBeforeMs: number, limit: number): Promise<readonly OutboxMessage[]>;
+  /** Those of them that are SENT. */
+  forget(ids: readonly string[]): Promise<void>;
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
@@ -84,6 +88,7 @@ export function createOutboxLedger<Transaction>(
     }
     const unique = [...byClaim.values()];
     const { settled, claimed } = await engine.exchange(unique, claim);
+    if (unique.length === outcomes.length) return { settled, claimed };
     const results = new Map(unique.map((each, at) => [claimKey(each), settled[at]]));
     return {
       claimed,
@@ -163,6 +168,13 @@ export function createOutboxLedger<Transaction>(
     },
     purge: async (sentBefore, limit = limits.purgeBatchDefault) =>
       engine.purge(time('sentBefore', sentBefore), limit),
+    async archive(sentBefore, keep, limit = limits.purgeBatchDefault) {
+      const messages = await engine.sentFirst(time('sentBefore', sentBefore), limit);
+      if (messages.length === 0) return 0;
+      await keep(messages);
+      await engine.forget(messages.map(({ id }) => id));
+      return messages.length;
+    },
     async pause(integrationType, by) {
       text('integrationType', integrationType, limits.integrationTypeMax);
       text('by', by, limits.workerIdMax);

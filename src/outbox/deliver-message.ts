@@ -1,6 +1,6 @@
 // One attempt to deliver: bounded in time, and whatever comes of it is a result.
 
-import type { Clock } from '../foundation/clock.ts';
+import type { CallDeadlines } from '../foundation/call-deadlines.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import type { DeliveryResult } from './decide-delivery.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
@@ -27,33 +27,38 @@ export type Deliver = (
 
 export interface AttemptOptions {
   readonly deliver: Deliver;
-  readonly clock: Clock;
   readonly timeoutMs: number;
+  /** Of that length; shared by all attempts. */
+  readonly deadlines: CallDeadlines;
   /** Fires when the process cannot wait any longer. */
   readonly stopping: AbortSignal;
 }
 
-export async function deliverMessage(
+export function deliverMessage(
   message: ClaimedMessage,
-  { deliver, clock, timeoutMs, stopping }: AttemptOptions,
+  { deliver, timeoutMs, deadlines, stopping }: AttemptOptions,
 ): Promise<DeliveryResult> {
-  const over = new AbortController();
-  const signal = AbortSignal.any([over.signal, stopping]);
-  const sending = deliverOnce(message, deliver, signal);
-  // Whoever does not heed the signal is not waited for: the lease would end before it does.
-  const late = clock.sleep(timeoutMs, signal).then((): DeliveryResult => {
-    over.abort(new Error(`no answer within ${timeoutMs} ms`));
-    return { kind: 'retry', error: `no answer within ${timeoutMs} ms` };
-  });
-  try {
-    return await Promise.race([sending, late]);
-  } catch (error) {
+  return new Promise((resolve) => {
+    const over = new AbortController();
+    // Whoever does not heed the signal is not waited for: the lease would end before it does.
+    const inTime = deadlines.begin(() => {
+      end({ kind: 'retry', error: `no answer within ${timeoutMs} ms` });
+      over.abort(new Error(`no answer within ${timeoutMs} ms`));
+    });
     // Cut off by the end of this process: another one will send it.
-    if (stopping.aborted) return { kind: 'retry', error: 'stopped', attempted: false };
-    return resultOf(error);
-  } finally {
-    over.abort();
-  }
+    const cutOff = (): void => {
+      end({ kind: 'retry', error: 'stopped', attempted: false });
+      over.abort(stopping.reason);
+    };
+    const end = (result: DeliveryResult): void => {
+      inTime();
+      stopping.removeEventListener('abort', cutOff);
+      resolve(result);
+    };
+    if (stopping.aborted) return cutOff();
+    stopping.addEventListener('abort', cutOff);
+    deliverOnce(message, deliver, over.signal).then(end, (error: unknown) => end(resultOf(error)));
+  });
 }
 
 export async function deliverOnce(

@@ -180,6 +180,20 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     };
   }
 
+  function sentFirst(sentBeforeMs: number, limit: number): readonly Entry[] {
+    return [...entries.values()]
+      .filter(({ place, sentAtMs }) => place === 'sent' && Number(sentAtMs) < sentBeforeMs)
+      .toSorted((one, other) => Number(one.sentAtMs) - Number(other.sentAtMs))
+      .slice(0, limit);
+  }
+
+  function forget(old: readonly Entry[]): void {
+    for (const { id, row } of old) {
+      entries.delete(id);
+      bySource.delete(JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]));
+    }
+  }
+
   function found(filter: OutboxFilter): readonly Entry[] {
     const { ids: wanted, status, integrationType, tenantId, since } = filter;
     return [...entries.values()].filter((entry) => {
@@ -228,17 +242,13 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return dead.length;
     },
     async purge(sentBeforeMs, limit) {
-      const old = [...entries.values()]
-        .filter(({ place, sentAtMs }) => place === 'sent' && Number(sentAtMs) < sentBeforeMs)
-        .slice(0, limit);
-      for (const { id, row } of old) {
-        entries.delete(id);
-        bySource.delete(
-          JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]),
-        );
-      }
+      const old = sentFirst(sentBeforeMs, limit);
+      forget(old);
       return old.length;
     },
+    sentFirst: async (sentBeforeMs, limit) => sentFirst(sentBeforeMs, limit).map(toMessage),
+    forget: async (old) =>
+      forget(old.flatMap((id) => entries.get(id) ?? []).filter(({ place }) => place === 'sent')),
     async pause(integrationType, by) {
       if (pausedTypes.has(integrationType)) return false;
       const pausedAt = new Date(clock.now());

@@ -145,6 +145,32 @@ test('no more are sent at once than it may', async () => {
   assert.equal(most, 4);
 });
 
+test('claims the next batch while one is being sent, and settles in the round trip of a claim', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 100 }, () => ({})));
+  const calls: string[] = [];
+  let sent = 0;
+  const watched: OutboxLedger = {
+    ...ledger,
+    settle(outcomes) {
+      calls.push('settle');
+      return ledger.settle(outcomes);
+    },
+    exchange(outcomes, claim) {
+      calls.push(`exchange at ${sent}`);
+      return ledger.exchange(outcomes, claim);
+    },
+  };
+  const deliver = async () => void (sent += 1);
+  await using dispatcher = await start(watched, deliver, { batchSize: 20, concurrency: 5 });
+  await settled(ledger, dispatcher);
+  assert.equal(sent, 100);
+  assert.ok(!calls.includes('settle'), calls.join());
+  // Five batches and the look that finds nothing; the second claim does not wait for the first batch.
+  assert.ok(calls.length <= 8, calls.join());
+  assert.match(calls[1] ?? '', /exchange at [0-5]$/);
+});
+
 test('messages of one key go out in order while others overtake them', async () => {
   const ledger = memoryOutboxLedger();
   await ledger.enqueueMany(

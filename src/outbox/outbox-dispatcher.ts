@@ -2,10 +2,12 @@
 // trip that claims the next.
 
 import { randomUUID } from 'node:crypto';
+import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { nextTurn } from '../store/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { checkNumbers } from './check-outbox.ts';
 import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
@@ -94,6 +96,14 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     const queue = createDispatchQueue();
     const sending = new Set<Promise<void>>();
     const telling = new Set<Promise<void>>();
+    const attempt = {
+      deliver,
+      timeoutMs,
+      deadlines: createCallDeadlines(clock, timeoutMs),
+      stopping: cutOff.signal,
+    };
+    /** The last claim came when everything before it had begun: sending is faster than claiming. */
+    let isHungry = false;
     let waitMs = outageMs.first;
 
     function startSome(): void {
@@ -125,7 +135,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       const { integrationType, eventType } = message;
       const what = { source, operation: 'OUTBOX_DIRECT_SEND', phase: 'START' } as const;
       logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-      const attempt = { deliver, clock, timeoutMs, stopping: cutOff.signal };
       const result = await deliverMessage(message, attempt);
       const attributes = { integrationType, eventType, outcome: result.kind };
       observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
@@ -142,6 +151,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
             ? { settled: await ledger.settle(outcomes), claimed: [] }
             : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
         for (const [at, each] of settling.entries()) tell(each, answer.settled[at] === 'settled');
+        isHungry = queue.waiting === 0 && inFlight < concurrency;
         queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
         if (answer.claimed.length > 0) {
           observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
@@ -159,10 +169,14 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     async function pump(): Promise<void> {
       while (!stopping.aborted) {
         try {
-          const room = queue.waiting < concurrency ? batchSize : 0;
-          if (room === 0 && queue.settled === 0) {
-            await queue.whenChanged(stopping);
-            continue;
+          // While one batch is being sent, the next one is claimed.
+          const enough = isHungry ? batchSize + concurrency : concurrency;
+          const room = queue.waiting < enough ? batchSize : 0;
+          if (room === 0) {
+            if (queue.settled === 0) await queue.whenChanged(stopping);
+            // What ends together is written down together, and often makes room for a claim.
+            await nextTurn();
+            if (queue.settled === 0 || queue.waiting < concurrency) continue;
           }
           // Behind a message that was settled, the next one of its key may have become free.
           const frees = queue.freesOthers();
@@ -193,7 +207,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       try {
         await Promise.race([ledger.whenDue(pollMs, signal), changed]);
       } finally {
-        woken.abort();
+        woken.abort('over');
         await changed.catch(() => undefined);
       }
     }

@@ -142,6 +142,15 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;
   /** Forgets up to so many SENT ones, and with them that their events were enqueued. Returns how many. */
   purge(sentBefore: Date, limit?: number): Promise<number>;
+  /**
+   * Hands up to so many SENT ones over, those that were sent first before others, and purges them once
+   * `keep` has resolved. Whoever is killed in between hands them over again. Returns how many.
+   */
+  archive(
+    sentBefore: Date,
+    keep: (messages: readonly OutboxMessage[]) => Promise<void>,
+    limit?: number,
+  ): Promise<number>;
   /** Its messages are not claimed any more; those that are out come to their end. False: it was paused. */
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;

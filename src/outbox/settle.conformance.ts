@@ -14,6 +14,7 @@ import {
   type LedgerCases,
 } from './ledger-fixture.conformance.ts';
 import { outboxLimits } from './outbox-limits.ts';
+import type { OutboxMessage } from './outbox-message.ts';
 
 export const settleCases: LedgerCases = {
   async 'a sent message is SENT, since when is told, and it is never claimed again'(
@@ -351,6 +352,45 @@ export const operatingCases: LedgerCases = {
     // With the message goes the memory of its event.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isNew }) => isNew).length, 4);
+  },
+
+  async 'an archive gets old sent messages whole, and they are purged once it has kept them'(
+    _opened,
+    ledger,
+  ) {
+    await ledger.enqueueMany(Array.from({ length: 5 }, () => newMessage({ headers: { h: 1 } })));
+    const claimed = await claim(ledger, 4);
+    for (const each of claimed.slice(0, 3)) await ledger.markSent(each);
+    const first = claimed.slice(0, 3).map(({ id }) => id);
+    const kept: OutboxMessage[] = [];
+    const keep = async (messages: readonly OutboxMessage[]): Promise<void> => {
+      for (const { id } of messages) assert.equal((await ledger.find(id))?.status, 'SENT');
+      kept.push(...messages);
+    };
+    assert.equal(await ledger.archive(past, () => assert.fail('there is none')), 0);
+    const [expected] = await ledger.list({ ids: first.slice(0, 1) });
+    assert.equal(await ledger.archive(future, keep, 2), 2);
+    assert.equal((await ledger.counts()).SENT, 1);
+    assert.equal(await ledger.archive(future, keep, 2), 1);
+    assert.equal(await ledger.archive(future, keep, 2), 0);
+    assert.deepEqual(new Set(kept.map(({ id }) => id)), new Set(first));
+    assert.deepEqual(
+      kept.find(({ id }) => id === first[0]),
+      expected,
+    );
+    const counts = await ledger.counts();
+    assert.deepEqual([counts.PENDING, counts.CLAIMED, counts.SENT], [1, 1, 0]);
+  },
+
+  async 'an archive that cannot keep them leaves sent messages where they are'(_opened, ledger) {
+    await enqueued(ledger, {}, {});
+    for (const each of await claim(ledger, 2)) await ledger.markSent(each);
+    const full = new Error('the disk is full');
+    await assert.rejects(
+      ledger.archive(future, () => Promise.reject(full)),
+      full,
+    );
+    assert.equal((await ledger.counts()).SENT, 2);
   },
 
   async 'a paused destination is not claimed from, others are'(_opened, ledger) {

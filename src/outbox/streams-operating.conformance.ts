@@ -11,7 +11,7 @@ import {
   rejectsWith,
   type LedgerCases,
 } from './ledger-fixture.conformance.ts';
-import type { EnqueueOutboxProps } from './outbox-message.ts';
+import type { EnqueueOutboxProps, OutboxMessage } from './outbox-message.ts';
 import type { LaneBatch } from './outbox-streams.ts';
 import {
   acquire,
@@ -67,6 +67,27 @@ export const streamOperatingCases: LedgerCases = {
       'PENDING',
     ]);
     assert.equal((await ledger.enqueue(items[0] as EnqueueOutboxProps)).isNew, true);
+  },
+
+  'sent messages are archived by age, dead and waiting ones are not': async (_opened, ledger) => {
+    await declared(ledger);
+    const ids = await enqueue(ledger, message(1), message(2), message(3), message(4), message(5));
+    const lane = await only(ledger);
+    await settle(ledger, await theBatch(ledger, lane, 4), (n, position) => {
+      if (n === 2) return { kind: 'dead', position, error: 'no' };
+      return n === 3 ? failed(position, future) : undefined;
+    });
+    const kept: string[] = [];
+    const keep = async (messages: readonly OutboxMessage[]): Promise<void> => {
+      for (const { id, status } of messages) kept.push(`${ids.indexOf(id)} ${status}`);
+    };
+    assert.equal(await ledger.archive(past, keep), 0);
+    assert.equal(await ledger.archive(future, keep, 1), 1);
+    assert.equal(await ledger.archive(future, keep), 1);
+    assert.equal(await ledger.archive(future, keep), 0);
+    assert.deepEqual(kept, ['0 SENT', '3 SENT']);
+    const left = await statuses(ledger, ids);
+    assert.deepEqual(left, [undefined, 'DEAD', 'FAILED', undefined, 'PENDING']);
   },
 
   'lists find messages of lanes by their status': async (_opened, ledger) => {

@@ -1,3 +1,4 @@
+export { archiveOutbox, type ArchiveOutboxOptions } from './archive-outbox.ts';
 export {
   createPlatform,
   type DocumentFamily,

@@ -1,14 +1,16 @@
 // The operator's commands on a ledger.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
-import type { EngineName } from '../store/rig.ts';
+import { createWorkspace, type EngineName } from '../store/rig.ts';
 import { openLedger } from './open-ledger.ts';
 
 export function outboxCliCases(engine: EngineName, place: () => Promise<string>): void {
-  test(`millrace outbox lists, shows, pauses, replays and purges on ${engine}`, async () => {
+  test(`millrace outbox lists, shows, pauses, replays, purges and archives on ${engine}`, async () => {
     const url = await place();
     const millrace = (...args: string[]) =>
       runMillrace(['outbox', ...args], { env: { MILLRACE_STORE: url, USER: 'ada' } });
@@ -50,9 +52,23 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
     await json('resume', destination);
     assert.equal((await ledger.claimDueBatch('w', 10)).length, 1);
 
-    assert.equal((await millrace('purge', '--older', '0s')).code, 2);
-    assert.deepEqual(await json('purge', '--older', '1d', '--yes'), { purged: 0 });
-    assert.deepEqual(await json('purge', '--older', '0s', '--yes'), { purged: 1 });
+    assert.equal((await millrace('purge', '--older-than', '0s')).code, 2);
+    assert.deepEqual(await json('purge', '--older-than', '1d', '--yes'), { purged: 0 });
+    assert.deepEqual(await json('purge', '--older-than', '0s', '--yes'), { purged: 1 });
+
+    await using workspace = await createWorkspace();
+    const to = join(workspace.folder, 'sent.ndjson');
+    assert.equal((await millrace('archive', '--older-than', '0s')).code, 2);
+    await ledger.enqueue(newMessage());
+    const [third] = await ledger.claimDueBatch('w', 1);
+    assert.ok(third !== undefined);
+    await ledger.markSent(third);
+    const archive = (age: string) => json('archive', '--older-than', age, '--to', to);
+    assert.deepEqual(await archive('1d'), { archived: 0, to });
+    assert.deepEqual(await archive('0s'), { archived: 1, to });
+    const line = JSON.parse(await readFile(to, 'utf8')) as { id: string; status: string };
+    assert.deepEqual([line.id, line.status], [third.id, 'SENT']);
+    assert.equal(await ledger.find(third.id), undefined);
   });
 
   test(`millrace migrate --outbox makes the ledger on ${engine}, which MILLRACE_OUTBOX names`, async () => {

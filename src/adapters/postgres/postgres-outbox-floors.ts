@@ -1,48 +1,78 @@
-// Where claims begin. Below a lane's floor there are only rows that are done with, which the database
-// would walk past each time until they are vacuumed.
+// Where claims begin. Below a lane's floor there is only what we have claimed or walked past before, which
+// the database would walk past each time: rows under way, and those that are done with but not vacuumed.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
-import type { Row } from './postgres-connection.ts';
 
 export interface LaneFloors {
-  /** The lanes in the order in which they are asked, and where each begins. */
-  next(): Promise<{ readonly lanes: readonly number[]; readonly from: readonly number[] }>;
-  /** What a claim got: full, and the lane of its last row. */
-  claimed(isFull: boolean, lastLane: number): void;
+  /**
+   * The lanes in the order in which they are asked, and where each begins. None for a claim that settles
+   * nothing when the last one got less than it asked for: then there is little, and all of it is taken.
+   */
+  next(settles: boolean): { readonly lanes: readonly number[]; readonly from: readonly number[] };
+  /** What a claim got, and whether that was all it asked for. */
+  claimed(rows: readonly LaneRow[], isFull: boolean): void;
+  /** There is one to claim again, below the floor or not. */
+  lower(row: LaneRow): void;
+  /** There may be any: the next claim looks at everything. */
+  forget(): void;
   /** True once a second: what no full claim sees must be looked after all the same. */
   isUpkeepDue(): boolean;
 }
 
-/** A commit may come later than those with higher numbers: a floor is forgotten after so long. */
+interface LaneRow {
+  readonly lane: number;
+  readonly seq: number;
+}
+
+/** A commit may come later than those with higher numbers: floors are forgotten after so long. */
 const floorMs = 1_000;
+/** What walking without floors takes may be no more than this share of the time, up to a limit. */
+const walkShare = 1 / 20;
+const floorMsMax = 10_000;
 
-const none: readonly number[] = Array.from({ length: outboxLimits.lanes }, () => 0);
-
-export function createLaneFloors(options: {
-  readonly clock: Clock;
-  readonly read: (lanes: readonly number[]) => Promise<readonly Row[]>;
-}): LaneFloors {
-  const { clock, read } = options;
-  let floors = none;
+export function createLaneFloors(clock: Clock): LaneFloors {
+  const floors = Array.from({ length: outboxLimits.lanes }, () => 0);
   let first = 0;
-  let wasFull = false;
-  let readAtMs = Number.NEGATIVE_INFINITY;
+  let isQuiet = false;
+  let isWalk = true;
+  let walkAtMs = 0;
+  let forgetAtMs = 0;
   let upkeepAtMs = clock.now();
 
   return {
-    async next() {
-      // Without floors, everything is seen: whenever there is little, and once a second.
-      if (!wasFull) floors = none;
-      else if (floors === none) {
-        if (clock.now() - readAtMs >= floorMs) await readFloors();
-      } else if (clock.now() - readAtMs >= floorMs) floors = none;
-      const lanes = none.map((_zero, at) => (first + at) % outboxLimits.lanes);
+    next(settles) {
+      const nowMs = clock.now();
+      if (isWalk || nowMs >= forgetAtMs) {
+        floors.fill(0);
+        isWalk = true;
+        walkAtMs = nowMs;
+      }
+      if (isQuiet && !settles) return { lanes: [], from: [] };
+      const lanes = floors.map((_floor, at) => (first + at) % outboxLimits.lanes);
       return { lanes, from: lanes.map((lane) => floors[lane] ?? 0) };
     },
-    claimed(isFull, lastLane) {
-      wasFull = isFull;
-      if (lastLane >= 0) first = (lastLane + 1) % outboxLimits.lanes;
+    claimed(rows, isFull) {
+      const nowMs = clock.now();
+      const pauseMs = Math.min((nowMs - walkAtMs) / walkShare, floorMsMax);
+      if (isWalk) forgetAtMs = nowMs + Math.max(floorMs, pauseMs);
+      // Where there is little, everything is looked at.
+      isQuiet = !isFull;
+      isWalk = isQuiet;
+      // The lanes behind the last one that had its turn come first the next time.
+      let reached = -1;
+      for (const { lane, seq } of rows) {
+        floors[lane] = Math.max(floors[lane] ?? 0, seq + 1);
+        reached = Math.max(reached, (lane - first + outboxLimits.lanes) % outboxLimits.lanes);
+      }
+      const step = reached === outboxLimits.lanes - 1 ? 1 : reached + 1;
+      first = (first + step) % outboxLimits.lanes;
+    },
+    lower({ lane, seq }) {
+      floors[lane] = Math.min(floors[lane] ?? 0, seq);
+    },
+    forget() {
+      isWalk = true;
     },
     isUpkeepDue() {
       if (clock.now() - upkeepAtMs < floorMs) return false;
@@ -50,13 +80,4 @@ export function createLaneFloors(options: {
       return true;
     },
   };
-
-  async function readFloors(): Promise<void> {
-    const found = [...none];
-    for (const [lane, seq] of await read(none.map((_zero, at) => at))) {
-      found[Number(lane)] = Number(seq ?? 0);
-    }
-    floors = found;
-    readAtMs = clock.now();
-  }
 }

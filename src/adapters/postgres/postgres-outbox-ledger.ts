@@ -13,7 +13,6 @@ import type {
   OutboxLedger,
   OutboxOutcome,
 } from '../../outbox/outbox-ledger.ts';
-import type { ClaimedMessage } from '../../outbox/outbox-message.ts';
 import {
   askPostgres,
   checkOut,
@@ -26,13 +25,12 @@ import { createLaneFloors } from './postgres-outbox-floors.ts';
 import { createPostgresOutboxListener } from './postgres-outbox-listener.ts';
 import {
   columnsOf,
-  decodeToken,
   encodeRows,
-  encodeToken,
   outcomeArrays,
   rowKey,
   sourceKey,
   sourcesLeft,
+  staleClaims,
   toClaimed,
   toMessage,
   type Source,
@@ -125,10 +123,7 @@ export async function postgresOutboxLedger(
     clock,
     onFailure: (err) => observer.log?.warn({ schema, err }, 'outbox lost its listening connection'),
   });
-  const floors = createLaneFloors({
-    clock,
-    read: (lanes) => ask(statement('floors', sql.floorsSql), [lanes]),
-  });
+  const floors = createLaneFloors(clock);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -168,15 +163,19 @@ export async function postgresOutboxLedger(
     });
   }
 
+  interface Claimed {
+    readonly stale: readonly Row[];
+    readonly claimed: readonly Row[];
+  }
+
   async function claimOnce(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: Required<ClaimRequest>,
-  ): Promise<{ readonly settled: ReadonlySet<string>; readonly claimed: readonly Row[] }> {
-    const { lanes, from } = await floors.next();
+  ): Promise<Claimed> {
+    const { lanes, from } = floors.next(outcomes.length > 0);
     const perLane = Math.max(1, Math.floor(limit / limits.lanes));
-    const places = outcomes.map((each) => decodeToken(each.claim.token));
     const rows = await ask(exchangeSql, [
-      ...outcomeArrays(outcomes, places),
+      ...outcomeArrays(outcomes),
       lanes,
       from,
       limit,
@@ -184,41 +183,52 @@ export async function postgresOutboxLedger(
       workerId,
       leaseMs,
     ]);
-    const claimed = rows.filter(([kind]) => Number(kind) === 1);
-    floors.claimed(claimed.length >= limit, Number(claimed.at(-1)?.[3] ?? -1));
-    const settled = rows.filter(([kind]) => Number(kind) === 0);
-    return { settled: new Set(settled.map(([, seq, token]) => encodeToken(seq, token))), claimed };
+    const isClaimed = (row: Row): boolean => row[0] !== null;
+    const claimed = rows.filter(isClaimed);
+    const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
+    floors.claimed(places, claimed.length >= limit);
+    const told = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
+    return { stale: takeStale(told), claimed };
+  }
+
+  /** The others are those that may be claimed again. */
+  function takeStale(told: readonly Row[]): readonly Row[] {
+    for (const [seq, , lane = null] of told) {
+      if (lane !== null) floors.lower({ lane: Number(lane), seq: Number(seq) });
+    }
+    return told.filter(([, , lane = null]) => lane === null);
   }
 
   /** Puts those of paused destinations off until they are resumed. */
-  async function unpaused(claimed: readonly Row[]): Promise<readonly ClaimedMessage[]> {
+  async function unpaused(claimed: readonly Row[]): Promise<readonly Row[]> {
     const paused = claimed.filter((row) => row.at(-1) === true);
-    if (paused.length > 0) {
-      const destinations = new Set(paused.map((row) => row[12]));
-      await ask(parkSql, [paused.map(seqOf), paused.map((row) => row[2]), [...destinations]]);
-    }
-    return claimed.filter((row) => row.at(-1) !== true).map(toClaimed);
+    if (paused.length === 0) return claimed;
+    const destinations = new Set(paused.map((row) => row[3]));
+    await ask(parkSql, [
+      paused.map((row) => row[17]),
+      paused.map((row) => row[18]),
+      [...destinations],
+    ]);
+    return claimed.filter((row) => row.at(-1) !== true);
   }
 
   async function claim(
     outcomes: readonly OutboxOutcome[],
     request: Required<ClaimRequest>,
-  ): Promise<{
-    readonly settled: ReadonlySet<string>;
-    readonly claimed: readonly ClaimedMessage[];
-  }> {
+  ): Promise<Claimed> {
     const first = await claimOnce(outcomes, request);
     let claimed = await unpaused(first.claimed);
-    const isShort = first.claimed.length < request.limit;
-    if (isShort || floors.isUpkeepDue()) {
+    // What was claimed is not held up for others: those who claim all the time look once a second.
+    if (claimed.length === 0 || floors.isUpkeepDue()) {
       const [[promoted] = []] = await ask(promoteSql, [request.limit]);
-      if (isShort && Number(promoted) > 0) {
-        const limit = request.limit - claimed.length;
+      const limit = request.limit - claimed.length;
+      if (Number(promoted) > 0) floors.forget();
+      if (Number(promoted) > 0 && limit > 0) {
         const more = await claimOnce([], { ...request, limit });
         claimed = [...claimed, ...(await unpaused(more.claimed))];
       }
     }
-    return { settled: first.settled, claimed };
+    return { stale: first.stale, claimed };
   }
 
   const engine: OutboxEngine<PostgresTransaction> = {
@@ -226,23 +236,15 @@ export async function postgresOutboxLedger(
     streams: postgresOutboxStreams({ lockClass: lock, statement, ask }),
     enqueue,
     async exchange(outcomes, request) {
-      const places = outcomes.map((each) => decodeToken(each.claim.token));
-      const done =
+      const { stale, claimed } =
         request === undefined
-          ? {
-              settled: new Set(
-                (await ask(settleSql, outcomeArrays(outcomes, places))).map(([seq, token]) =>
-                  encodeToken(seq, token),
-                ),
-              ),
-              claimed: [],
-            }
+          ? { stale: takeStale(await ask(settleSql, outcomeArrays(outcomes))), claimed: [] }
           : await claim(outcomes, request);
-      const settled = outcomes.map((each) =>
-        done.settled.has(each.claim.token) ? 'settled' : 'stale',
-      );
-      const { workerId } = request ?? {};
-      return { settled, claimed: done.claimed.map((each) => ({ ...each, lockedBy: workerId })) };
+      const isStale = staleClaims(stale);
+      return {
+        settled: outcomes.map((each) => (isStale(each.claim) ? 'stale' : 'settled')),
+        claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
+      };
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
     async list(filter, { limit, after }) {
@@ -278,6 +280,7 @@ export async function postgresOutboxLedger(
         channel,
       ];
       const [[count] = []] = await ask(statement('replay', sql.replaySql), values);
+      floors.forget();
       listener.wakeAll();
       return Number(count);
     },
@@ -289,11 +292,21 @@ export async function postgresOutboxLedger(
       const [[more] = []] = await ask(purgeStreams, [sentBeforeMs, left]);
       return Number(count) + Number(more);
     },
+    async sentFirst(sentBeforeMs, limit) {
+      const sentFirst = statement('sent-first', sql.sentFirstSql);
+      const streamedFirst = statement('streamed-first', sql.streamedFirstSql);
+      const rows = await ask(sentFirst, [sentBeforeMs, limit]);
+      const left = limit - rows.length;
+      const more = left > 0 ? await ask(streamedFirst, [sentBeforeMs, left]) : [];
+      return [...rows, ...more].map(toMessage);
+    },
+    forget: async (ids) => void (await ask(statement('forget', sql.forgetSql), [ids])),
     pause: async (integrationType, by) =>
       (await ask(statement('pause', sql.pauseSql), [integrationType, by])).length > 0,
     async resume(integrationType) {
       const values = [integrationType, lock, channel];
       const [[was] = []] = await ask(statement('resume', sql.resumeSql), values);
+      floors.forget();
       listener.wakeAll();
       return was === true;
     },
@@ -310,10 +323,6 @@ export async function postgresOutboxLedger(
     },
   };
   return createOutboxLedger(engine);
-}
-
-function seqOf(row: Row): number {
-  return Number(row[1]);
 }
 
 function toSource(row: Row): Source {

@@ -22,6 +22,8 @@ export interface OutboxListenerOptions {
 
 /** A writer that looked at the lock just before we took it commits soon after. */
 const firstNapMs = 10;
+/** Whoever is awake for longer looks by himself: writers need not tell. */
+const awakeMs = 5;
 
 export function createPostgresOutboxListener(
   connection: PostgresConnection,
@@ -34,6 +36,9 @@ export function createPostgresOutboxListener(
   let ear: PoolClient | undefined;
   let arming: Promise<void> | undefined;
   let isArmed = false;
+  /** While nobody was asleep: what was asked for before may have missed it. */
+  let wasTold = false;
+  let awake: AbortController | undefined;
   let napMs = firstNapMs;
   let isClosed = false;
 
@@ -71,20 +76,32 @@ export function createPostgresOutboxListener(
     }
   }
 
-  /** Whoever is awake looks by himself: writers need not tell. */
   function wake(): void {
-    if (isArmed) {
-      isArmed = false;
-      ear
-        ?.query('select pg_advisory_unlock_shared($1, 1)', [options.lockClass + 1])
-        .catch(options.onFailure);
-    }
+    wasTold = waiters.size === 0;
     waiters.wakeAll();
+    if (!isArmed || awake !== undefined) return;
+    awake = new AbortController();
+    clock.sleep(awakeMs, awake.signal).then(disarm, () => undefined);
+  }
+
+  function disarm(): void {
+    awake = undefined;
+    if (!isArmed) return;
+    isArmed = false;
+    ear
+      ?.query('select pg_advisory_unlock_shared($1, 1)', [options.lockClass + 1])
+      .catch(options.onFailure);
   }
 
   return {
     wakeAll: wake,
     async whenDue(pollMs, signal) {
+      awake?.abort();
+      awake = undefined;
+      if (wasTold) {
+        wasTold = false;
+        return;
+      }
       if (mayListen && !isArmed && !isClosed) {
         arming ??= arm().finally(() => {
           arming = undefined;
@@ -99,6 +116,7 @@ export function createPostgresOutboxListener(
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
+      awake?.abort();
       await arming;
       const client = ear;
       ear = undefined;

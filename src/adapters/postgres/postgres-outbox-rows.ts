@@ -2,7 +2,12 @@
 
 import type { OutboxRow } from '../../outbox/check-outbox.ts';
 import type { Enqueued, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
-import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
+import type {
+  ClaimedMessage,
+  OutboxClaim,
+  OutboxMessage,
+  OutboxStatus,
+} from '../../outbox/outbox-message.ts';
 import type { Row } from './postgres-connection.ts';
 import { notATransaction } from './transaction-query.ts';
 
@@ -79,33 +84,33 @@ export function sourceKey(source: Source): string {
 }
 
 /** A claim's token tells its row, too: settling finds it without a look at the ids. */
-export function encodeToken(seq: Cell, token: Cell): string {
+function encodeToken(seq: Cell, token: Cell): string {
   return `${Number(seq)}.${Number(token)}`;
 }
 
-export interface ClaimPlace {
-  readonly seq: number;
-  readonly token: number;
+/** As the database reads it: of a token that was never given out, a row that does not exist. */
+function decodeToken(text: string): readonly [seq: string, token: string] {
+  const [, seq, token] = /^([1-9]\d{0,14})\.([1-9]\d{0,14})$/.exec(text) ?? [];
+  return seq === undefined || token === undefined ? ['-1', '-1'] : [seq, token];
 }
 
-/** A token that was never given out belongs to no row. */
-export function decodeToken(text: string): ClaimPlace {
-  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  return seq === undefined || token === undefined || Number(token) === 0
-    ? { seq: -1, token: -1 }
-    : { seq: Number(seq), token: Number(token) };
+/** A token that was never given out is stale, too. */
+export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => boolean {
+  if (stale.length === 0) return () => false;
+  const tokens = new Set(stale.map(([seq, token]) => encodeToken(seq, token)));
+  return ({ token }) => tokens.has(decodeToken(token).join('.'));
 }
 
-export function outcomeArrays(
-  outcomes: readonly OutboxOutcome[],
-  places: readonly ClaimPlace[],
-): readonly unknown[] {
+/** Arrays of one length; of errors and times, only as many as there are. */
+export function outcomeArrays(outcomes: readonly OutboxOutcome[]): readonly unknown[] {
+  const places = outcomes.map(({ claim }) => decodeToken(claim.token));
+  const isSent = outcomes.every(({ kind }) => kind === 'sent');
   return [
-    places.map(({ seq }) => seq),
-    places.map(({ token }) => token),
-    outcomes.map(({ kind }) => kind),
-    outcomes.map((each) => ('error' in each ? each.error : null)),
-    outcomes.map(dueMs),
+    `{${places.map(([seq]) => seq).join()}}`,
+    `{${places.map(([, token]) => token).join()}}`,
+    `{${outcomes.map(({ kind }) => kind).join()}}`,
+    isSent ? [] : outcomes.map((each) => ('error' in each ? each.error : null)),
+    isSent ? [] : outcomes.map(dueMs),
   ];
 }
 
@@ -114,49 +119,52 @@ function dueMs(outcome: OutboxOutcome): number | null {
   return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
 }
 
-export function toClaimed(row: Row): ClaimedMessage {
-  const [, seq, token] = row;
-  return toClaimedCells(row.slice(4), encodeToken(seq, token));
-}
-
-/** From the attempts on, both ways of giving messages out have the same cells. */
-export function toClaimedCells(cells: Row, token: string): ClaimedMessage {
-  const [attempts, starts, lockedAt, dueAt, lastError, id, stream, event] = cells;
-  const { 8: integrationType, 9: eventType, 10: payload, 11: headers, 12: tenantId } = cells;
-  const { 13: userId, 14: correlationId, 15: orderingKey, 16: maxAttempts, 17: createdAt } = cells;
-  return {
-    id: String(id),
-    token,
+export function toClaimed(row: Row, workerId: string): ClaimedMessage {
+  const { 16: lockedAt, 17: seq, 18: token, 20: starts } = row;
+  return withMessage(row, {
+    token: encodeToken(seq, token),
     starts: Number(starts),
-    sourceStreamId: String(stream),
-    sourceEventId: String(event),
-    integrationType: String(integrationType),
-    eventType: String(eventType),
-    payload: JSON.parse(String(payload)) as Record<string, unknown>,
-    headers: toHeaders(headers),
-    tenantId: toText(tenantId),
-    userId: toText(userId),
-    correlationId: toText(correlationId),
-    orderingKey: toText(orderingKey),
-    dueAt: new Date(Number(dueAt)),
-    attempts: Number(attempts),
-    maxAttempts: Number(maxAttempts),
     status: 'CLAIMED',
-    lockedAt: toDate(lockedAt),
-    lockedBy: undefined,
-    createdAt: new Date(Number(createdAt)),
+    lockedBy: workerId,
     updatedAt: new Date(Number(lockedAt)),
     sentAt: undefined,
-    lastError: toText(lastError),
-  };
+  });
+}
+
+/** A stream gives its rows out with their state first. */
+export function toLaneMessage(cells: Row, token: string): ClaimedMessage {
+  const [attempts = null, starts, lockedAt = null, dueAt = null, lastError = null] = cells;
+  const [maxAttempts = null, createdAt = null] = cells.slice(16);
+  const row = [...cells.slice(5, 16), dueAt, attempts, maxAttempts, createdAt, lastError, lockedAt];
+  return withMessage(row, {
+    token,
+    starts: Number(starts),
+    status: 'CLAIMED',
+    lockedBy: undefined,
+    updatedAt: new Date(Number(lockedAt)),
+    sentAt: undefined,
+  });
 }
 
 export function toMessage(row: Row): OutboxMessage {
+  const { 17: status, 18: lockedBy, 19: updatedAt, 20: sentAt } = row;
+  return withMessage(row, {
+    status: String(status) as OutboxStatus,
+    lockedBy: toText(lockedBy),
+    updatedAt: new Date(Number(updatedAt)),
+    sentAt: toDate(sentAt),
+  });
+}
+
+type State = Pick<OutboxMessage, 'status' | 'lockedBy' | 'updatedAt' | 'sentAt'>;
+
+/** Rows begin alike, whether they were claimed or listed; what follows tells their state. */
+function withMessage<S extends State>(row: Row, state: S): S & Omit<OutboxMessage, keyof State> {
   const [id, stream, event, integrationType, eventType, payload, headers, tenantId, userId] = row;
   const { 9: correlationId, 10: orderingKey, 11: dueAt, 12: attempts, 13: maxAttempts } = row;
-  const { 14: status, 15: lockedAt, 16: lockedBy, 17: createdAt, 18: updatedAt } = row;
-  const { 19: sentAt, 20: lastError } = row;
+  const { 14: createdAt, 15: lastError, 16: lockedAt } = row;
   return {
+    ...state,
     id: String(id),
     sourceStreamId: String(stream),
     sourceEventId: String(event),
@@ -171,13 +179,9 @@ export function toMessage(row: Row): OutboxMessage {
     dueAt: new Date(Number(dueAt)),
     attempts: Number(attempts),
     maxAttempts: Number(maxAttempts),
-    status: String(status) as OutboxStatus,
-    lockedAt: toDate(lockedAt),
-    lockedBy: toText(lockedBy),
     createdAt: new Date(Number(createdAt)),
-    updatedAt: new Date(Number(updatedAt)),
-    sentAt: toDate(sentAt),
     lastError: toText(lastError),
+    lockedAt: toDate(lockedAt),
   };
 }
 

@@ -28,7 +28,7 @@ create table {schema}.messages (
   lane smallint not null,
   order_hash bigint,
   created_at timestamptz not null default now()
-) with (fillfactor = 100, autovacuum_vacuum_insert_scale_factor = 0.2);
+) with (fillfactor = 100, autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_scale_factor = 0.05);
 create unique index ux_outbox_source
   on {schema}.messages (source_stream_id, source_event_id, integration_type);
 create unique index ux_outbox_id on {schema}.messages (id);
@@ -79,7 +79,7 @@ create table {schema}.sent (
   attempts integer not null,
   sent_at timestamptz not null,
   last_error text
-);
+) with (autovacuum_vacuum_scale_factor = 0.05);
 create index sent_by_time on {schema}.sent (sent_at);
 
 create table {schema}.dead (

@@ -2,6 +2,8 @@
 
 import type { OutboxStatus } from '../../outbox/outbox-message.ts';
 
+const ms = (time: string): string => `date_part('epoch', ${time}) * 1000`;
+
 /** $1: rows as JSON; $2, $3: lock class and channel. Gives back those that were new. */
 export const enqueueSql = `
 with input as (
@@ -60,7 +62,7 @@ select m.id::text, m.source_stream_id, m.source_event_id, m.integration_type
 from json_to_recordset($1::json) as r(source_stream_id text, source_event_id text, integration_type text)
 join {schema}.messages m using (source_stream_id, source_event_id, integration_type)`;
 
-/** $1…$5: seq, token, kind, error and due time of each outcome. */
+/** $1…$5: seq, token, kind, error and due time of each outcome; where the rest has none, the last two end early. */
 const settling = `
 outcome as materialized (
   select * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::float8[])
@@ -70,7 +72,7 @@ outcome as materialized (
   set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
   from outcome o
   where o.kind = 'released' and o.due_at_ms is null and r.seq = o.seq and r.token = o.token
-  returning r.seq, o.token
+  returning r.seq, o.token, r.lane
 ), place as materialized (
   -- One by one, by the key: a join may be planned as a scan of the whole queue.
   select o.*, x.ctid from outcome o cross join lateral (
@@ -120,54 +122,85 @@ outcome as materialized (
   select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
 )`;
 
-const settledRows = `select seq, token from gone union all select seq, token from freed`;
-
-const settleBody = `with ${settling} ${settledRows}`;
-
 /**
- * $6: lanes, the next one first; $7: their floors; $8: limit; $9: of each lane before any lane gets more;
- * $10: worker; $11: lease in milliseconds. Rows are changed by their place on disk: a join by the key
- * may be planned as a scan of the whole queue.
+ * Told are outcomes that changed nothing, of which there are hardly ever any, and, with their lanes, what
+ * may be claimed again.
  */
-const exchangeBody = `
-with ${settling}, lanes as materialized (
+const toldRows = `
+  select o.seq, o.token, null::smallint as lane from outcome o
+  where not exists (select from gone x where x.seq = o.seq and x.token = o.token)
+    and not exists (select from freed x where x.seq = o.seq and x.token = o.token)
+  union all select seq, 0, lane from freed
+  union all select seq, 0, lane from next`;
+
+const settleBody = `with ${settling} ${toldRows}`;
+
+/** What nobody holds. */
+const isFree = `x.lease_until <= clock_timestamp()
+    -- What this very statement settles may have a lease that is over.
+    and (x.lease_until = '-infinity' or x.seq <> all ($1))`;
+
+/** Of a lane, from its floor on, in order. */
+const ofLane = `
+  select x.ctid from {schema}.ready x
+  where x.lane = l.lane and x.seq >= l.floor and ${isFree}
+  order by x.seq`;
+
+/** $6: lanes, the next one first; $7: their floors; $9: of each lane before any lane gets more. */
+const fairly = `
+lanes as materialized (
   select * from unnest($6::smallint[], $7::bigint[]) with ordinality as l(lane, floor, ord) order by ord
+), shares as materialized (
+  select l.*, r.ctid from lanes l cross join lateral (${ofLane} limit $9 for update skip locked) r limit $8
+), lanes_with_more as materialized (
+  select lane, floor from shares group by lane, floor, ord having count(*) >= $9 order by ord
 ), picked as materialized (
   select p.ctid from (
-    select r.ctid from lanes l cross join lateral (
-      select x.ctid from {schema}.ready x
-      where x.lane = l.lane and x.seq >= l.floor and x.lease_until <= clock_timestamp()
-        and x.seq <> all ($1)
-      order by x.seq limit $9 for update skip locked) r
+    select ctid from shares
     union all
-    select r.ctid from lanes l cross join lateral (
-      select x.ctid from {schema}.ready x
-      where x.lane = l.lane and x.seq >= l.floor and x.lease_until <= clock_timestamp()
-        and x.seq <> all ($1)
-      order by x.seq offset $9 limit $8 for update skip locked) r
+    select r.ctid from lanes_with_more l cross join lateral (
+      ${ofLane} offset $9 limit $8 for update skip locked) r
   ) p limit $8
-), token as materialized (select nextval('{schema}.claim_tokens') as token),
+)`;
+
+/** Where there is little, all of it is taken, and looking into each lane would take longer. */
+const atOnce = `
+picked as materialized (
+  select x.ctid from {schema}.ready x where ${isFree}
+  order by x.lane, x.seq limit $8 for update skip locked
+)`;
+
+/**
+ * $8: limit; $10: worker; $11: lease in milliseconds. Rows are changed by their place on disk: a join by
+ * the key may be planned as a scan of the whole queue.
+ */
+const claiming = `
+token as materialized (select nextval('{schema}.claim_tokens') as token),
 claimed as (
   update {schema}.ready r
   set token = (select token from token), starts = r.starts + 1, locked_by = $10,
     locked_at = clock_timestamp(), lease_until = clock_timestamp() + $11 * interval '1 millisecond'
   where r.ctid = any (array(select ctid from picked))
   returning r.*
-)
-select 0::smallint as kind, s.seq, s.token, null::smallint as lane, null::integer as attempts,
-  null::integer as starts, null::float8 as locked_at, null::float8 as due_at, null::text as last_error,
-  null::text as id, null::text as source_stream_id, null::text as source_event_id,
-  null::text as integration_type, null::text as event_type, null::text as payload,
-  null::text as headers, null::text as tenant_id, null::text as user_id, null::text as correlation_id,
-  null::text as ordering_key, null::integer as max_attempts, null::float8 as created_at, false as paused
-from (${settledRows}) s
-union all
-select 1::smallint, c.seq, c.token, c.lane, c.attempts, c.starts, (extract(epoch from c.locked_at) * 1000)::float8,
-  (extract(epoch from c.due_at) * 1000)::float8, c.last_error, m.id::text, m.source_stream_id::text, m.source_event_id::text,
-  m.integration_type::text, m.event_type::text, m.payload, m.headers, m.tenant_id::text, m.user_id::text, m.correlation_id::text,
-  m.ordering_key::text, m.max_attempts, (extract(epoch from m.created_at) * 1000)::float8,
+)`;
+
+const claimedRows = `
+select m.id::text, m.source_stream_id::text, m.source_event_id::text, m.integration_type::text,
+  m.event_type::text, m.payload, m.headers, m.tenant_id::text, m.user_id::text, m.correlation_id::text,
+  m.ordering_key::text, ${ms('c.due_at')}, c.attempts, m.max_attempts, ${ms('m.created_at')}, c.last_error,
+  ${ms('c.locked_at')}, c.seq, c.token, c.lane, c.starts,
   exists (select from {schema}.paused_destinations p where p.integration_type = m.integration_type)
 from claimed c join {schema}.messages m on m.seq = c.seq`;
+
+const claimBody = (picked: string): string => `with ${picked}, ${claiming} ${claimedRows}`;
+
+/** Those without an id are of the batch before. */
+const exchangeBody = `
+with ${settling}, ${fairly}, ${claiming} ${claimedRows}
+union all
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+  null, s.seq, s.token, s.lane, null, false
+from (${toldRows}) s`;
 
 /**
  * Functions, for the plan: it is made once, and walks the lanes by their index, whatever the statistics say
@@ -178,26 +211,32 @@ export const planned = `set enable_seqscan = off set enable_bitmapscan = off set
 
 export const outboxFunctions = `
 create function {schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
-returns table (settled_seq bigint, settled_token bigint) language plpgsql volatile ${planned} as $$
+returns table (told_seq bigint, told_token bigint, told_lane smallint) language plpgsql volatile ${planned} as $$
 begin
   return query ${settleBody};
 end $$;
 
 create function {schema}.exchange_claims(bigint[], bigint[], text[], text[], float8[], smallint[],
   bigint[], integer, integer, text, integer)
-returns table (o_kind smallint, o_seq bigint, o_token bigint, o_lane smallint, o_attempts integer,
-  o_starts integer, o_locked_at float8, o_due_at float8, o_last_error text, o_id text, o_stream text,
-  o_event text, o_integration_type text, o_event_type text, o_payload text, o_headers text,
-  o_tenant text, o_user text, o_correlation text, o_ordering_key text, o_max_attempts integer,
-  o_created_at float8, o_paused boolean)
+returns table (o_id text, o_stream text, o_event text, o_integration_type text, o_event_type text,
+  o_payload text, o_headers text, o_tenant text, o_user text, o_correlation text, o_ordering_key text,
+  o_due_at float8, o_attempts integer, o_max_attempts integer, o_created_at float8, o_last_error text,
+  o_locked_at float8, o_seq bigint, o_token bigint, o_lane smallint, o_starts integer, o_paused boolean)
 language plpgsql volatile ${planned} as $$
 begin
-  return query ${exchangeBody};
+  -- Of a statement that does everything, most would be started for nothing.
+  if cardinality($1) = 0 and cardinality($6) = 0 then
+    return query ${claimBody(atOnce)};
+  elsif cardinality($1) = 0 then
+    return query ${claimBody(fairly)};
+  else
+    return query ${exchangeBody};
+  end if;
 end $$;
 `;
 
 export const settleSql =
-  'select settled_seq, settled_token from {schema}.settle_claims($1, $2, $3, $4, $5)';
+  'select told_seq, told_token, told_lane from {schema}.settle_claims($1, $2, $3, $4, $5)';
 
 export const exchangeSql =
   'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
@@ -242,16 +281,10 @@ with due as (
 )
 select (select count(*) from due_ready) + (select count(*) from heads_ready)`;
 
-/** $1: lanes. The lowest number of each lane that has one. */
-export const floorsSql = `
-select l.lane, (select r.seq from {schema}.ready r where r.lane = l.lane order by r.seq limit 1)
-from unnest($1::smallint[]) l(lane)`;
-
 const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integration_type, o.event_type,
-  m.payload, m.headers, o.tenant_id, o.user_id, o.correlation_id, m.ordering_key,
-  extract(epoch from o.due_at) * 1000, o.attempts, o.max_attempts, o.status,
-  extract(epoch from o.locked_at) * 1000, o.locked_by, extract(epoch from o.created_at) * 1000,
-  extract(epoch from o.updated_at) * 1000, extract(epoch from o.sent_at) * 1000, o.last_error`;
+  m.payload, m.headers, o.tenant_id, o.user_id, o.correlation_id, m.ordering_key, ${ms('o.due_at')},
+  o.attempts, o.max_attempts, ${ms('o.created_at')}, o.last_error, ${ms('o.locked_at')}, o.status, o.locked_by,
+  ${ms('o.updated_at')}, ${ms('o.sent_at')}`;
 
 const streamed = (side: '>' | '<='): string => `select x.seq from {schema}.stream_lanes l
   join {schema}.messages x on x.stream_lane = l.id and x.seq ${side} l.cursor`;
@@ -344,8 +377,7 @@ with old as (
 select count(*) from gone`;
 
 /** $1: sent before; $2: limit. What a batch was sent with, but not what is parked or dead of it. */
-export const purgeStreamsSql = `
-with old as materialized (
+const streamedBefore = `
   select m.seq from {schema}.stream_lanes l cross join lateral (
     select b.last_seq from {schema}.stream_batches b
     where b.lane = l.id and b.sent_at < to_timestamp($1::float8 / 1000)
@@ -355,16 +387,44 @@ with old as materialized (
     and not exists (select from {schema}.dead d where d.seq = m.seq)
     and not exists (select from {schema}.stream_sent s
       where s.seq = m.seq and s.sent_at >= to_timestamp($1::float8 / 1000))
-  limit $2
-), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning m.seq
-), unsent as (delete from {schema}.stream_sent s using old where s.seq = old.seq
+  limit $2`;
+
+/** What follows from the chosen: nothing of these is left, nor of batches that had no others. */
+const forgetStreamed = `unsent as (delete from {schema}.stream_sent s using old where s.seq = old.seq
 ), emptied as (
   delete from {schema}.stream_batches b
-  where b.sent_at < to_timestamp($1::float8 / 1000) and not exists (
+  where b.last_seq <= (select max(seq) from old) and not exists (
     select from {schema}.messages m where m.stream_lane = b.lane
       and m.seq between b.first_seq and b.last_seq and m.seq not in (select seq from old))
-)
+)`;
+
+export const purgeStreamsSql = `
+with old as materialized (${streamedBefore}
+), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning m.seq
+), ${forgetStreamed}
 select count(*) from gone`;
+
+/** $1: sent before; $2: limit. */
+export const sentFirstSql = `
+select ${columns}
+from (select seq, sent_at from {schema}.sent where sent_at < to_timestamp($1::float8 / 1000)
+      order by sent_at limit $2) s
+  join {schema}.messages m on m.seq = s.seq join {schema}.integration_outbox o on o.id = m.id
+order by s.sent_at, s.seq`;
+
+export const streamedFirstSql = `
+select ${columns}
+from (${streamedBefore}) s
+  join {schema}.messages m on m.seq = s.seq join {schema}.integration_outbox o on o.id = m.id
+order by s.seq`;
+
+/** $1: ids, all of them sent. */
+export const forgetSql = `
+with old as materialized (
+  select m.seq from {schema}.messages m where m.id = any ($1::uuid[])
+), unclaimed as (delete from {schema}.sent s using old where s.seq = old.seq
+), ${forgetStreamed}
+delete from {schema}.messages m using old where m.seq = old.seq`;
 
 export const pauseSql = `
 insert into {schema}.paused_destinations (integration_type, paused_by) values ($1, $2)
@@ -392,5 +452,5 @@ from gone g join {schema}.messages m on m.seq = g.seq
 returning 1`;
 
 export const pausedSql = `
-select integration_type, extract(epoch from paused_at) * 1000, paused_by
+select integration_type, ${ms('paused_at')}, paused_by
 from {schema}.paused_destinations order by integration_type`;

@@ -8,7 +8,7 @@ import type {
   OutboxStreams,
 } from '../../outbox/outbox-streams.ts';
 import type { PreparedSql, Row } from './postgres-connection.ts';
-import { toClaimedCells } from './postgres-outbox-rows.ts';
+import { toLaneMessage } from './postgres-outbox-rows.ts';
 
 export interface PostgresStreamsOptions {
   readonly lockClass: number;
@@ -104,7 +104,7 @@ export function postgresOutboxStreams({
           batches.set(claim.lane, batch);
           const token = `${claim.lane}.${claim.epoch}`;
           batch.items.push({
-            message: toClaimedCells(row.slice(6), token),
+            message: toLaneMessage(row.slice(6), token),
             position: Number(seq),
             isParked: isParked === true,
             mustWait: mustWait === true,

@@ -212,6 +212,14 @@ export async function sqliteOutboxLedger(
       const [gone = []] = await run(...steps);
       return gone.length;
     },
+    async sentFirst(sentBeforeMs, limit) {
+      const [rows = []] = await run(statement(sql.sentFirstSql, sentBeforeMs, limit));
+      return rows.map(toMessage);
+    },
+    async forget(old) {
+      const json = JSON.stringify(old);
+      await run(...sql.forgetSqls.map((text) => statement(text, json)));
+    },
     async pause(integrationType, by) {
       const [rows = []] = await run(statement(sql.pauseSql, integrationType, by));
       return rows.length > 0;

@@ -126,6 +126,19 @@ export const purgeSqls: readonly string[] = [
   `delete from outbox_sent where seq in (${oldSql})`,
 ];
 
+/** ?1: sent before; ?2: limit. */
+export const sentFirstSql = `
+select r.* from (${oldSql}) s join outbox_rows r on r.seq = s.seq order by r.sent_at_ms, r.seq`;
+
+/** ?1: ids as JSON. */
+export const forgetSqls: readonly string[] = [
+  `delete from outbox_sent where seq in (
+     select seq from outbox_messages where id in (select value from json_each(?1)))`,
+  `delete from outbox_messages as m where m.id in (select value from json_each(?1))
+     and not exists (select 1 from outbox_ready r where r.seq = m.seq)
+     and not exists (select 1 from outbox_dead d where d.seq = m.seq)`,
+];
+
 export const pauseSql = `
 insert into outbox_paused (integration_type, paused_at_ms, paused_by) values (?1, ${now}, ?2)
 on conflict do nothing returning 1 as done`;

@@ -163,6 +163,10 @@ export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction
     return (await this.#ledger()).purge(...given);
   }
 
+  override async archive(...given: Parameters<Ledger['archive']>): ReturnType<Ledger['archive']> {
+    return (await this.#ledger()).archive(...given);
+  }
+
   override async pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']> {
     return (await this.#ledger()).pause(...given);
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCallDeadlines } from './call-deadlines.ts';
@@ -20,12 +21,18 @@ test('each call ends at its own time, and one that ended before is not told', as
   assert.equal(clock.sleepers, 0);
 });
 
-test('no timer is left when no call is', () => {
+test('calls that follow each other share a timer, and none is left when no call is', async () => {
   const clock = fakeClock();
   const deadlines = createCallDeadlines(clock, 100);
   const ends = Array.from({ length: 3 }, () => deadlines.begin(() => assert.fail()));
   assert.equal(clock.sleepers, 1);
   for (const end of ends) end();
+  const end = deadlines.begin(() => assert.fail());
+  assert.equal(clock.sleepers, 1);
+  await setImmediate();
+  assert.equal(clock.sleepers, 1);
+  end();
+  await setImmediate();
   assert.equal(clock.sleepers, 0);
 });
 

@@ -1,7 +1,7 @@
 // The time limits of many calls with one timer: all have the same length, so that they end in the order
 // in which they began. A timer and its signals for each call would cost more than most calls.
 
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface CallDeadlines {
   /** Calls `expire` when the time is up, unless the result was called before. */
@@ -13,9 +13,20 @@ interface Call {
   readonly expire: () => void;
 }
 
+/** Taken once: a test that fakes the timers later must not stop it. */
+const immediate = globalThis.setImmediate;
+
 export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadlines {
   const calls = new Set<Call>();
   let waiting: AbortController | undefined;
+  let isLeaving = false;
+
+  function leave(): void {
+    isLeaving = false;
+    if (calls.size > 0) return;
+    waiting?.abort();
+    waiting = undefined;
+  }
 
   async function watch(own: AbortController): Promise<void> {
     for (const first of calls) {
@@ -40,10 +51,10 @@ export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadli
       }
       return () => {
         calls.delete(call);
-        if (calls.size > 0) return;
-        // Nobody is left to watch: a timer would only hold the process.
-        waiting?.abort();
-        waiting = undefined;
+        if (calls.size > 0 || isLeaving) return;
+        // Calls that follow each other share the timer; without any, it would only hold the process.
+        isLeaving = true;
+        immediate(leave);
       };
     },
   };

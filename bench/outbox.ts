@@ -1,0 +1,50 @@
+// Benchmark of the outbox beside job queues and the loop of the outbox document, every commit synced to
+// disk; Redis syncs once a second.
+//
+// Messages are counted: 20,000 in the full run and 4,000 in the quick one.
+
+import { startRedis } from '../src/testing/index.ts';
+import type { Benchmark } from './benchmark.ts';
+import { bullMqQueue } from './outbox/bullmq-queue.ts';
+import { claimCases } from './outbox/claim-cases.ts';
+import { drainCases } from './outbox/drain-cases.ts';
+import { graphileQueue } from './outbox/graphile-queue.ts';
+import { latencyCase } from './outbox/latency-case.ts';
+import { millraceQueue } from './outbox/millrace-queue.ts';
+import { naiveQueue } from './outbox/naive-queue.ts';
+import { noisyCase } from './outbox/noisy-case.ts';
+import { pgBossQueue } from './outbox/pg-boss-queue.ts';
+import type { QueuePlaces } from './outbox/queue-subject.ts';
+import { createPlaces } from './store/places.ts';
+
+const drained = [millraceQueue, naiveQueue, pgBossQueue, graphileQueue, bullMqQueue];
+const idle = [millraceQueue, pgBossQueue, graphileQueue, bullMqQueue];
+const behindNoise = [millraceQueue, naiveQueue, graphileQueue, bullMqQueue];
+
+export const benchmark: Benchmark = {
+  name: 'outbox',
+  peers: ['pg-boss', 'graphile-worker', 'bullmq'],
+  url: import.meta.url,
+  cases: (context) => {
+    const { quick, signal, defer } = context;
+    const newPlace = createPlaces(context);
+    let redis: ReturnType<typeof startRedis> | undefined;
+    defer(async () => (await redis)?.[Symbol.asyncDispose]());
+    const places: QueuePlaces = {
+      postgres: () => newPlace('postgres'),
+      redis: async () => (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url,
+    };
+    return [
+      ...drainCases(drained, places, {
+        quick,
+        goals: [
+          { vs: 'graphile-worker', ratioMin: 1.5 },
+          { vs: 'naive', ratioMin: 15 },
+        ],
+      }),
+      latencyCase(idle, places, { quick, goals: [{ vs: 'graphile-worker', ratioMin: 1 }] }),
+      noisyCase(behindNoise, places, { quick, goals: [{ p50MsMax: 150 }] }),
+      ...claimCases(places, { quick }),
+    ];
+  },
+};

@@ -1,0 +1,59 @@
+// One tenant's 20,000 messages are being sent when a message of another tenant is enqueued: how long it
+// waits from its commit until its delivery starts.
+
+import type { Case, Goal, Runner } from '../benchmark.ts';
+import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
+import { sampleMessages } from './sample-messages.ts';
+
+const concurrency = 50;
+
+export function noisyCase(
+  subjects: readonly QueueSubject[],
+  places: QueuePlaces,
+  options: { readonly quick: boolean; readonly goals: readonly Goal[] },
+): Case {
+  return {
+    name: 'noisy tenant, the wait of another one',
+    measure: 'latency',
+    batch: 1,
+    goals: options.goals,
+    subjects: subjects.map(({ name, open }) => ({
+      name,
+      setup: async () => waiting(await open(places), options.quick ? 5_000 : 20_000),
+    })),
+  };
+}
+
+function waiting(queue: OpenedQueue, noise: number): Runner {
+  let worker: QueueWorker | undefined;
+  let rounds = 0;
+  return {
+    async prepare() {
+      await queue.empty();
+      await queue.enqueue(sampleMessages(noise, 'noisy'));
+    },
+    async run(_n, record) {
+      // Another one each time: two tenants may share a lane by chance.
+      rounds += 1;
+      const quiet = `quiet-${rounds}`;
+      const begun = Promise.withResolvers<void>();
+      const delivered = Promise.withResolvers<number>();
+      const [message] = sampleMessages(1, quiet);
+      if (message === undefined) return;
+      const commit = await queue.begin(message);
+      worker = await queue.start({
+        concurrency,
+        handle({ tenantId }) {
+          begun.resolve();
+          if (tenantId === quiet) delivered.resolve(performance.now());
+        },
+      });
+      await begun.promise;
+      const atMs = performance.now();
+      await commit();
+      record((await delivered.promise) - atMs);
+    },
+    finish: async () => worker?.stop(),
+    teardown: () => queue.close(),
+  };
+}

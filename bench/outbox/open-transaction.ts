@@ -1,0 +1,16 @@
+// A transaction with a message in it, open until its commit is asked for.
+
+import type { Pool, PoolClient } from 'pg';
+
+export async function openTransaction(
+  pool: Pool,
+  write: (client: PoolClient) => Promise<unknown>,
+): Promise<() => Promise<void>> {
+  const client = await pool.connect();
+  await client.query('begin');
+  await write(client);
+  return async () => {
+    await client.query('commit');
+    client.release();
+  };
+}

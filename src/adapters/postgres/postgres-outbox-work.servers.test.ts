@@ -1,0 +1,182 @@
+// How much the database does for a claim, and how much room the ledger takes: counted in blocks and bytes,
+// which do not depend on the machine.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { newMessage } from '../../outbox/ledger-fixture.conformance.ts';
+import type { OutboxLedger, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
+import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
+import { postgresOutboxLedger } from './postgres-outbox-ledger.ts';
+import { purgeSql } from './postgres-outbox-sql.ts';
+
+const { url } = await sharedPostgres();
+const pool = new pg.Pool({ connectionString: url, max: 4 });
+after(() => pool.end());
+
+const perClaim = 100;
+const future = new Date('2100-01-01');
+
+/** One session, which tells what it did when it is asked to. */
+const one = new pg.Pool({ connectionString: url, max: 1 });
+after(() => one.end());
+
+/** A clock that stands still: floors are not forgotten while something is counted. */
+const open = (schema: string) => postgresOutboxLedger(one, { schema, clock: fakeClock() });
+
+async function enqueue(ledger: OutboxLedger, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1_000) {
+    const size = Math.min(1_000, count - at);
+    const items = Array.from({ length: size }, (_, each) =>
+      newMessage({ tenantId: `t${each % 20}` }),
+    );
+    await ledger.enqueueMany(items);
+  }
+}
+
+async function drain(ledger: OutboxLedger, claims: number): Promise<void> {
+  let outcomes: OutboxOutcome[] = [];
+  for (let done = 0; done < claims; done += 1) {
+    const { claimed } = await ledger.exchange(outcomes, { workerId: 'w', limit: perClaim });
+    assert.equal(claimed.length, perClaim);
+    outcomes = claimed.map((claim) => ({ kind: 'sent', claim }));
+  }
+  await ledger.settle(outcomes);
+}
+
+/** A vacuum keeps what an old snapshot may still see; statistics are being taken with one, too. */
+async function nobodyLooksBack(): Promise<void> {
+  const deadlineMs = Date.now() + 60_000;
+  for (;;) {
+    const { rows } = await pool.query(
+      `select pid, backend_type, state, query from pg_stat_activity
+       where datname = current_database() and backend_xmin is not null and pid <> pg_backend_pid()`,
+    );
+    if (rows.length === 0) return;
+    assert.ok(Date.now() < deadlineMs, JSON.stringify(rows));
+  }
+}
+
+/** Blocks of the queue and its indexes that the session has looked at. */
+async function blocksOf(schema: string): Promise<number> {
+  await one.query('select pg_stat_force_next_flush()');
+  const { rows } = await pool.query<{ blocks: string }>(
+    `select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as blocks
+     from pg_statio_user_tables where schemaname = $1 and relname = 'ready'`,
+    [schema],
+  );
+  return Number(rows[0]?.blocks);
+}
+
+async function blocksOfDraining(schema: string, ledger: OutboxLedger): Promise<number> {
+  await enqueue(ledger, 1_000);
+  const before = await blocksOf(schema);
+  await drain(ledger, 10);
+  return (await blocksOf(schema)) - before;
+}
+
+test('a claim walks neither what is done with nor what is put off, nor what a snapshot holds on to', async () => {
+  await using fresh = await open('work_fresh');
+  await enqueue(fresh, 500);
+  await drain(fresh, 5);
+  const expected = await blocksOfDraining('work_fresh', fresh);
+
+  await using ledger = await open('work_held');
+  const snapshot = await pool.connect();
+  try {
+    await snapshot.query('begin isolation level repeatable read');
+    await snapshot.query('select count(*) from work_held.ready');
+    await enqueue(ledger, 6_000);
+    await drain(ledger, 40);
+    const rest = await ledger.claimDueBatch('w', 2_000);
+    const nextDueAt = future;
+    await ledger.settle(
+      rest.map((claim, at) =>
+        at % 2 === 0
+          ? { kind: 'dead', claim, error: 'no' }
+          : { kind: 'failed', claim, error: 'no', nextDueAt },
+      ),
+    );
+    const counts = await ledger.counts();
+    assert.deepEqual([counts.SENT, counts.DEAD, counts.FAILED], [4_000, 1_000, 1_000]);
+    // The first claim after a quiet time looks at everything, once.
+    await enqueue(ledger, 100);
+    await drain(ledger, 1);
+    const blocks = await blocksOfDraining('work_held', ledger);
+    assert.ok(blocks < 1.5 * expected, `${blocks} blocks, ${expected} in a fresh ledger`);
+  } finally {
+    await snapshot.query('rollback');
+    snapshot.release();
+  }
+});
+
+test('what a settling frees is claimed next, though its lane has been claimed far beyond it', async () => {
+  await using ledger = await open('work_order');
+  const [, second] = await ledger.enqueueMany([
+    newMessage({ orderingKey: 'k' }),
+    newMessage({ orderingKey: 'k' }),
+    ...Array.from({ length: 400 }, () => newMessage()),
+  ]);
+  const claim = { workerId: 'w', limit: perClaim };
+  const { claimed } = await ledger.exchange([], claim);
+  await ledger.exchange([], claim);
+  const first = claimed.find(({ orderingKey }) => orderingKey === 'k') ?? assert.fail();
+  await ledger.exchange([{ kind: 'sent', claim: first }], claim);
+  const next = await ledger.claimDueBatch('w', perClaim);
+  assert.ok(next.some(({ id }) => id === second?.id));
+  const [released = assert.fail()] = next;
+  await ledger.release(released);
+  const last = await ledger.claimDueBatch('w', 1);
+  assert.deepEqual(
+    last.map(({ id }) => id),
+    [released.id],
+  );
+});
+
+test('sent messages that are purged in rounds leave room for the next ones: the tables stay as they are', async () => {
+  const schema = 'work_purge';
+  await using ledger = await open(schema);
+  const sizes: number[] = [];
+  for (let round = 0; round < 6; round += 1) {
+    await enqueue(ledger, 2_000);
+    await drain(ledger, 20);
+    let purged = 0;
+    for (let count = 1; count > 0; purged += count) count = await ledger.purge(future, 500);
+    assert.equal(purged, 2_000);
+    await nobodyLooksBack();
+    // What autovacuum does when it comes round.
+    for (const table of ['messages', 'ready', 'sent'])
+      await pool.query(`vacuum ${schema}.${table}`);
+    const { rows } = await pool.query<{ bytes: string }>(
+      `select sum(pg_total_relation_size(c.oid)) as bytes from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = $1 and c.relname in ('messages', 'ready', 'sent')`,
+      [schema],
+    );
+    sizes.push(Number(rows[0]?.bytes));
+  }
+  const [, second = 0] = sizes;
+  assert.ok(Math.max(...sizes.slice(2)) <= 1.3 * second, `${sizes.join(', ')} bytes`);
+});
+
+test('a purge finds the oldest by their index, however many there are', async () => {
+  const schema = 'work_plan';
+  await using ledger = await open(schema);
+  await pool.query(`with added as (
+      insert into ${schema}.messages (source_stream_id, source_event_id, integration_type, event_type,
+        payload, lane)
+      select 's', i::text, 'webhook:x', 'e', '{}', i % 64 from generate_series(1, 20000) i returning seq)
+    insert into ${schema}.sent (seq, attempts, sent_at) select seq, 0, now() from added`);
+  await pool.query(`analyze ${schema}.messages`);
+  await pool.query(`analyze ${schema}.sent`);
+  const text = purgeSql.replaceAll('{schema}', schema);
+  const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
+    `explain ${text.replace('$1', `${future.getTime()}`).replace('$2', '500')}`,
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  assert.doesNotMatch(plan, /Seq Scan/);
+  assert.match(plan, /sent_by_time/);
+  assert.match(plan, /messages_pkey/);
+  assert.equal(await ledger.purge(future, 500), 500);
+});

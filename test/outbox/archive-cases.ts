@@ -1,0 +1,87 @@
+// Archivers that are killed at random: what has left the ledger is in the file.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
+import type { OutboxLedger } from '../../src/outbox/outbox-ledger.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { createWorkspace, newSeed, type EngineName } from '../store/rig.ts';
+import type { ArchiverInput } from './archiver-main.ts';
+import { openLedger } from './open-ledger.ts';
+
+const messages = 1_500;
+const kills = 6;
+
+export function archiveCases(engine: EngineName, place: () => Promise<string>): void {
+  test(`an archive of ${engine} that is killed at random loses nothing`, async () => {
+    const seed = newSeed();
+    const random = seededRandom(seed);
+    const url = await place();
+    await using workspace = await createWorkspace();
+    const path = join(workspace.folder, 'sent.ndjson.gz');
+    await using ledger = await openLedger({ engine, url });
+    const all = new Set<string>();
+    for (let at = 0; at < messages; at += 500) {
+      const items = Array.from({ length: 500 }, () => newMessage());
+      for (const { id } of await ledger.enqueueMany(items)) all.add(id);
+      const claimed = await ledger.claimDueBatch('w', 500);
+      await ledger.settle(claimed.map((claim) => ({ kind: 'sent', claim })));
+    }
+    assert.equal((await ledger.counts()).SENT, messages);
+
+    const start = () =>
+      startChild(new URL('./archiver-main.ts', import.meta.url), {
+        input: { engine, url, path } satisfies ArchiverInput,
+      });
+    for (let kill = 0; kill < kills; kill += 1) {
+      const child = start();
+      await child.message((message): message is string => message === 'started');
+      await systemClock.sleep(random.below(60));
+      await child.kill('SIGKILL');
+      const { ids, left } = await everything(ledger, path);
+      const missing = all.difference(ids.union(left));
+      assert.equal(missing.size, 0, `seed ${seed}: ${missing.size} are nowhere`);
+    }
+    const last = start();
+    await last.message((message): message is string => message === 'done');
+    await last.kill();
+    const { ids, left, lines } = await everything(ledger, path);
+    assert.equal(left.size, 0, `seed ${seed}`);
+    assert.deepEqual(ids, all, `seed ${seed}`);
+    assert.ok(lines - messages <= kills * 10, `seed ${seed}: ${lines - messages} came twice`);
+  });
+}
+
+async function everything(ledger: OutboxLedger, path: string) {
+  const left = new Set<string>();
+  let after: string | undefined;
+  for (let isMore = true; isMore;) {
+    const page = await ledger.list({ status: 'SENT' }, { limit: 1_000, after });
+    for (const { id } of page) left.add(id);
+    after = page.at(-1)?.id;
+    isMore = page.length === 1_000;
+  }
+  const archived = await idsIn(path);
+  return { left, ids: new Set(archived), lines: archived.length };
+}
+
+/** A member that is cut off in its middle is not archived: whoever comes next cuts it off. */
+async function idsIn(path: string): Promise<readonly string[]> {
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+  const ids: string[] = [];
+  for (let at = 0; at + 20 <= bytes.length;) {
+    const length = bytes.readUInt32LE(at + 16);
+    if (length === 0 || at + length > bytes.length) break;
+    const text = gunzipSync(bytes.subarray(at, at + length)).toString();
+    for (const line of text.trimEnd().split('\n')) {
+      ids.push((JSON.parse(line) as { readonly id: string }).id);
+    }
+    at += length;
+  }
+  return ids;
+}

@@ -1,0 +1,28 @@
+// A process that archives until nothing is left, or until it is killed.
+
+import { archiveOutbox } from '../../src/platform/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { openLedger, type LedgerPlace } from './open-ledger.ts';
+
+export interface ArchiverInput extends LedgerPlace {
+  readonly path: string;
+}
+
+const input = childInput() as ArchiverInput;
+await using ledger = await openLedger(input);
+tellParent('started');
+// In small batches, so that a kill finds it at every step of many of them.
+const small: Pick<typeof ledger, 'archive'> = {
+  archive: async (sentBefore, keep) => {
+    let archived = 0;
+    while (archived < 1_000) {
+      const count = await ledger.archive(sentBefore, keep, 10);
+      archived += count;
+      if (count < 10) break;
+    }
+    return archived;
+  },
+};
+await archiveOutbox(small, input.path, { sentBefore: new Date(Date.now() + 3_600_000) });
+tellParent('done');
+process.channel?.unref();
