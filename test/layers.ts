@@ -22,9 +22,11 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   adapters: belowAdapters,
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
-  server: [...belowAdapters, 'platform'],
-  nest: [...belowAdapters, 'platform', 'adapters'],
-  cli: [...belowAdapters, 'platform', 'server'],
+  // Loads OpenTelemetry's adapter when its endpoint is configured.
+  telemetry: [...belowAdapters, 'adapters'],
+  server: [...belowAdapters, 'platform', 'telemetry'],
+  nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
+  cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
 };
 
 /** An adapter on top of another one's technology. */

@@ -125,10 +125,10 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
 
   return {
     handle(request) {
-      return observeCommand(observer, aggregate, request, (headers) => {
+      const { correlationId = ids.next() } = request;
+      return observeCommand(observer, aggregate, { ...request, correlationId }, (headers) => {
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
-        const { correlationId = ids.next() } = request;
         const call = { request, stream, identity, correlationId, headers };
         return lanes.run(stream, () => handle(call), request.signal);
       });

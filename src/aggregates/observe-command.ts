@@ -3,7 +3,8 @@
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { hasCode } from '../foundation/error.ts';
-import type { Observer, TraceContext } from '../foundation/observer.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import type { CommandRequest, CommandResult } from './command-handler.ts';
 
 type Headers = Readonly<Record<string, unknown>>;
@@ -12,11 +13,15 @@ type Headers = Readonly<Record<string, unknown>>;
 export async function observeCommand<State, Event extends NewEvent, Command extends NewCommand>(
   observer: Observer,
   aggregate: { readonly bc: string; readonly name: string },
-  { tenant, command, headers = {} }: CommandRequest<Command>,
+  { tenant, command, correlationId, headers = {} }: CommandRequest<Command>,
   work: (headers: Headers) => Promise<CommandResult<State, Event>>,
 ): Promise<CommandResult<State, Event>> {
   const attributes = { bc: aggregate.bc, aggregate: aggregate.name, command: command.type, tenant };
-  const span = observer.span?.('handle command', attributes, traceOf(headers));
+  const span = observer.span?.(
+    'handle command',
+    { ...attributes, correlationId },
+    traceOf(headers),
+  );
   const count = (outcome: string): void =>
     observer.count?.('commands_handled_total', { ...attributes, outcome });
   try {
@@ -32,9 +37,4 @@ export async function observeCommand<State, Event extends NewEvent, Command exte
   } finally {
     span?.end();
   }
-}
-
-function traceOf({ traceparent, tracestate }: Headers): TraceContext | undefined {
-  if (typeof traceparent !== 'string') return undefined;
-  return typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent };
 }

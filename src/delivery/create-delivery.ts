@@ -4,6 +4,7 @@
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { createCallDeadlines, type CallDeadlines } from '../foundation/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
@@ -154,14 +155,44 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const answer = breaker === undefined ? undefined : breakers.admit(integrationType, breaker);
     if (answer?.kind === 'refused') return notTried('the breaker is open', answer.backInMs);
     const startedAtMs = clock.now();
-    const outcome = await callWithin(settings, message, { signal, attempt });
-    observer.record?.('delivery_duration_ms', clock.now() - startedAtMs, {
+    const outcome = await observed(message, attempt, (traced) =>
+      callWithin(settings, traced, { signal, attempt }),
+    );
+    observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
       destination: integrationType,
     });
     if (breaker !== undefined && answer !== undefined) {
       const result = resultOf(outcome, signal);
       breakers.settle(integrationType, breaker, { permit: answer.permit, result });
     }
+    return outcome;
+  }
+
+  /** A span for each attempt, which the message carries to its receiver. */
+  async function observed(
+    message: DeliveryMessage,
+    attempt: number,
+    call: (traced: DeliveryMessage) => Promise<DeliveryOutcome>,
+  ): Promise<DeliveryOutcome> {
+    if (observer.span === undefined) return call(message);
+    const span = observer.span(
+      'deliver message',
+      {
+        attempt,
+        outboxId: message.id,
+        integrationType: message.integrationType,
+        eventType: message.eventType,
+        eventId: message.sourceEventId,
+        stream: message.sourceStreamId,
+        tenant: message.tenantId,
+        correlationId: message.correlationId,
+      },
+      traceOf(message.headers),
+    );
+    const outcome = await call({ ...message, headers: { ...message.headers, ...span.context } });
+    span.set({ outcome: outcome.kind });
+    if (outcome.kind !== 'sent' && isTried(outcome)) span.fail(outcome.error);
+    span.end();
     return outcome;
   }
 

@@ -42,7 +42,13 @@ export interface Observer {
   readonly gauge?: (name: string, value: number, attributes: Attributes) => void;
   /** One observation of a histogram, in the unit that the name ends with. */
   readonly record?: (name: string, value: number, attributes: Attributes) => void;
-  readonly span?: (name: string, attributes: Attributes, parent?: TraceContext) => Span;
+  /** Links: what it also comes from, where it has more than one parent. */
+  readonly span?: (
+    name: string,
+    attributes: Attributes,
+    parent?: TraceContext,
+    links?: readonly TraceContext[],
+  ) => Span;
   readonly log?: Logger;
 }
 

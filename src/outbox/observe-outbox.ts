@@ -2,6 +2,8 @@
 // never payloads.
 
 import type { Observer } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
+import type { EnqueueOutboxProps } from './outbox-message.ts';
 
 export interface Traced {
   readonly correlationId?: string | undefined;
@@ -48,4 +50,46 @@ export function logOutbox(
   if (log === undefined) return;
   const fields = { correlationId, tenantId, ...(userId === undefined ? {} : { userId }) };
   log[levels[what.phase]]({ ...fields, ...what, ...more }, 'outbox');
+}
+
+/** A span for each message; the message carries it on to its delivery. */
+export function observeEnqueue(
+  { span: startSpan }: Observer,
+  items: readonly EnqueueOutboxProps[],
+): {
+  readonly items: readonly EnqueueOutboxProps[];
+  readonly ended: (at: number, outcome: 'new' | 'duplicate') => void;
+  readonly failed: (error: unknown) => void;
+} {
+  if (startSpan === undefined) return { items, ended: () => undefined, failed: () => undefined };
+  const spans = items.map((item) =>
+    startSpan(
+      'enqueue message',
+      {
+        integrationType: item.integrationType,
+        eventType: item.eventType,
+        eventId: item.sourceEventId,
+        stream: item.sourceStreamId,
+        tenant: item.tenantId,
+        correlationId: item.correlationId,
+      },
+      traceOf(item.headers),
+    ),
+  );
+  return {
+    items: items.map((item, at) => ({
+      ...item,
+      headers: { ...item.headers, ...spans[at]?.context },
+    })),
+    ended(at, outcome) {
+      spans[at]?.set({ outcome });
+      spans[at]?.end();
+    },
+    failed(error) {
+      for (const span of spans) {
+        span.fail(error);
+        span.end();
+      }
+    },
+  };
 }

@@ -1,6 +1,7 @@
 // What a stream relay tells the outside: one line for a batch, and one for each message that failed.
 
-import type { Observer } from '../foundation/observer.ts';
+import type { Observer, Span } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 import type { LaneBatch, LaneOutcome } from './outbox-streams.ts';
@@ -19,6 +20,8 @@ export function observeRelay(
   observer: Observer,
   onDead?: (message: ClaimedMessage, error: string) => void | Promise<void>,
 ): RelayObserver {
+  /** A batch has many parents: its span is linked to them. */
+  const spans = new WeakMap<LaneBatch, Span>();
   const laneOf = ({ claim }: LaneBatch): object => ({
     integrationType: claim.integrationType,
     lane: claim.lane,
@@ -37,8 +40,17 @@ export function observeRelay(
     start(batch, count) {
       const what = { source, operation: 'OUTBOX_DIRECT_SEND', phase: 'START' } as const;
       logOutbox(observer, what, {}, { ...laneOf(batch), count });
+      if (observer.span === undefined) return;
+      const { integrationType } = batch.claim;
+      const links = batch.items
+        .map(({ message }) => traceOf(message.headers))
+        .filter((each) => each !== undefined);
+      const attributes = { integrationType, events: count };
+      spans.set(batch, observer.span('deliver message', attributes, undefined, links));
     },
-    end({ claim: { integrationType } }, durationMs) {
+    end(batch, durationMs) {
+      const { integrationType } = batch.claim;
+      spans.get(batch)?.end();
       observer.record?.('outbox_delivery_duration_ms', durationMs, { integrationType });
     },
     settled(batch, { upTo, changes }, isSettled) {
@@ -62,8 +74,11 @@ export function observeRelay(
         const phase = change.kind === 'dead' ? 'DEAD' : 'FAILED';
         const more = { outboxId: message.id, integrationType, error: change.error };
         logOutbox(observer, { ...what, phase }, message, more);
-        observer.count?.(`outbox_${change.kind}_total`, attributes);
-        if (change.kind === 'dead') void tellDead(message, change.error);
+        if (change.kind === 'failed') observer.count?.('outbox_failed_total', attributes);
+        else {
+          observer.count?.('outbox_dead_total', attributes);
+          void tellDead(message, change.error);
+        }
       }
       if (sent === 0) return;
       logOutbox(observer, { ...what, phase: 'SENT' }, {}, { ...laneOf(batch), count: sent });

@@ -20,7 +20,7 @@ import type {
   SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
-import { logOutbox } from './observe-outbox.ts';
+import { logOutbox, observeEnqueue } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from './outbox-ledger.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
@@ -98,11 +98,12 @@ export function startOutboxProjector<Transaction>(
   });
 
   async function enqueue(
-    items: readonly EnqueueOutboxProps[],
+    given: readonly EnqueueOutboxProps[],
     context: BatchContext<Transaction>,
     eventCount: number,
   ): Promise<void> {
     const tell = tellAbout(observer, definition.name);
+    const { items, ended, failed } = observeEnqueue(observer, given);
     tell('START', items);
     let answers: readonly Enqueued[];
     try {
@@ -111,9 +112,11 @@ export function startOutboxProjector<Transaction>(
         : await ledger.enqueueMany(items);
     } catch (error) {
       tell('ERROR', items, { err: error });
+      failed(error);
       throw refusal(error, eventCount);
     }
     const isNew = (_item: EnqueueOutboxProps, at: number): boolean => answers[at]?.isNew === true;
+    for (const [at, item] of items.entries()) ended(at, isNew(item, at) ? 'new' : 'duplicate');
     tell('SUCCESS', items.filter(isNew));
     tell(
       'DUPLICATE',

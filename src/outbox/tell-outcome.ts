@@ -36,8 +36,9 @@ export function tellOutcome(
   const err = 'error' in outcome ? { error: outcome.error } : {};
   logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
   if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
-  observer.count?.(`outbox_${outcome.kind}_total`, attributes);
-  if (outcome.kind !== 'dead') return;
+  if (outcome.kind === 'sent') return observer.count?.('outbox_sent_total', attributes);
+  if (outcome.kind === 'failed') return observer.count?.('outbox_failed_total', attributes);
+  observer.count?.('outbox_dead_total', attributes);
   const told = tellDead(outcome.error).finally(() => telling.delete(told));
   telling.add(told);
 

@@ -18,7 +18,7 @@ import {
   type DecideWith,
   type SagaWork,
 } from './decide-saga.ts';
-import { traceOf, type SendCommand } from './reaction.ts';
+import type { SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
 import type { ParkedAt, SagaFact } from './saga-fact.ts';
 import type { SagaChange, SagaJournal } from './saga-journal.ts';
@@ -36,6 +36,8 @@ interface DriveContext {
   /** From 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;
+  /** The trace that goes on, as headers. */
+  readonly trace: Readonly<Record<string, string>>;
 }
 
 /** Does one piece of work, if there is one; returns the state behind it. */
@@ -45,7 +47,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
   const { store, saga, journal, send, clock } = options;
   const ask = createAskForSaga({ saga, send, clock });
 
-  return async (own, { attempt, signal }) => {
+  return async (own, { attempt, signal, trace }) => {
     const { stream } = own;
     const { tenant, key } = journal.addressOf(stream);
     const decideWith = (): DecideWith => ({ saga, tenant, key, nowMs: clock.now() });
@@ -53,7 +55,6 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
     const work = nextWork(state);
     const isLast = attempt >= saga.retry.attemptsMax;
     const { correlationId = own.correlationId } = state;
-    const { headers: trace } = traceOf(own);
     const asking = { stream, correlationId, isLast, signal, trace };
 
     /** Nothing but what is still the next piece is changed: somebody else may have done it. */

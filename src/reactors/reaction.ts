@@ -5,6 +5,7 @@ import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { idFromKey } from '../foundation/ids.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 
 export interface Reaction {
@@ -38,6 +39,8 @@ export interface ReactionSource {
   readonly reactor: string;
   /** Sets those apart that follow from a refusal. */
   readonly branch?: string;
+  /** The trace that goes on, as headers. Default: the event's. */
+  readonly trace?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -48,8 +51,10 @@ export interface ReactionSource {
 export function toRequests(
   event: RecordedEvent,
   reactions: readonly Reaction[],
-  { service, reactor, branch = '' }: ReactionSource,
+  { service, reactor, branch = '', trace }: ReactionSource,
 ): readonly CommandRequest<NewCommand>[] {
+  // Only the trace: other headers say something about the event that need not hold for what follows.
+  const headers = { ...(trace ?? traceOf(event.headers)) };
   const counts = new Map<string, number>();
   return reactions.map(({ id, command, tenant = event.tenant, name, user }) => {
     const alike = `${command.type} ${tenant} ${id} ${name ?? ''}`;
@@ -68,20 +73,8 @@ export function toRequests(
       }),
       correlationId: event.correlationId,
       causationId: event.eventId,
-      ...traceOf(event),
+      headers,
       ...(user === undefined ? {} : { user }),
     };
   });
-}
-
-/** Only the trace: other headers say something about the event that need not hold for what follows. */
-export function traceOf({ headers }: Pick<RecordedEvent, 'headers'>): {
-  readonly headers?: Readonly<Record<string, unknown>>;
-} {
-  const traceparent = headers?.['traceparent'];
-  if (typeof traceparent !== 'string') return {};
-  const tracestate = headers?.['tracestate'];
-  return {
-    headers: typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent },
-  };
 }

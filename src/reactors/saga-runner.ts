@@ -20,7 +20,7 @@ import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts'
 import { decideDue, decideEvent, nextWork } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
 import { keepSagaIndex } from './keep-saga-index.ts';
-import { traceOf, type SendCommand } from './reaction.ts';
+import type { SendCommand } from './reaction.ts';
 import { sagaLimits, type Saga } from './saga.ts';
 import { sagaStream, toFact } from './saga-fact.ts';
 import type { SagaEntry, SagaHost, SagaIndex } from './saga-index.ts';
@@ -59,12 +59,12 @@ export function createSagaRunner(
 
   async function handle(
     event: RecordedEvent,
-    { attempt, signal }: HandlerContext<unknown>,
+    { attempt, signal, caused }: HandlerContext<unknown>,
   ): Promise<void> {
     if (event.stream.startsWith(`${saga.category}-`)) {
       if (attempt === 1) tell(event);
       if (settled.isPast(event)) return;
-      const state = await drive(event, { attempt, signal });
+      const state = await drive(event, { attempt, signal, trace: caused.headers });
       await enter(event.stream, state);
       if (nextWork(state).kind === 'none') settled.note(event.stream, state.revision);
       return;
@@ -78,7 +78,7 @@ export function createSagaRunner(
     const { tenant, eventId, correlationId } = event;
     await journal.change(sagaStream(saga, { tenant, key }, tenants), (state) => ({
       facts: decideEvent(state, event, { saga, tenant, key, nowMs: clock.now() }),
-      cause: { id: `event ${eventId}`, causationId: eventId, trace: traceOf(event).headers },
+      cause: { id: `event ${eventId}`, causationId: eventId, trace: caused.headers },
       correlationId,
       subject: subjectOf(event),
     }));

@@ -221,7 +221,7 @@ test('an owner that was overtaken has its command accepted, which was refused to
   const journal = createSagaJournal(store, order, { clock });
   const stream = 'shop.fulfilment.v1-core-o1';
   const { signal } = new AbortController();
-  const start = { attempt: 1, signal };
+  const start = { attempt: 1, signal, trace: {} };
   const event = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: clock.now() });
   const context = { saga: order, tenant: 'core', key: 'o1', nowMs: clock.now() };
   await journal.change(stream, (state) => ({

@@ -6,7 +6,7 @@ import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
-import { subscription } from '../subscriptions/subscription.ts';
+import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
 import type {
   SubscriptionOptions,
   SubscriptionRunner,
@@ -14,7 +14,7 @@ import type {
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { askCommand, type CommandDenied } from './command-answer.ts';
 import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
-import type { Reactor, ReactorContext } from './reactor.ts';
+import type { Reactor } from './reactor.ts';
 
 export interface ReactorOptions extends SubscriptionOptions {
   readonly send: SendCommand;
@@ -67,15 +67,15 @@ async function react(
   reactor: Reactor,
   send: SendCommand,
   event: RecordedEvent,
-  context: ReactorContext,
+  { attempt, signal, caused }: HandlerContext<unknown>,
 ): Promise<void> {
   // The person was forgotten: nobody is left to act for.
   if (isForgotten(event.payload)) return;
-  const { attempt, signal } = context;
   const reactions = await reactor.react(event, { attempt, signal });
   const { onRefused } = reactor;
+  const source = { ...reactor, trace: caused.headers };
   const accepted: Reaction[] = [];
-  for (const [index, request] of toRequests(event, reactions, reactor).entries()) {
+  for (const [index, request] of toRequests(event, reactions, source).entries()) {
     const reaction = reactions[index] as Reaction;
     const answer = await askCommand(send, { ...request, signal });
     if (answer.kind === 'accepted') {
@@ -87,7 +87,7 @@ async function react(
     const { reason, message } = answer;
     const instead = await onRefused({ event, reaction, reason, message, accepted });
     const branch = request.idempotencyKey ?? '';
-    for (const other of toRequests(event, instead, { ...reactor, branch })) {
+    for (const other of toRequests(event, instead, { ...source, branch })) {
       const again = await askCommand(send, { ...other, signal });
       if (again.kind !== 'accepted') throw denied(other, again);
     }

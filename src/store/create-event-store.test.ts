@@ -40,8 +40,8 @@ describe('createEventStore', () => {
     await store.append(newStream(), newEvents(3));
     await store.append(newStream(), newEvents(3));
     assert.deepEqual(counted, [
-      ['events_appended_total', { repeated: false }, 3],
-      ['events_appended_total', { repeated: true }, 3],
+      ...newEvents(3).map(({ type }) => ['events_published_total', { event_type: type }]),
+      ...newEvents(3).map(({ type }) => ['events_repeated_total', { event_type: type }]),
     ]);
   });
 

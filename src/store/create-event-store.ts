@@ -25,6 +25,7 @@ import type {
   StreamMetadata,
 } from './event-store.ts';
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows } from './decode-rows.ts';
 import type { RecordedEvent, StoredRow } from './recorded-event.ts';
@@ -78,9 +79,19 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     forget: (subject, nowMs) => engine.subjectKeys.forget(subject, nowMs),
   });
 
-  const write = async (
+  type AppendWrite = WriteOptions & Pick<AppendOptions, 'system'>;
+
+  const write = (
     appends: readonly StreamAppend[],
-    { system, ...writeOptions }: WriteOptions & Pick<AppendOptions, 'system'>,
+    writeOptions: AppendWrite,
+  ): Promise<readonly AppendResult[]> =>
+    observer.span === undefined
+      ? writeAll(appends, writeOptions)
+      : observeAppend(observer.span, appends, () => writeAll(appends, writeOptions));
+
+  const writeAll = async (
+    appends: readonly StreamAppend[],
+    { system, ...writeOptions }: AppendWrite,
   ): Promise<readonly AppendResult[]> => {
     assertOpen();
     checkTogether(appends);
@@ -114,16 +125,16 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             : { stream: retention.of, expected: retention.expected };
         throw versionConflict({ stream, expected }, outcome.actual);
       }
-      observer.count?.(
-        'events_appended_total',
-        { repeated: outcome.kind === 'repeated' },
-        each.rows.length,
-      );
+      const repeated = outcome.kind === 'repeated';
+      for (const { type } of observer.count === undefined ? [] : each.rows) {
+        if (repeated) observer.count?.('events_repeated_total', { event_type: type });
+        else observer.count?.('events_published_total', { event_type: type });
+      }
       return {
         stream: each.stream,
         revision: outcome.revision,
         position: toPosition(outcome.sequence),
-        repeated: outcome.kind === 'repeated',
+        repeated,
       };
     });
   };

@@ -3,11 +3,11 @@
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { TraceContext } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Deadline } from './deadline.ts';
 import { Snooze } from './handler-outcome.ts';
-import { traceOf } from './trace-of.ts';
 import type { Caused, HandlerContext, Subscription } from './subscription.ts';
 import type {
   ClaimKey,
@@ -62,7 +62,10 @@ export function createHandlerCalls<Transaction>(
       const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
         correlationId,
         causationId: eventId,
-        headers: { ...(trace ?? traceOf(headers)) },
+        // What follows from one event of a batch stays in that event's own trace.
+        headers: {
+          ...(events.length > 1 ? (traceOf(headers) ?? trace) : (trace ?? traceOf(headers))),
+        },
       });
       let effect: Promise<EffectTransaction<Transaction>> | undefined;
       let claiming: Promise<boolean> | undefined;

@@ -3,9 +3,9 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Attributes, Observer, Span } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { HandlerCalls, HandlerWork } from './handler-call.ts';
-import { traceOf } from './trace-of.ts';
 import { outcomeOf } from './handler-outcome.ts';
 
 export interface ObserveOptions {
@@ -22,20 +22,21 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
   function begin({ events, attempt }: HandlerWork): Span | undefined {
     const [event] = events;
     if (startSpan === undefined || event === undefined) return undefined;
-    // A batch has many parents, of which a span can name one: its events say the rest.
-    const isOne = events.length === 1;
-    const attributes: Attributes = isOne ? attributesOf(event) : { events: events.length };
-    return startSpan(
-      'handle event',
-      { handler, attempt, ...attributes },
-      isOne ? traceOf(event.headers) : undefined,
-    );
+    if (events.length === 1) {
+      const attributes = { handler, attempt, ...attributesOf(event) };
+      return startSpan('handle event', attributes, traceOf(event.headers));
+    }
+    // A batch has many parents, and a span only one: it is in none of their traces, and linked to all.
+    const links = events.map((each) => traceOf(each.headers)).filter((each) => each !== undefined);
+    const attributes = { handler, attempt, events: events.length };
+    return startSpan('handle event', attributes, undefined, links);
   }
 
   function tell({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {
     const seconds = (clock.now() - startedMs) / 1_000 / events.length;
-    for (const { type } of events) {
-      count?.('events_processed_total', { handler, event_type: type, status });
+    for (const { type, tenant, aggregate } of events) {
+      const { bc } = aggregate;
+      count?.('events_processed_total', { handler, event_type: type, status, bc, tenant });
       record?.('event_processing_duration_seconds', seconds, { handler, event_type: type });
     }
   }

@@ -193,12 +193,14 @@ function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<stri
 
 /** Who asks the sender about a webhook names these. */
 function tracing({ correlationId, tenantId, headers }: DeliveryMessage): Record<string, string> {
-  const traceparent = headers?.['traceparent'];
+  const { traceparent, tracestate } = headers ?? {};
+  const isTraced = typeof traceparent === 'string' && /^[\da-f-]{55}$/.test(traceparent);
   return {
     ...(correlationId === undefined ? {} : { 'x-correlation-id': encodeHeader(correlationId) }),
     ...(tenantId === undefined ? {} : { 'x-tenant-id': encodeHeader(tenantId) }),
-    ...(typeof traceparent === 'string' && /^[\da-f-]{55}$/.test(traceparent)
-      ? { traceparent }
+    ...(isTraced ? { traceparent } : {}),
+    ...(isTraced && typeof tracestate === 'string' && /^[\x20-\x7e]{1,512}$/.test(tracestate)
+      ? { tracestate }
       : {}),
   };
 }

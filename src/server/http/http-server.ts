@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
-import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
+import { traceOf } from '../../foundation/trace-of.ts';
 import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
@@ -66,6 +67,12 @@ export interface HttpServer extends AsyncDisposable {
   readonly inFlight: number;
 }
 
+/** What becomes known of a request while it is answered. */
+interface Seen {
+  route?: Route;
+  span?: Span | undefined;
+}
+
 const ids = createIds();
 const timerMsMax = 0x7fff_ffff;
 
@@ -117,7 +124,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const over = new AbortController();
     response.once('close', () => over.abort());
     const path = pathOf(request.url);
-    const seen: { route?: Route } = {};
+    const seen: Seen = {};
     setCommonHeaders(request, response, requestId);
     try {
       if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
@@ -133,10 +140,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         });
       }
     } catch (error) {
+      if (statusOf(error) >= 500) seen.span?.fail(error);
       refuse(request, response, error, requestId);
     } finally {
       inFlight -= 1;
       if (inFlight === 0) idle?.();
+      seen.span?.set({ status: response.statusCode });
+      seen.span?.end();
       const attributes = {
         method: request.method ?? '',
         route: seen.route?.path ?? 'unknown',
@@ -156,7 +166,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       readonly path: string;
       readonly requestId: string;
       readonly over: AbortController;
-      readonly seen: { route?: Route };
+      readonly seen: Seen;
     },
   ): Promise<Answer> {
     const found = table.find(request.method ?? '', context.path);
@@ -168,6 +178,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
     const { route, params } = found;
     context.seen.route = route;
+    // Not of probes and scrapes, which would be most of them, nor of what has no end.
+    if (route.access !== 'anonymous' && route.isLong !== true) {
+      const attributes = { method: route.method, route: route.path, requestId: context.requestId };
+      context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
+    }
     const principal = await whoIs(request);
     options.admit?.({ address: request.socket.remoteAddress ?? '', principal });
     checkAccess(route.access, principal);
@@ -184,7 +199,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           ]
         : []),
     ];
-    const asked = { ...input, principal, requestId: context.requestId };
+    // What follows from the request is below its span.
+    const { span } = context.seen;
+    const headers = span === undefined ? input.headers : { ...input.headers, ...span.context };
+    const asked = { ...input, headers, principal, requestId: context.requestId };
     if (route.isLong === true) {
       return route.handle({ ...asked, signal: AbortSignal.any(signals) });
     }

@@ -1,6 +1,6 @@
-import type { TraceContext } from '../foundation/observer.ts';
+import type { TraceContext } from './observer.ts';
 
-/** The trace of whoever appended the event, as its headers carry it. */
+/** The W3C trace context that headers carry: those of an event, a command or a message. */
 export function traceOf(headers: Readonly<Record<string, unknown>> = {}): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
   if (typeof traceparent !== 'string') return undefined;

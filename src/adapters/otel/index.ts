@@ -1,0 +1,6 @@
+export { otelObserver } from './otel-observer.ts';
+export {
+  startOtlpTracing,
+  type OtlpTracing,
+  type OtlpTracingOptions,
+} from './start-otlp-tracing.ts';

@@ -1,0 +1,100 @@
+// Our spans in the words of OpenTelemetry's conventions for messaging and HTTP: what a span is called, its
+// kind, and the names of its attributes.
+
+import type { Attributes } from '../../foundation/observer.ts';
+
+export interface ConventionalSpan {
+  readonly name: string;
+  readonly kind: 'internal' | 'server' | 'producer' | 'consumer';
+  readonly attributes: Record<string, string | number | boolean>;
+}
+
+/** By the name of our span; what names it must have few values. */
+const conventions: Readonly<
+  Record<
+    string,
+    {
+      readonly kind: ConventionalSpan['kind'];
+      /** `messaging.operation.name` and `.type`. */
+      readonly operation?: readonly [name: string, type: 'create' | 'send' | 'process'];
+      readonly target: (attributes: Attributes) => Attributes[string];
+    }
+  >
+> = {
+  'http request': { kind: 'server', target: ({ method, route }) => `${method} ${route}` },
+  'handle command': { kind: 'internal', target: ({ command }) => `handle ${command}` },
+  'append events': {
+    kind: 'producer',
+    operation: ['append', 'send'],
+    target: ({ stream }) => `append ${categoryOf(stream)}`,
+  },
+  'handle event': {
+    kind: 'consumer',
+    operation: ['handle', 'process'],
+    target: ({ handler }) => `handle ${handler}`,
+  },
+  'enqueue message': {
+    kind: 'producer',
+    operation: ['enqueue', 'create'],
+    target: ({ integrationType }) => `enqueue ${integrationType}`,
+  },
+  'deliver message': {
+    kind: 'producer',
+    operation: ['deliver', 'send'],
+    target: ({ integrationType }) => `deliver ${integrationType}`,
+  },
+};
+
+const attributeNames: Readonly<Record<string, string>> = {
+  stream: 'messaging.destination.name',
+  integrationType: 'messaging.destination.name',
+  handler: 'messaging.consumer.group.name',
+  eventId: 'messaging.message.id',
+  outboxId: 'messaging.message.id',
+  correlationId: 'messaging.message.conversation_id',
+  events: 'messaging.batch.message_count',
+  method: 'http.request.method',
+  route: 'http.route',
+  status: 'http.response.status_code',
+};
+
+export function toConventions(name: string, attributes: Attributes): ConventionalSpan {
+  const { kind = 'internal', operation, target } = conventions[name] ?? {};
+  const { integrationType, stream } = attributes;
+  const own = toAttributes(attributes);
+  if (operation !== undefined) {
+    // Kafka is a system of its own to those who read traces; the rest is ours.
+    const system = String(integrationType).startsWith('kafka:') ? 'kafka' : 'millrace';
+    own['messaging.system'] = system;
+    own['messaging.operation.name'] = operation[0];
+    own['messaging.operation.type'] = operation[1];
+    if (integrationType === undefined && stream !== undefined) {
+      own['messaging.destination.template'] = categoryOf(stream);
+    }
+  }
+  return { name: String(target?.(attributes) ?? name), kind, attributes: own };
+}
+
+export function toAttributes(attributes: Attributes): ConventionalSpan['attributes'] {
+  const found: ConventionalSpan['attributes'] = {};
+  const { integrationType, outboxId } = attributes;
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined) continue;
+    // What leaves is the message, and where it goes is not the stream that it came from.
+    const isSource =
+      (key === 'stream' && integrationType !== undefined) ||
+      (key === 'eventId' && outboxId !== undefined);
+    const name = isSource ? undefined : attributeNames[key];
+    found[name ?? `millrace.${snakeCase(key)}`] = value;
+  }
+  return found;
+}
+
+/** All before the first `-`: few, where streams are many. */
+function categoryOf(stream: Attributes[string]): string {
+  return String(stream).split('-', 1)[0] ?? '';
+}
+
+function snakeCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

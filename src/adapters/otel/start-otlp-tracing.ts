@@ -1,0 +1,162 @@
+// Traces to a collector, set up by the environment variables that OpenTelemetry names. Spans that the
+// collector does not take in time are let go: telemetry never holds up what it tells of.
+
+import { diag, DiagLogLevel } from '@opentelemetry/api';
+import type * as Sdk from '@opentelemetry/sdk-trace';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+import type { Logger, Observer } from '../../foundation/observer.ts';
+import { otelObserver } from './otel-observer.ts';
+
+export interface OtlpTracingOptions {
+  /** `OTEL_EXPORTER_OTLP_ENDPOINT` and its like. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where the environment names no service. Default: `millrace`. */
+  readonly serviceName?: string;
+  readonly serviceVersion?: string;
+  /** Hears what becomes of exports that fail. */
+  readonly log?: Logger | undefined;
+  /** How long the end of the process waits for a collector that is away. Default: 5 s. */
+  readonly drainMs?: number;
+}
+
+export interface OtlpTracing extends AsyncDisposable {
+  readonly observer: Required<Pick<Observer, 'span'>>;
+  /** Sends what is waiting. */
+  flush(): Promise<void>;
+}
+
+const drainMsDefault = 5_000;
+
+/**
+ * Sends traces by OTLP over HTTP. Needs `@opentelemetry/sdk-trace`, `@opentelemetry/resources` and
+ * `@opentelemetry/exporter-trace-otlp-http`. Its headers, timeout and compression the exporter reads
+ * from the environment itself.
+ *
+ * @example
+ * import { startOtlpTracing } from 'millrace/adapters/otel';
+ * import { createPlatform } from 'millrace/platform';
+ *
+ * await using tracing = await startOtlpTracing({
+ *   env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318', OTEL_SERVICE_NAME: 'shop' },
+ * });
+ * await using platform = await createPlatform({ observer: tracing.observer });
+ */
+export async function startOtlpTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
+  const { env, log } = options;
+  const url = otlpTracesUrl(env);
+  const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
+    loadDriver('@opentelemetry/sdk-trace', () => import('@opentelemetry/sdk-trace')),
+    loadDriver(
+      '@opentelemetry/exporter-trace-otlp-http',
+      () => import('@opentelemetry/exporter-trace-otlp-http'),
+    ),
+    loadDriver('@opentelemetry/resources', () => import('@opentelemetry/resources')),
+  ]);
+  if (log !== undefined) {
+    const tell = (message: string): void => log.warn({ otel: message }, 'OpenTelemetry');
+    diag.setLogger(
+      { error: tell, warn: tell, info: tell, debug: tell, verbose: tell },
+      { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+    );
+  }
+  const provider = new sdk.TracerProvider({
+    resource: resourceFromAttributes(resourceOf(options)),
+    sampler: samplerOf(env, sdk),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
+  });
+  return {
+    observer: otelObserver({ tracer: provider.getTracer('millrace', options.serviceVersion) }),
+    flush: () => provider.forceFlush(),
+    async [Symbol.asyncDispose]() {
+      const late = Promise.withResolvers<never>();
+      const drainMs = options.drainMs ?? drainMsDefault;
+      const lateBy = new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
+      const timer = setTimeout(() => late.reject(lateBy), drainMs);
+      await Promise.race([provider.shutdown(), late.promise]).catch((err: unknown) => {
+        log?.warn({ err }, 'the last traces were not sent');
+      });
+      clearTimeout(timer);
+      if (log !== undefined) diag.disable();
+    },
+  };
+}
+
+function otlpTracesUrl(env: OtlpTracingOptions['env']): string {
+  const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? '';
+  const shared = env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '';
+  if (own === '' && shared === '') {
+    throw invalid('OTEL_EXPORTER_OTLP_ENDPOINT', 'names where traces go, and is not set');
+  }
+  const field = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
+  const url = own === '' ? `${shared.replace(/\/+$/, '')}/v1/traces` : own;
+  if (!URL.canParse(url) || !/^https?:/.test(url)) {
+    throw invalid(field, 'must be a URL such as http://localhost:4318');
+  }
+  const protocol =
+    env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? '';
+  // A collector takes JSON wherever it takes protobuf over HTTP.
+  if (protocol === 'grpc') {
+    throw invalid('OTEL_EXPORTER_OTLP_PROTOCOL', 'traces go over HTTP: set http/json, port 4318');
+  }
+  return url;
+}
+
+function resourceOf({
+  env,
+  serviceName = 'millrace',
+  serviceVersion,
+}: OtlpTracingOptions): Record<string, string> {
+  const listed = (env['OTEL_RESOURCE_ATTRIBUTES'] ?? '')
+    .split(',')
+    .filter((pair) => pair.trim() !== '')
+    .map((pair): [string, string] => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw invalid('OTEL_RESOURCE_ATTRIBUTES', `'${pair}' is not key=value`);
+      return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
+    });
+  const named = env['OTEL_SERVICE_NAME'] ?? '';
+  return {
+    'service.name': serviceName,
+    ...(serviceVersion === undefined ? {} : { 'service.version': serviceVersion }),
+    ...Object.fromEntries(listed),
+    ...(named === '' ? {} : { 'service.name': named }),
+  };
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch (error) {
+    throw invalid('OTEL_RESOURCE_ATTRIBUTES', `'${value}' is not percent-encoded`, error);
+  }
+}
+
+/** The SDK leaves these two variables to whoever sets it up. */
+function samplerOf(env: OtlpTracingOptions['env'], sdk: typeof Sdk): Sdk.Sampler {
+  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
+  const roots: Readonly<Record<string, () => Sdk.Sampler>> = {
+    always_on: () => new sdk.AlwaysOnSampler(),
+    always_off: () => new sdk.AlwaysOffSampler(),
+    traceidratio: () => new sdk.TraceIdRatioBasedSampler(ratioOf(env)),
+  };
+  const root = roots[name.replace(/^parentbased_/, '')]?.();
+  if (root === undefined) {
+    const names = Object.keys(roots).flatMap((each) => [each, `parentbased_${each}`]);
+    throw invalid('OTEL_TRACES_SAMPLER', `must be one of ${names.join(', ')}`);
+  }
+  return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root;
+}
+
+function ratioOf(env: OtlpTracingOptions['env']): number {
+  const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] || '1');
+  if (ratio >= 0 && ratio <= 1) return ratio;
+  throw invalid('OTEL_TRACES_SAMPLER_ARG', 'must be a number from 0 to 1');
+}
+
+function invalid(field: string, reason: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', `${field} ${reason}`, {
+    details: { field },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MillraceError } from '../foundation/error.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { combineObservers } from './combine-observers.ts';
+import { createLogger, type LoggerOptions } from './create-logger.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+function collecting(options: LoggerOptions = {}) {
+  const texts: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      texts.push(chunk);
+      done();
+    },
+  });
+  const log = createLogger({ clock: fakeClock(), stream, ...options });
+  return { log, texts, lines: () => texts.map((text) => JSON.parse(text) as Line) };
+}
+
+test('a line has its time, level and message, and the fields as they were given', () => {
+  const { log, texts } = collecting({ fields: { app: 'shop', env: 'prod' } });
+  const fields = { correlationId: 'c-1', tenantId: 'core', operation: 'OUTBOX_DELIVER', n: 1 };
+  log.warn({ ...fields, phase: 'FAILED', msg: 'mine', level: 'mine' }, 'delivery failed');
+  assert.equal(
+    texts[0],
+    '{"timestamp":"2025-09-30T10:00:00.000Z","level":"warn","msg":"delivery failed","app":"shop","env":"prod","correlationId":"c-1","tenantId":"core","operation":"OUTBOX_DELIVER","n":1,"phase":"FAILED"}\n',
+  );
+});
+
+test('only lines of the level and above are written', () => {
+  for (const [level, expected] of [
+    ['debug', 4],
+    ['info', 3],
+    ['error', 1],
+    ['silent', 0],
+  ] as const) {
+    const { log, texts } = collecting({ level });
+    for (const each of ['debug', 'info', 'warn', 'error'] as const) log[each]({}, 'hello');
+    assert.equal(texts.length, expected);
+  }
+});
+
+test('secrets and personal data are left out, wherever they are', () => {
+  const { log, texts, lines } = collecting({ redact: ['customerName'] });
+  log.info(
+    {
+      headers: { Authorization: 'Bearer hush-hush-hush', 'set-cookie': ['hush'] },
+      api_key: 'hush',
+      accessToken: 'hush',
+      list: [{ Password: 'hush' }],
+      user: { id: 'u1', name: 'hush' },
+      userEmail: 'hush',
+      customer_name: 'hush',
+      payload: { any: 'hush' },
+      userId: 'u-1',
+      token: 7,
+      url: 'postgres://app:hush@db/shop?sslpassword=hush&x=1',
+      err: new Error('GET https://x:hush@h/ with Bearer hush-hush.hush, ada@hush.example'),
+      ours: `mr_${'0'.repeat(32)}_hush`,
+    },
+    'hello',
+  );
+  assert.doesNotMatch(texts[0] ?? '', /hush/);
+  const [line] = lines();
+  assert.equal(line?.['userId'], 'u-1');
+  assert.equal(line?.['token'], 7);
+  assert.match(String(line?.['url']), /^postgres:\/\/\[redacted\]@db\/shop\?sslpassword=.*&x=1$/);
+});
+
+test('an error is told with its code, its details and its causes', () => {
+  const { log, lines } = collecting();
+  const cause = Object.assign(new TypeError('fetch failed'), { errno: -111 });
+  const err = new MillraceError('STORE_CLOSED', 'closed', { cause, details: { n: 1 } });
+  log.error({ err }, 'failed');
+  log.error(new AggregateError([new Error('one')], 'many'), 'failed');
+  const [first, second] = lines() as unknown as readonly { readonly err: Line }[];
+  const { stack, cause: below, ...rest } = first?.err ?? {};
+  const { name, message, code, details } = rest;
+  assert.deepEqual(
+    { name, message, code, details },
+    { name: 'MillraceError', message: 'closed', code: 'STORE_CLOSED', details: { n: 1 } },
+  );
+  assert.match(String(stack), /create-logger\.test\.ts/);
+  assert.equal((below as Line)['errno'], -111);
+  assert.equal((below as Line)['message'], 'fetch failed');
+  const { errors } = second?.err ?? {};
+  assert.equal((errors as readonly Line[])[0]?.['message'], 'one');
+});
+
+test('nothing that is logged throws, breaks a line or makes it too long', () => {
+  const { log, texts, lines } = collecting();
+  const circle: Record<string, unknown> = { a: 1 };
+  circle['self'] = { circle };
+  const errorCircle = new Error('round');
+  errorCircle.cause = errorCircle;
+  const monsters: unknown[] = [
+    circle,
+    { err: errorCircle },
+    { big: 10n ** 30n, symbol: Symbol('s'), call: () => 1, nan: Number.NaN, none: undefined },
+    {
+      get bad(): never {
+        throw new Error('getter');
+      },
+      good: 1,
+    },
+    new Proxy(
+      {},
+      {
+        ownKeys() {
+          throw new Error('proxy');
+        },
+      },
+    ),
+    { bytes: new Uint8Array(1e6), map: new Map([[{}, 1]]), set: new Set([1]), date: new Date(NaN) },
+    { text: 'x'.repeat(1e6), many: Array.from({ length: 1e5 }, () => 'y'.repeat(1_000)) },
+    Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`k${at}`, '😀'.repeat(500)])),
+    JSON.parse('{"__proto__":{"polluted":true}}'),
+    'text',
+    null,
+    undefined,
+    new Proxy(new Error('e'), {
+      get() {
+        throw new Error('proxy');
+      },
+    }),
+  ];
+  for (const monster of monsters) log.info(monster as object, 'hello');
+  assert.equal(lines().length, monsters.length);
+  for (const text of texts) assert.ok(Buffer.byteLength(text) <= 16_384);
+  assert.equal(lines()[3]?.['good'], 1);
+  assert.equal(lines()[3]?.['bad'], '[unreadable]');
+  assert.equal(lines()[7]?.['truncated'], true);
+  assert.equal(({} as Line)['polluted'], undefined);
+});
+
+test('any value gives one line that can be read back', () => {
+  fc.assert(
+    fc.property(fc.object({ withBigInt: true, withDate: true, withMap: true }), (fields) => {
+      const { log, texts } = collecting();
+      log.info(fields, 'hello');
+      const [text = ''] = texts;
+      assert.equal(text.indexOf('\n'), text.length - 1);
+      assert.equal((JSON.parse(text) as Line)['msg'], 'hello');
+    }),
+  );
+});
+
+test('a reader that is too slow costs lines, not memory, and is told how many', async () => {
+  const waiting: (() => void)[] = [];
+  const seen: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    highWaterMark: 100,
+    write(chunk: string, _encoding, done) {
+      seen.push(chunk);
+      waiting.push(done);
+    },
+  });
+  let dropped = 0;
+  const onDropped = (): void => void (dropped += 1);
+  const log = createLogger({ clock: fakeClock(), stream, bufferBytesMax: 1_000, onDropped });
+  for (let at = 0; at < 10_000; at += 1) log.info({ at }, 'hello');
+  assert.ok(stream.writableLength <= 1_000);
+  assert.ok(dropped > 9_000);
+  const drained = new Promise((resolve) => stream.once('drain', resolve));
+  const pump = setInterval(() => waiting.shift()?.(), 0);
+  await drained;
+  await new Promise((resolve) => stream.end(resolve));
+  clearInterval(pump);
+  const notice = JSON.parse(seen.at(-1) ?? '') as Line;
+  assert.deepEqual([notice['level'], notice['dropped']], ['warn', dropped]);
+});
+
+test('a reader that went away ends nothing', async () => {
+  const stream = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error('EPIPE'), { code: 'EPIPE' })),
+  });
+  let dropped = 0;
+  const log = createLogger({ stream, onDropped: () => void (dropped += 1) });
+  const failed = new Promise((resolve) => stream.once('close', resolve));
+  log.info({}, 'one');
+  await failed;
+  log.info({}, 'two');
+  assert.equal(dropped, 1);
+});
+
+test('on a terminal it is text, with stacks, and nothing that steers the terminal', () => {
+  const { log, texts } = collecting({ format: 'text', hasColours: false });
+  log.warn({ stream: 'a-1', note: 'two words', err: new Error('no\u001b[2J') }, 'delivery failed');
+  const [text = ''] = texts;
+  assert.match(text, /^10:00:00\.000 WARN {2}delivery failed stream=a-1 note="two words" err="no/);
+  assert.match(text, /\n {4} {4}at /);
+  assert.ok(!text.includes('\u001b'));
+  const coloured = collecting({ format: 'text', hasColours: true });
+  coloured.log.info({}, 'hello');
+  assert.ok(coloured.texts[0]?.includes('\u001b[36mINFO'));
+});
+
+test('observers together hear everything, and stay silent where none listens', () => {
+  const heard: unknown[] = [];
+  const spanOf = (name: string, traceparent?: string) => () => ({
+    context: traceparent === undefined ? undefined : { traceparent },
+    set: () => heard.push(`set ${name}`),
+    fail: () => heard.push(`fail ${name}`),
+    end: () => heard.push(`end ${name}`),
+  });
+  const { log, texts } = collecting();
+  const observer = combineObservers(
+    { count: (name) => heard.push(name), span: spanOf('a') },
+    { count: (name) => heard.push(name), span: spanOf('b', '00-1-2-01'), log },
+    {},
+  );
+  assert.deepEqual(Object.keys(observer).toSorted(), ['count', 'log', 'span']);
+  observer.count?.('c', {});
+  const span = observer.span?.('s', {});
+  assert.deepEqual(span?.context, { traceparent: '00-1-2-01' });
+  span?.set({});
+  span?.fail(new Error('no'));
+  span?.end();
+  observer.log?.info({}, 'hello');
+  assert.deepEqual(heard, ['c', 'c', 'set a', 'set b', 'fail a', 'fail b', 'end a', 'end b']);
+  assert.equal(texts.length, 1);
+});
