@@ -73,12 +73,19 @@ export const startCommand: Command = {
     const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
     const auth = authOf(values['kurrent-auth']);
     if (isApi && !isLoopback(host)) checkOpenHost(host, { auth: isKurrent ? auth : 'tokens', tls });
-    const [{ createPlatform }, { startApi }, { kurrentStoreOptions }] = await Promise.all([
-      import('../platform/create-platform.ts'),
-      import('../server/api/start-api.ts'),
-      import('../server/kurrent/kurrent-store-options.ts'),
-    ]);
+    const [{ createPlatform }, { startApi }, { kurrentStoreOptions }, telemetries] =
+      await Promise.all([
+        import('../platform/create-platform.ts'),
+        import('../server/api/start-api.ts'),
+        import('../server/kurrent/kurrent-store-options.ts'),
+        import('../telemetry/index.ts'),
+      ]);
+    const { createTelemetry, platformCollectors } = telemetries;
     await using stack = new AsyncDisposableStack();
+    // Disposed of last: what happens at the end is told, too.
+    const version = packageVersion();
+    const telemetry = stack.use(await createTelemetry({ env, version }));
+    const { observer } = telemetry;
     const platform = stack.use(
       await createPlatform({
         ...written,
@@ -87,8 +94,10 @@ export const startCommand: Command = {
           ? {}
           : { engines: { ...written.engines, store: storeUrl(context, values.store) } }),
         ...(isKurrent ? kurrentStoreOptions : {}),
+        observer,
       }),
     );
+    telemetry.collect(platformCollectors(platform));
     await platform.start();
     const { store, urls } = platform.engines;
     const lines: [string, string][] = [
@@ -96,8 +105,8 @@ export const startCommand: Command = {
     ];
     if (isApi) {
       const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
-      const version = packageVersion();
-      const listening = { ...written.server, host, port, version, tls };
+      const { metrics } = telemetry;
+      const listening = { ...written.server, host, port, version, tls, observer, metrics };
       const api = stack.use(await startApi(platform, listening));
       lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
     }

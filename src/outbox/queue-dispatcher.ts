@@ -171,7 +171,7 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       try {
         await clock.sleep(Math.ceil(leaseMs / 3), stopping);
         for await (const { queue: name, claims } of queue.waiting()) {
-          observer.gauge?.('outbox_queue_waiting', claims.length, { queue: name });
+          observer.gauge?.('queue_depth', claims.length, { queue: name });
           for (let at = 0; at < claims.length; at += limits.claimBatchMax) {
             await ledger.extend(claims.slice(at, at + limits.claimBatchMax), { leaseMs });
           }

@@ -387,7 +387,7 @@ test('operations, phases and counts have the names of the document', async () =>
     { dispatcher: { observer, leaseMs: 30 }, worker: { observer } },
   );
   await rig.settled();
-  await rig.eventually('the depth is told', async () => names.has('outbox_queue_waiting'));
+  await rig.eventually('the depth is told', async () => names.has('queue_depth'));
   for (const name of ['claimed', 'jobs', 'sent', 'failed', 'dead']) {
     assert.ok(names.has(`outbox_${name}_total`), name);
   }

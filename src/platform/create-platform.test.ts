@@ -152,6 +152,19 @@ test('what a destination hears becomes a command of the same platform', async ()
   );
 });
 
+test('with a queue, workers send what the dispatcher has claimed', async () => {
+  const sent = Promise.withResolvers<unknown>();
+  const config = banking(sent.resolve);
+  await using platform = await createPlatform({
+    ...config,
+    engines: { ...config.engines, queue: 'memory:' },
+  });
+  await platform.start();
+  const command = { type: 'account.open', payload: { owner: 'Ada' } };
+  await platform.handle({ tenant: 'core', id: 'a-1', command });
+  assert.deepEqual(await sent.promise, { to: 'Ada' });
+});
+
 test('a process that runs no subscriptions takes commands and moves nothing on', async () => {
   await using platform = await createPlatform({
     ...banking(() => assert.fail('nothing is sent')),

@@ -19,6 +19,8 @@ import {
   createOutboxDispatcher,
   type OutboxDispatcherOptions,
 } from '../outbox/outbox-dispatcher.ts';
+import { createQueueDispatcher } from '../outbox/queue-dispatcher.ts';
+import { createQueueWorker } from '../outbox/queue-worker.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
@@ -35,6 +37,8 @@ import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
+import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
+import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
 import { startOutboxSweeper } from './outbox-sweeper.ts';
 import {
   openEngines,
@@ -55,6 +59,8 @@ export interface PlatformConfig extends EngineOptions {
   /** After which others take subscriptions over from a process that died. Default: 10 s. */
   readonly leaseMs?: number;
   readonly dispatcher?: DispatcherTuning;
+  /** By the environment: `readOutboxEnvironment(process.env)`. */
+  readonly outbox?: OutboxSettings;
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
 }
@@ -102,11 +108,23 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const modules = bindModules(config.modules ?? [], { send: (request) => handle(request) });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
-  const { store, storage, readModels, readModelVersions, ledger, leases } = engines;
+  const { store, storage, readModels, readModelVersions, ledger, leases, queue } = engines;
   const tokens = opened.use(await openTokens(store, { clock, observer }));
   const handlers = bindHandlers(engines, modules, { observer, clock, tenants: tokens.tenants });
   for (const handler of handlers.values()) opened.use(handler);
-  const delivery = createDelivery({ destinations: modules.destinations, clock, observer });
+  const { outbox = readOutboxEnvironment({}), dispatcher = {} } = config;
+  const destinations = withWebhookTimeouts(modules.destinations, outbox.webhookTimeoutMs);
+  const delivery = createDelivery({ destinations, clock, observer });
+  const sending = {
+    ...deadLettersTo(outbox, Object.keys(destinations))(engines.ledger),
+    deliver: delivery.deliver,
+    ledger: engines.ledger,
+    clock,
+    observer,
+    batchSize: outbox.batchSize,
+    tickIntervalMs: outbox.tickIntervalMs,
+    ...dispatcher,
+  };
   const all = opened.move();
   const projected = new Set(
     modules.projections.map(({ readModel: { bc, aggregate } }) => `${bc}.${aggregate}`),
@@ -171,24 +189,22 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
       ...modules.subscriptions.map((each) => startSubscription(store, each, common)),
       ...modules.outbox.map((each) =>
-        startOutboxProjector(store, each, {
+        startOutboxProjector(store, withSettings(each, outbox), {
           ...common,
           ledger,
           sharesDatabase: engines.sharesDatabase,
         }),
       ),
     ],
-    dispatcher: () => {
-      const dispatcher = createOutboxDispatcher({
-        ...config.dispatcher,
-        ...delivery,
-        ledger,
-        clock,
-        observer,
-      });
-      return [dispatcher.start().then(() => dispatcher)];
-    },
-    workers: () => [],
+    // Without a queue the dispatcher sends by itself, and there is nothing for workers to do.
+    dispatcher: () => [
+      started(
+        queue === undefined
+          ? createOutboxDispatcher(sending)
+          : createQueueDispatcher({ ...sending, queue }),
+      ),
+    ],
+    workers: () => (queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
     sweepers: () => {
       const keptMs = config.outboxRetentionMs ?? outboxRetentionMsDefault;
       return [startOutboxSweeper(ledger, { clock, observer, keptMs })];
@@ -244,6 +260,11 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       return waitForProjection(store, projection, position, { ...options, ...projecting });
     },
   };
+}
+
+async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
+  await part.start();
+  return part;
 }
 
 function bindHandlers(

@@ -30,6 +30,7 @@ export {
   type MillraceConfig,
   type ServerSettings,
 } from './millrace-config.ts';
+export { openDeliveryQueue } from './open-delivery-queue.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';

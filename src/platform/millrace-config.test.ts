@@ -6,7 +6,10 @@ import { test } from 'node:test';
 import { loadConfig, withEnvironment, type Environment } from './millrace-config.ts';
 import { rolesOf } from './platform-role.ts';
 
-const within = (env: Environment, config = {}) => withEnvironment(config, { cwd: '/srv/app', env });
+const within = (env: Environment, config = {}) => {
+  const { outbox: _outbox, ...rest } = withEnvironment(config, { cwd: '/srv/app', env });
+  return rest;
+};
 
 test('without anything said, everything is in a file of the folder', () => {
   assert.deepEqual(within({}), {

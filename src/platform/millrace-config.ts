@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { closest } from '../contracts/lint/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { PlatformConfig } from './create-platform.ts';
+import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
 
@@ -35,7 +36,16 @@ export interface MillraceConfig extends Omit<PlatformConfig, 'clock' | 'names' |
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
-const fields = ['engines', 'migrate', 'modules', 'outboxRetentionMs', 'roles', 'server'];
+const fields = [
+  'dispatcher',
+  'engines',
+  'leaseMs',
+  'migrate',
+  'modules',
+  'outboxRetentionMs',
+  'roles',
+  'server',
+];
 
 /**
  * Types a configuration: the default export of `millrace.config.ts`.
@@ -109,6 +119,7 @@ export function withEnvironment(
   const jwt = jwtOf(text, config.server?.jwt);
   return {
     ...config,
+    outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
     server: {
@@ -124,9 +135,14 @@ type Text = (name: string) => string | undefined;
 
 function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
   const merged = {
-    store: text('MILLRACE_STORE') ?? written.store ?? 'sqlite:.millrace/events.db',
+    store:
+      text('MILLRACE_STORE') ??
+      text('ESDB_CONNECTION_STRING') ??
+      written.store ??
+      'sqlite:.millrace/events.db',
     keys: text('MILLRACE_KEYS') ?? written.keys,
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
+    queue: text('MILLRACE_QUEUE') ?? written.queue,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));

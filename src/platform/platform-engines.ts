@@ -5,6 +5,7 @@ import type { AggregateStorage } from '../aggregates/aggregate-storage.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { DeliveryQueue } from '../outbox/delivery-queue.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { ReadModelHost, ReadModelStore } from '../projections/read-model-store.ts';
 import type { ReadModelVersions } from '../projections/read-model-versions.ts';
@@ -17,6 +18,7 @@ import type {
   SubscriptionStorage,
 } from '../subscriptions/subscription-storage.ts';
 import { openEventStore } from './open-event-store.ts';
+import { openDeliveryQueue } from './open-delivery-queue.ts';
 import { openLeases } from './open-leases.ts';
 import { openOutboxLedger } from './open-outbox-ledger.ts';
 import { openReadModels } from './open-read-models.ts';
@@ -27,10 +29,12 @@ import { parseStoreUrl } from './store-url.ts';
 export interface EngineUrls {
   /** Default: `sqlite:.millrace/events.db`. */
   readonly store?: string;
-  /** Read models, leases, the index of sagas. Default: the store's database. */
+  /** Read models, leases, the index of sagas. Default: the outbox's database. */
   readonly keys?: string;
   /** Default: the store's database. */
   readonly outbox?: string;
+  /** Between dispatchers and workers. Default: none, the dispatcher sends by itself. */
+  readonly queue?: string;
 }
 
 export interface PlatformEngines extends AsyncDisposable {
@@ -45,8 +49,12 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly sharesDatabase: boolean;
   /** Absent: in the storage. */
   readonly leases: LeaseStore | undefined;
-  readonly urls: Required<EngineUrls>;
+  /** Absent: the dispatcher sends by itself. */
+  readonly queue: DeliveryQueue | undefined;
+  readonly urls: CompleteUrls;
 }
+
+export type CompleteUrls = Required<Omit<EngineUrls, 'queue'>> & Pick<EngineUrls, 'queue'>;
 
 export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
   readonly migrate?: 'auto' | 'off';
@@ -89,6 +97,10 @@ export async function openEngines(
   const leases =
     inRedis || inNats ? opened.use(await openLeases(urls.keys, { observer })) : undefined;
   const sagas = inRedis ? opened.use(await openSagaIndex(urls.keys, { observer })) : side.sagas;
+  const queue =
+    urls.queue === undefined
+      ? undefined
+      : opened.use(await openDeliveryQueue(urls.queue, { observer }));
   const all = opened.move();
   return {
     store,
@@ -103,6 +115,7 @@ export async function openEngines(
     ledger,
     sharesDatabase: urls.outbox === urls.store && !urls.store.startsWith('memory:'),
     leases,
+    queue,
     urls,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -113,7 +126,8 @@ export function completeUrls({
   store = storeUrlDefault,
   keys,
   outbox,
-}: EngineUrls): Required<EngineUrls> {
+  queue,
+}: EngineUrls): CompleteUrls {
   const { engine } = parseStoreUrl(store);
   const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
   if (!hasRoom && outbox === undefined) {
@@ -124,7 +138,12 @@ export function completeUrls({
     );
   }
   const beside = outbox ?? store;
-  return { store, outbox: beside, keys: keys ?? beside };
+  return {
+    store,
+    outbox: beside,
+    keys: keys ?? beside,
+    ...(queue === undefined ? {} : { queue }),
+  };
 }
 
 function present<Part>(what: string, part: Part | undefined): Part {

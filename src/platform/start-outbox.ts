@@ -1,18 +1,13 @@
 // The outbox as one thing to run: store, ledger, projectors, destinations and sender, by a definition and
 // the environment's settings.
 
-import { createDelivery, type DestinationSettings } from '../delivery/create-delivery.ts';
+import { createDelivery } from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
 import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import { createOutboxMetrics } from '../outbox/outbox-metrics.ts';
-import {
-  startOutboxProjector,
-  type IntegrationMessage,
-  type OutboxProjectorDefinition,
-} from '../outbox/outbox-projector.ts';
+import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
@@ -20,6 +15,7 @@ import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
 import { openEventStore } from './open-event-store.ts';
 import { openOutboxLedger } from './open-outbox-ledger.ts';
 import type { OutboxSettings } from './outbox-environment.ts';
+import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
 import { parseStoreUrl } from './store-url.ts';
 
 export interface StartOutboxOptions {
@@ -62,7 +58,7 @@ export async function startOutbox(
     const destination = typeof each === 'function' ? each : each.send;
     if (Symbol.asyncDispose in destination) stack.use(destination as unknown as AsyncDisposable);
   }
-  const deadLetterType = deadLetterTypeOf(settings, Object.keys(destinations));
+  const deadLetters = deadLettersTo(settings, Object.keys(destinations));
   const ledger = stack.use(await openOutboxLedger(outboxUrl, { observer }));
   const { deliver } = createDelivery({
     destinations: withWebhookTimeouts(destinations, settings.webhookTimeoutMs),
@@ -77,12 +73,7 @@ export async function startOutbox(
         observer,
         batchSize: settings.batchSize,
         tickIntervalMs: settings.tickIntervalMs,
-        ...(deadLetterType === undefined
-          ? {}
-          : {
-              onDead: async (message, error) =>
-                void (await ledger.enqueueMany(deadLetterMessage(message, error, deadLetterType))),
-            }),
+        ...deadLetters(ledger),
       },
       settings,
     ),
@@ -146,53 +137,4 @@ function isSameDatabase(one: string, other: string): boolean {
   if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;
   if (a.engine === 'postgres' && b.engine === 'postgres') return a.connection === b.connection;
   return false;
-}
-
-function withSettings(
-  { mapper, ...projector }: OutboxProjectorDefinition,
-  { typePrefixes, maxAttempts }: OutboxSettings,
-): OutboxProjectorDefinition {
-  const limited = (message: IntegrationMessage): IntegrationMessage => ({
-    maxAttempts,
-    ...message,
-  });
-  return {
-    ...(typePrefixes.length === 0 ? {} : { filter: { typePrefixes } }),
-    ...projector,
-    mapper: {
-      map(event) {
-        const mapped = mapper.map(event);
-        if (mapped === undefined || mapped === null) return mapped;
-        return ([] as readonly IntegrationMessage[]).concat(mapped).map(limited);
-      },
-    },
-  };
-}
-
-function withWebhookTimeouts(
-  destinations: OutboxDefinition['destinations'],
-  timeoutMs: number,
-): OutboxDefinition['destinations'] {
-  return Object.fromEntries(
-    Object.entries(destinations).map(([name, each]) => {
-      const settings: DestinationSettings = typeof each === 'function' ? { send: each } : each;
-      return [name, name.split(':', 1)[0] === 'webhook' ? { timeoutMs, ...settings } : settings];
-    }),
-  );
-}
-
-/** A topic that nobody can publish to would be found out when the first message dies. */
-function deadLetterTypeOf(
-  { deadLetterTopic }: OutboxSettings,
-  destinations: readonly string[],
-): string | undefined {
-  if (deadLetterTopic === undefined) return undefined;
-  const type = deadLetterTopic.includes(':') ? deadLetterTopic : `kafka:${deadLetterTopic}`;
-  const [kind = ''] = type.split(':', 1);
-  if (destinations.includes(type) || destinations.includes(kind)) return type;
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `OUTBOX_DEADLETTER_TOPIC needs a destination '${kind}' (or '${type}'), and there is none: add it, name another one as in webhook:dead, or unset the variable`,
-    { details: { field: 'OUTBOX_DEADLETTER_TOPIC' } },
-  );
 }

@@ -139,6 +139,11 @@ export const metricTable: readonly MetricDefinition[] = [
     labels: ['integration_type', 'event_type'],
   })),
   {
+    name: 'outbox_queue_full_total',
+    type: 'counter',
+    help: 'Messages that stayed in the ledger because their queue was full.',
+  },
+  {
     name: 'outbox_purged_total',
     type: 'counter',
     help: 'Sent messages that were forgotten after their time.',

@@ -295,6 +295,15 @@ test('health is for everybody, and tells of a platform that does not run', async
   assert.equal((await api.ask('/health/ready')).status, 503);
 });
 
+test('metrics are for readers of all tenants', async () => {
+  await using api = await openApi({ metrics: async () => 'up 1\n' });
+  assert.equal((await api.ask('/metrics')).status, 401);
+  assert.equal((await api.ask('/metrics', await api.token('read', 'core'))).status, 403);
+  const answer = await api.ask('/metrics', await api.token('read'));
+  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
+  assert.equal(await answer.text(), 'up 1\n');
+});
+
 test('the reference holds every command, and the page every route', async () => {
   await using api = await openApi();
   const document = await body<{ openapi: string; paths: Record<string, object> }>(

@@ -10,6 +10,7 @@ import type { ApiPlatform } from './api-context.ts';
 import { commandRoutes } from './command-routes.ts';
 import { documentRoutes } from './document-routes.ts';
 import { healthRoutes } from './health-routes.ts';
+import { metricsRoute } from './metrics-route.ts';
 import { referenceRoutes } from './reference-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
@@ -22,6 +23,8 @@ export interface ApiOptions extends Pick<
   /** Routes of your own, beside ours. */
   readonly routes?: readonly Route[];
   readonly version?: string;
+  /** The text of `GET /metrics`; without it, there is none. */
+  readonly metrics?: () => Promise<string>;
   readonly observer?: Observer;
 }
 
@@ -41,13 +44,14 @@ export async function startApi(
   platform: ApiPlatform,
   options: ApiOptions = {},
 ): Promise<HttpServer> {
-  const { jwt, rateLimits, version = '0', observer = silentObserver, ...server } = options;
+  const { jwt, rateLimits, metrics, version = '0', observer = silentObserver, ...server } = options;
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
   const routes = [
     ...commandRoutes(platform),
     ...documentRoutes(platform),
     ...streamRoutes(platform),
     ...healthRoutes(platform),
+    ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
   const info = {

@@ -1,0 +1,66 @@
+// What the environment says of the outbox, put to use: by `startOutbox` and by the platform.
+
+import type { DestinationSettings } from '../delivery/create-delivery.ts';
+import type { Destination } from '../delivery/destination.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import type { OnDead } from '../outbox/tell-outcome.ts';
+import type { OutboxSettings } from './outbox-environment.ts';
+
+type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
+
+export function withSettings(
+  { mapper, ...projector }: OutboxProjectorDefinition,
+  { typePrefixes, maxAttempts }: OutboxSettings,
+): OutboxProjectorDefinition {
+  const limited = (message: IntegrationMessage): IntegrationMessage => ({
+    maxAttempts,
+    ...message,
+  });
+  return {
+    ...(typePrefixes.length === 0 ? {} : { filter: { typePrefixes } }),
+    ...projector,
+    mapper: {
+      map(event) {
+        const mapped = mapper.map(event);
+        if (mapped === undefined || mapped === null) return mapped;
+        return ([] as readonly IntegrationMessage[]).concat(mapped).map(limited);
+      },
+    },
+  };
+}
+
+export function withWebhookTimeouts(destinations: Destinations, timeoutMs: number): Destinations {
+  return Object.fromEntries(
+    Object.entries(destinations).map(([name, each]) => {
+      const settings: DestinationSettings = typeof each === 'function' ? { send: each } : each;
+      return [name, name.split(':', 1)[0] === 'webhook' ? { timeoutMs, ...settings } : settings];
+    }),
+  );
+}
+
+/**
+ * Whoever sends enqueues a message of each that died. A topic that nobody can publish to would be found
+ * out when the first one dies: it is told now.
+ */
+export function deadLettersTo(
+  { deadLetterTopic }: Pick<OutboxSettings, 'deadLetterTopic'>,
+  destinations: readonly string[],
+): (ledger: OutboxLedger) => { readonly onDead?: OnDead } {
+  if (deadLetterTopic === undefined) return () => ({});
+  const type = deadLetterTopic.includes(':') ? deadLetterTopic : `kafka:${deadLetterTopic}`;
+  const [kind = ''] = type.split(':', 1);
+  if (destinations.includes(type) || destinations.includes(kind)) {
+    return (ledger) => ({
+      onDead: async (message, error) =>
+        void (await ledger.enqueueMany(deadLetterMessage(message, error, type))),
+    });
+  }
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `OUTBOX_DEADLETTER_TOPIC needs a destination '${kind}' (or '${type}'), and there is none: add it, name another one as in webhook:dead, or unset the variable`,
+    { details: { field: 'OUTBOX_DEADLETTER_TOPIC' } },
+  );
+}
