@@ -3,10 +3,10 @@ import { sharedPostgres, startRedis } from '../../src/testing/index.ts';
 import { paymentsScenario } from './payments-scenario.ts';
 import { assertSeedKeys } from './seed-keys.ts';
 
-test('payments come to their ends with PostgreSQL for events and outbox and Redis for keys', async () => {
+test('payments come to their ends with PostgreSQL for events and outbox and Redis for keys and queues', async () => {
   const { url: store } = await sharedPostgres();
   await using redis = await startRedis();
-  await paymentsScenario({ engines: { store, keys: redis.url } });
+  await paymentsScenario({ engines: { store, keys: redis.url, queue: redis.url } });
   await assertSeedKeys(redis.url);
 });
 
@@ -14,7 +14,7 @@ test('payments come to their ends over platforms that share the roles', async ()
   const { url: store } = await sharedPostgres();
   await using redis = await startRedis();
   await paymentsScenario({
-    engines: { store, keys: redis.url },
-    roles: [['api'], ['subscriptions'], ['subscriptions', 'sweepers'], ['dispatcher', 'workers']],
+    engines: { store, keys: redis.url, queue: redis.url },
+    roles: [['api', 'sweepers'], ['subscriptions'], ['subscriptions', 'dispatcher'], ['workers']],
   });
 });
