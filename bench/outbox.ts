@@ -4,22 +4,36 @@
 // Messages are counted: 20,000 in the full run and 4,000 in the quick one.
 
 import { startRedis } from '../src/testing/index.ts';
-import type { Benchmark } from './benchmark.ts';
+import { ours, type Benchmark } from './benchmark.ts';
 import { bullMqQueue } from './outbox/bullmq-queue.ts';
 import { claimCases } from './outbox/claim-cases.ts';
 import { drainCases } from './outbox/drain-cases.ts';
 import { graphileQueue } from './outbox/graphile-queue.ts';
 import { latencyCase } from './outbox/latency-case.ts';
-import { millraceQueue } from './outbox/millrace-queue.ts';
+import { millraceOverBullMq, millraceQueue, millraceStream } from './outbox/millrace-queue.ts';
 import { naiveQueue } from './outbox/naive-queue.ts';
 import { noisyCase } from './outbox/noisy-case.ts';
 import { pgBossQueue } from './outbox/pg-boss-queue.ts';
 import type { QueuePlaces } from './outbox/queue-subject.ts';
 import { createPlaces } from './store/places.ts';
 
-const drained = [millraceQueue, naiveQueue, pgBossQueue, graphileQueue, bullMqQueue];
-const idle = [millraceQueue, pgBossQueue, graphileQueue, bullMqQueue];
-const behindNoise = [millraceQueue, naiveQueue, graphileQueue, bullMqQueue];
+const drained = [
+  millraceQueue,
+  millraceOverBullMq,
+  naiveQueue,
+  pgBossQueue,
+  graphileQueue,
+  bullMqQueue,
+];
+const idle = [
+  millraceQueue,
+  millraceStream,
+  millraceOverBullMq,
+  pgBossQueue,
+  graphileQueue,
+  bullMqQueue,
+];
+const behindNoise = [millraceQueue, millraceOverBullMq, naiveQueue, graphileQueue, bullMqQueue];
 
 export const benchmark: Benchmark = {
   name: 'outbox',
@@ -41,6 +55,11 @@ export const benchmark: Benchmark = {
           { vs: 'graphile-worker', ratioMin: 1.5 },
           { vs: 'naive', ratioMin: 15 },
         ],
+      }),
+      ...drainCases([{ ...millraceStream, name: ours }, graphileQueue], places, {
+        quick,
+        mode: ', stream mode',
+        goals: [{ vs: 'graphile-worker', ratioMin: 3 }],
       }),
       latencyCase(idle, places, { quick, goals: [{ vs: 'graphile-worker', ratioMin: 1 }] }),
       noisyCase(behindNoise, places, { quick, goals: [{ p50MsMax: 150 }] }),

@@ -8,10 +8,10 @@ import { sampleMessages } from './sample-messages.ts';
 export function drainCases(
   subjects: readonly QueueSubject[],
   places: QueuePlaces,
-  options: { readonly quick: boolean; readonly goals: readonly Goal[] },
+  options: { readonly quick: boolean; readonly goals: readonly Goal[]; readonly mode?: string },
 ): Case[] {
   return [1, 50].map((concurrency) => ({
-    name: `drain 20k, concurrency ${concurrency}`,
+    name: `drain 20k, concurrency ${concurrency}${options.mode ?? ''}`,
     measure: 'throughput',
     batch: options.quick ? 4_000 : 20_000,
     goals: options.goals,

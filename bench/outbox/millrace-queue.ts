@@ -1,27 +1,28 @@
-// Ours: the ledger in PostgreSQL and the dispatcher that sends directly, both as they come.
+// Ours: the ledger in PostgreSQL with each way of sending, all of them as they come.
 
 import pg from 'pg';
+import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
 import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
-import { createOutboxDispatcher } from '../../src/outbox/index.ts';
+import {
+  createOutboxDispatcher,
+  createOutboxStreamRelay,
+  createQueueDispatcher,
+  createQueueWorker,
+  type OutboxLedger,
+} from '../../src/outbox/index.ts';
 import { ours } from '../benchmark.ts';
 import { openTransaction } from './open-transaction.ts';
-import type { QueueSubject } from './queue-subject.ts';
-import { inBatches } from './sample-messages.ts';
+import type { OpenedQueue, QueuePlaces, QueueSubject } from './queue-subject.ts';
+import { destinations, inBatches } from './sample-messages.ts';
 
+/** The dispatcher sends by itself. */
 export const millraceQueue: QueueSubject = {
   name: ours,
-  async open(places) {
-    const url = await places.postgres();
-    const pool = new pg.Pool({ connectionString: url, max: 2 });
-    // Whoever enqueues is another process than the one that sends: it is woken by the database alone.
-    const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });
-    const ledger = await postgresOutboxLedger(url);
-    return {
-      async enqueue(messages) {
-        for (const batch of inBatches(messages)) await writer.enqueueMany(batch);
-      },
-      begin: (message) => openTransaction(pool, (client) => writer.enqueueIn(client, [message])),
-      async start({ concurrency, handle }) {
+  open: (places) =>
+    openLedger(places, {
+      left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
+        or exists (select from core_outbox.behind)`,
+      async start(ledger, { concurrency, handle }) {
         const dispatcher = createOutboxDispatcher({
           ledger,
           concurrency,
@@ -31,22 +32,92 @@ export const millraceQueue: QueueSubject = {
         await dispatcher.start();
         return dispatcher;
       },
-      async isSettled() {
-        const { rows } = await pool.query<{ left: boolean }>(
-          `select exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
-             or exists (select from core_outbox.behind) as left`,
-        );
-        return rows[0]?.left === false;
+    }),
+};
+
+/** The dispatcher hands messages to BullMQ, and a worker sends them. */
+export const millraceOverBullMq: QueueSubject = {
+  name: `${ours} + BullMQ`,
+  async open(places) {
+    const url = await places.redis();
+    return openLedger(places, {
+      left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
+        or exists (select from core_outbox.behind)`,
+      async start(ledger, { concurrency, handle }) {
+        const stack = new AsyncDisposableStack();
+        const queue = stack.use(await bullmqDeliveryQueue(url));
+        const deliver = async ({ tenantId = '' }: { readonly tenantId?: string | undefined }) =>
+          handle({ tenantId });
+        const worker = stack.use(createQueueWorker({ ledger, queue, concurrency, deliver }));
+        const dispatcher = stack.use(createQueueDispatcher({ ledger, queue, batchSize: 500 }));
+        await worker.start();
+        await dispatcher.start();
+        return { stop: () => stack.disposeAsync() };
       },
-      empty: async () =>
-        void (await pool.query(
-          'truncate core_outbox.ready, core_outbox.retry, core_outbox.behind, core_outbox.messages, core_outbox.sent',
-        )),
-      async close() {
-        await ledger[Symbol.asyncDispose]();
-        await writer[Symbol.asyncDispose]();
-        await pool.end();
-      },
-    };
+    });
   },
 };
+
+/** Lanes with a cursor, for destinations that want order and volume. */
+export const millraceStream: QueueSubject = {
+  name: `${ours} stream mode`,
+  open: (places) =>
+    openLedger(places, {
+      declared: destinations,
+      left: `exists (select from core_outbox.stream_parked) or exists (
+        select from core_outbox.stream_lanes l join core_outbox.messages m
+          on m.stream_lane = l.id and m.seq > l.cursor)`,
+      async start(ledger, { concurrency, handle }) {
+        const relay = createOutboxStreamRelay({
+          ledger,
+          integrationTypes: destinations,
+          concurrency,
+          deliverBatch: async (messages) => {
+            for (const { tenantId = '' } of messages) handle({ tenantId });
+          },
+        });
+        await relay.start();
+        return relay;
+      },
+    }),
+};
+
+async function openLedger(
+  places: QueuePlaces,
+  way: {
+    readonly declared?: readonly string[];
+    /** Whether something is left, as SQL. */
+    readonly left: string;
+    start(
+      ledger: OutboxLedger,
+      options: Parameters<OpenedQueue['start']>[0],
+    ): ReturnType<OpenedQueue['start']>;
+  },
+): Promise<OpenedQueue> {
+  const url = await places.postgres();
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  // Whoever enqueues is another process than the one that sends: it is woken by the database alone.
+  const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });
+  const ledger = await postgresOutboxLedger(url);
+  for (const type of way.declared ?? []) await ledger.streams.declare(type);
+  return {
+    async enqueue(messages) {
+      for (const batch of inBatches(messages)) await writer.enqueueMany(batch);
+    },
+    begin: (message) => openTransaction(pool, (client) => writer.enqueueIn(client, [message])),
+    start: (options) => way.start(ledger, options),
+    async isSettled() {
+      const { rows } = await pool.query<{ left: boolean }>(`select ${way.left} as left`);
+      return rows[0]?.left === false;
+    },
+    empty: async () =>
+      void (await pool.query(
+        'truncate core_outbox.ready, core_outbox.retry, core_outbox.behind, core_outbox.messages, core_outbox.sent',
+      )),
+    async close() {
+      await ledger[Symbol.asyncDispose]();
+      await writer[Symbol.asyncDispose]();
+      await pool.end();
+    },
+  };
+}

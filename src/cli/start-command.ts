@@ -105,7 +105,7 @@ export const startCommand: Command = {
     ];
     if (isApi) {
       const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
-      const { metrics } = telemetry;
+      const metrics = (): Promise<string> => telemetry.metrics();
       const listening = { ...written.server, host, port, version, tls, observer, metrics };
       const api = stack.use(await startApi(platform, listening));
       lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);

@@ -214,9 +214,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   let running = new AsyncDisposableStack();
   const lifecycle = createLifecycle({
     async start() {
-      const started = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
-      for (const each of started) if (each.status === 'fulfilled') running.use(each.value);
-      const failed = started.find((each) => each.status === 'rejected');
+      const parts = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
+      for (const each of parts) if (each.status === 'fulfilled') running.use(each.value);
+      const failed = parts.find((each) => each.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
     },
     async stop() {

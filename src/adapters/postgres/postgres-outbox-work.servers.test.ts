@@ -126,7 +126,8 @@ test('sent messages that are purged in rounds leave room for the next ones: the 
   // A server of its own: pages of an index are used again when no transaction of any database is older.
   await using server = await startPostgres();
   const own = new pg.Pool({ connectionString: server.url });
-  await using _ended = { [Symbol.asyncDispose]: () => own.end() };
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => own.end());
   const schema = 'work_purge';
   await using ledger = await postgresOutboxLedger(own, { schema, clock: fakeClock() });
   const sizes: number[] = [];
