@@ -91,7 +91,7 @@ async function readFile(path: string): Promise<MillraceConfig> {
     throw invalid('config', `${path} has no default export: export default defineConfig({ … })`);
   }
   const unknown = Object.keys(config).find((name) => !fields.includes(name));
-  if (unknown === undefined) return config as MillraceConfig;
+  if (unknown === undefined) return config;
   const near = closest(unknown, fields);
   const hint = near === undefined ? `there are ${fields.join(', ')}` : `did you mean '${near}'?`;
   throw invalid(unknown, `${path}: there is no '${unknown}': ${hint}`);
