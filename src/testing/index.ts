@@ -78,6 +78,7 @@ export {
   type OutboxLedgerFixture,
 } from '../outbox/outbox-ledger.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
+export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   givenReactor,

@@ -1,0 +1,7 @@
+export {
+  memoryTraceIndex,
+  type TraceEntry,
+  type TraceHost,
+  type TraceIndex,
+  type TraceQuery,
+} from './trace-index.ts';
