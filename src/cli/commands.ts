@@ -46,6 +46,7 @@ import { tokenCreateCommand } from './token-create-command.ts';
 import { tokenListCommand } from './token-list-command.ts';
 import { tokenRevokeCommand } from './token-revoke-command.ts';
 import { tourCommand } from './tour-command.ts';
+import { traceCommand } from './trace-command.ts';
 
 export const commands: readonly Command[] = [
   startCommand,
@@ -60,6 +61,7 @@ export const commands: readonly Command[] = [
   streamMetadataCommand,
   streamDeleteCommand,
   streamTombstoneCommand,
+  traceCommand,
   subscriptionsListCommand,
   subscriptionsLagCommand,
   subscriptionsPauseCommand,

@@ -35,7 +35,16 @@ export interface MillraceConfig extends Omit<PlatformConfig, 'clock' | 'names' |
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
-const fields = ['engines', 'migrate', 'modules', 'outboxRetentionMs', 'roles', 'server'];
+const fields = [
+  'engines',
+  'migrate',
+  'modules',
+  'outboxRetentionMs',
+  'roles',
+  'server',
+  'traceRetentionMs',
+  'traces',
+];
 
 /**
  * Types a configuration: the default export of `millrace.config.ts`.

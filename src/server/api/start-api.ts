@@ -12,6 +12,7 @@ import { documentRoutes } from './document-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { referenceRoutes } from './reference-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
+import { traceRoutes } from './trace-routes.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
@@ -47,6 +48,7 @@ export async function startApi(
     ...commandRoutes(platform),
     ...documentRoutes(platform),
     ...streamRoutes(platform),
+    ...traceRoutes(platform),
     ...healthRoutes(platform),
     ...(options.routes ?? []),
   ];
