@@ -5,7 +5,7 @@ export {
   type Traces,
   type TraceSources,
 } from './create-traces.ts';
-export { traceSubscription } from './keep-trace-index.ts';
+export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-index.ts';
 export type {
   HandlerFact,
   TracedEvent,

@@ -1,10 +1,23 @@
 // Fills the index: a subscription to everything, which appends never wait for.
 
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
+import { slept } from '../subscriptions/deadline.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 
 export const traceSubscriptionName = 'sub:millrace:traces:v1';
+
+export interface TraceSubscriptionOptions {
+  /** Older events are not worth a row that is swept at once. */
+  readonly notBeforeMs?: () => number;
+  /** How long a small batch waits for more: those who append have the database meanwhile. Default: 50. */
+  readonly lingerMs?: number;
+  readonly clock?: Clock;
+}
+
+const batchSize = 5_000;
+const lingerMsDefault = 50;
 
 /**
  * The subscription that fills an index. Its rows go before its checkpoint and are recognised when they
@@ -21,16 +34,18 @@ export const traceSubscriptionName = 'sub:millrace:traces:v1';
  */
 export function traceSubscription(
   index: TraceIndex,
-  /** Older events are not worth a row that is swept at once. */
-  options: { readonly notBeforeMs?: () => number } = {},
+  options: TraceSubscriptionOptions = {},
 ): Subscription {
-  const { notBeforeMs = () => 0 } = options;
+  const { notBeforeMs = () => 0, lingerMs = lingerMsDefault, clock = systemClock } = options;
   return subscription({
     name: traceSubscriptionName,
     // One lane: few large writes instead of many small ones; their order does not matter.
     lanes: 1,
-    batchSize: 1_000,
-    async batchHandler(events) {
+    batchSize,
+    inFlightMax: 2 * batchSize,
+    async batchHandler(events, { signal }) {
+      // What is appended meanwhile goes together with the next batch.
+      if (events.length < batchSize) await slept(clock, lingerMs, signal);
       const fromMs = notBeforeMs();
       const entries = events.flatMap(entriesOf);
       await index.add(entries.filter(({ recordedAtMs }) => recordedAtMs >= fromMs));

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SignJWT } from 'jose';
 import { z } from 'zod';
 import { webhookDestination } from '../../src/adapters/webhook/index.ts';
 import { defineAggregate } from '../../src/aggregates/index.ts';
@@ -14,7 +15,7 @@ import { startHttpReceiver } from '../../src/testing/index.ts';
 import { subscription, Terminal } from '../../src/subscriptions/index.ts';
 import type { Trace } from '../../src/traces/index.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
-import { until, type EngineName } from '../store/rig.ts';
+import { until } from '../store/rig.ts';
 
 const placed = defineEvent('order.placed.v1', z.object({ sum: z.number() }));
 const place = defineCommand('order.place', z.object({ sum: z.number() }));
@@ -63,9 +64,12 @@ const broken = subscription({
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-export function flowCases(engine: EngineName, urlOf: () => Promise<string>): void {
+export function flowCases(
+  engine: string,
+  enginesOf: () => Promise<{ readonly store: string; readonly outbox?: string }>,
+): void {
   test(`a flow is told from its command to its deliveries on ${engine}`, async () => {
-    const url = await urlOf();
+    const engines = await enginesOf();
     await using receiver = await startHttpReceiver({
       answer: ({ path }, response) => response.writeHead(path === '/down' ? 503 : 204).end(),
     });
@@ -78,7 +82,7 @@ export function flowCases(engine: EngineName, urlOf: () => Promise<string>): voi
     await using partner = webhookTo('partner');
     await using down = webhookTo('down');
     await using platform = await createPlatform({
-      engines: { store: url },
+      engines,
       modules: [
         defineModule({
           name: 'shop',
@@ -109,14 +113,21 @@ export function flowCases(engine: EngineName, urlOf: () => Promise<string>): voi
     await until('checkpoints and outcomes are there', () => isWhole(platform, correlationId));
     checkFlow(await platform.traces.get(correlationId));
 
-    await using api = await startApi(platform, { port: 0 });
-    const { secret: token } = await platform.tokens.create({ name: 'boss', scopes: ['admin'] });
+    await using api = await startApi(platform, { port: 0, jwt: { secret, audience: 'millrace' } });
+    const token = await new SignJWT({ tenant: '*', roles: ['admin'] })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('boss')
+      .setAudience('millrace')
+      .setExpirationTime('1h')
+      .sign(Buffer.from(secret));
     const headers = { authorization: `Bearer ${token}` };
     const answer = await fetch(`${api.url}/admin/traces/${correlationId}`, { headers });
     checkFlow((await answer.json()) as Trace);
 
     const millrace = (...args: string[]) =>
-      runMillrace(['trace', ...args], { env: { MILLRACE_STORE: url } });
+      runMillrace(['trace', ...args], {
+        env: { MILLRACE_STORE: engines.store, MILLRACE_OUTBOX: engines.outbox ?? '' },
+      });
     const printed = await millrace(correlationId, '--json', '--wait', '60000');
     assert.equal(printed.code, 0, printed.stderr);
     const fromCli = JSON.parse(printed.stdout) as Trace;

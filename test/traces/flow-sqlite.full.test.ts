@@ -7,4 +7,4 @@ import { flowCases } from './flow-cases.ts';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-flow-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-flowCases('sqlite', async () => `sqlite:${join(folder, 'events.db')}`);
+flowCases('sqlite', async () => ({ store: `sqlite:${join(folder, 'events.db')}` }));
