@@ -50,7 +50,7 @@ export interface TraceSources {
 const waitMsDefault = 2_000;
 /** What lies between two events of a stream is read along, rather than asking twice. */
 const gapMax = 50;
-/** Events that are asked about together; so many that none of them has this many answers in reason. */
+/** Events that are asked about together, and how many answers there may be for them. */
 const eventsAtOnce = 20;
 const answersMax = 1_000;
 const readsAtOnce = 8;
@@ -77,29 +77,26 @@ const readsAtOnce = 8;
 export function createTraces(sources: TraceSources): Traces {
   const { store, storage, index, messagesOf, clock = systemClock } = sources;
 
-  async function lettersOf(events: readonly TracedEvent[]): Promise<readonly TracedLetter[]> {
+  const lettersOf = (events: readonly TracedEvent[]): Promise<Found<TracedLetter>> => {
     // Ids are unique within a stream only.
     const streams = new Set(events.map(({ stream }) => stream));
-    const eventIds = events.map(({ eventId }) => eventId).filter(isIndexable);
-    const letters: TracedLetter[] = [];
-    for (const some of chunksOf(eventIds, eventsAtOnce)) {
-      const found = await storage.deadLetters.list({ eventIds: some }, { limit: answersMax });
-      letters.push(...found.filter(({ stream }) => streams.has(stream)));
-    }
-    return letters;
-  }
+    return inChunks(
+      events.filter(({ eventId }) => isIndexable(eventId)),
+      async (some, limit) => {
+        const eventIds = some.map(({ eventId }) => eventId);
+        const found = await storage.deadLetters.list({ eventIds }, { limit });
+        return found.filter(({ stream }) => streams.has(stream));
+      },
+    );
+  };
 
-  async function allMessagesOf(events: readonly TracedEvent[]): Promise<readonly TracedMessage[]> {
-    const messages: TracedMessage[] = [];
-    for (const some of chunksOf(events, eventsAtOnce)) {
-      const asked = some.map(({ stream, eventId }) => ({
-        sourceStreamId: stream,
-        sourceEventId: eventId,
-      }));
-      messages.push(...(await messagesOf(asked, answersMax)));
-    }
-    return messages;
-  }
+  const allMessagesOf = (events: readonly TracedEvent[]): Promise<Found<TracedMessage>> =>
+    inChunks(events, (some, limit) =>
+      messagesOf(
+        some.map(({ stream, eventId }) => ({ sourceStreamId: stream, sourceEventId: eventId })),
+        limit,
+      ),
+    );
 
   return {
     async get(correlationId, { tenant, waitMs = waitMsDefault, signal } = {}) {
@@ -118,19 +115,37 @@ export function createTraces(sources: TraceSources): Traces {
       const tree = buildTraceTree({
         events,
         handlers,
-        letters,
-        // A message may name another tenant than its event, where the mapper of a library said so.
-        messages: messages.filter(({ tenantId }) => tenant === undefined || tenantId === tenant),
+        letters: letters.found,
+        // Whoever enqueued one may have named another tenant than the event's.
+        messages: messages.found.filter(
+          ({ tenantId }) => tenant === undefined || tenantId === tenant,
+        ),
       });
       return {
         correlationId,
         complete,
         missing: entries.length - events.length,
         ...tree,
-        truncated: tree.truncated || found.length > entries.length,
+        truncated:
+          tree.truncated || found.length > entries.length || letters.isCut || messages.isCut,
       };
     },
   };
+}
+
+interface Found<Item> {
+  readonly found: readonly Item[];
+  /** There may be more. */
+  readonly isCut: boolean;
+}
+
+async function inChunks<Item>(
+  events: readonly TracedEvent[],
+  ask: (some: readonly TracedEvent[], limit: number) => Promise<readonly Item[]>,
+): Promise<Found<Item>> {
+  const answers: (readonly Item[])[] = [];
+  for (const some of chunksOf(events, eventsAtOnce)) answers.push(await ask(some, answersMax));
+  return { found: answers.flat(), isCut: answers.some(({ length }) => length >= answersMax) };
 }
 
 /** False: not within the time. */
