@@ -7,7 +7,16 @@ export interface Import {
 }
 
 const core = ['foundation', 'contracts', 'store', 'aggregates', 'subscriptions'];
-const siblings = ['projections', 'reactors', 'bus', 'outbox', 'tasks', 'notify', 'delivery'];
+const siblings = [
+  'projections',
+  'reactors',
+  'bus',
+  'outbox',
+  'tasks',
+  'notify',
+  'delivery',
+  'traces',
+];
 const belowAdapters = [...core, ...siblings];
 
 /** Folder of `src/` → the folders that it may import beside itself. */

@@ -47,6 +47,7 @@ import { tokenCreateCommand } from './token-create-command.ts';
 import { tokenListCommand } from './token-list-command.ts';
 import { tokenRevokeCommand } from './token-revoke-command.ts';
 import { tourCommand } from './tour-command.ts';
+import { traceCommand } from './trace-command.ts';
 
 export const commands: readonly Command[] = [
   startCommand,
@@ -61,6 +62,7 @@ export const commands: readonly Command[] = [
   streamMetadataCommand,
   streamDeleteCommand,
   streamTombstoneCommand,
+  traceCommand,
   subscriptionsListCommand,
   subscriptionsLagCommand,
   subscriptionsPauseCommand,

@@ -12,6 +12,7 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { packageVersion } from './package-version.ts';
+import type { Paint } from './paint.ts';
 import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
 import { whenAborted } from './when-aborted.ts';
 
@@ -130,10 +131,7 @@ export const startCommand: Command = {
         ['', paint.dim(lets)],
       );
     }
-    const secret = isApi ? await firstToken(platform.tokens) : undefined;
-    if (secret !== undefined) {
-      lines.push(['admin token', `${paint.bold(secret)}  ${paint.dim('(shown this once)')}`]);
-    }
+    if (isApi) lines.push(...(await firstToken(platform.tokens, paint)));
     lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
     const width = Math.max(...lines.map(([name]) => name.length));
     stdout.write(
@@ -152,16 +150,20 @@ export const startCommand: Command = {
 };
 
 /** Nobody could ask for anything, or make a token over HTTP, without a first one. */
-async function firstToken(tokens: Tokens): Promise<string | undefined> {
+async function firstToken(tokens: Tokens, paint: Paint): Promise<[string, string][]> {
   const nowMs = Date.now();
   const isKnown = (await tokens.list()).some((token) => tokenState(token, nowMs) === 'live');
-  if (isKnown) return undefined;
+  if (isKnown) return [];
   try {
-    return (await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' })).secret;
+    const wanted = { name: 'admin', scopes: ['admin'], by: 'millrace start' } as const;
+    const { secret } = await tokens.create(wanted);
+    return [['admin token', `${paint.bold(secret)}  ${paint.dim('(shown this once)')}`]];
   } catch (error) {
     // Another process that started with this one was faster.
-    if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
-    throw error;
+    if (hasCode(error, 'TOKEN_EXISTS')) return [];
+    // A KurrentDB lets only its own administrators write streams of the system.
+    const reason = error instanceof Error ? error.message : String(error);
+    return [['no token', `${reason}; make one with millrace token create, as who may write there`]];
   }
 }
 

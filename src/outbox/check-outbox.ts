@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxFilter, OutboxPage } from './outbox-ledger.ts';
+import type { OutboxFilter, OutboxPage, OutboxSource } from './outbox-ledger.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
 
 /** A checked message, as ledgers write it. */
@@ -111,6 +111,22 @@ export function checkFilter({ ids, since }: OutboxFilter): void {
   if (since !== undefined) time('since', since);
   const strange = ids?.find((id) => !isOutboxId(id));
   if (strange !== undefined) invalid('ids', `holds '${strange}', which is no id of a message`);
+}
+
+/** Without those that no message can have: databases would choke on some of them. */
+export function findableSources(sources: readonly OutboxSource[]): readonly OutboxSource[] {
+  if (sources.length > limits.listMax) {
+    invalid('sources', `has ${sources.length} events, at most ${limits.listMax} go together`);
+  }
+  return sources.filter(
+    ({ sourceStreamId, sourceEventId }) =>
+      isText(sourceStreamId, limits.sourceStreamIdMax) &&
+      isText(sourceEventId, limits.sourceEventIdMax),
+  );
+}
+
+function isText(value: string, max: number): boolean {
+  return value.length <= max && !value.includes('\u0000') && value.isWellFormed();
 }
 
 export function isOutboxId(id: string): boolean {

@@ -5,6 +5,7 @@ import { MillraceError } from '../foundation/error.ts';
 import {
   checkClaim,
   checkFilter,
+  findableSources,
   isOutboxId,
   lastErrorText,
   pageLimit,
@@ -22,6 +23,7 @@ import type {
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
+  OutboxSource,
   PausedDestination,
   Renewed,
   RenewRequest,
@@ -66,6 +68,7 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
     filter: OutboxFilter,
     page: { readonly limit: number; readonly after: string | undefined },
   ): Promise<readonly OutboxMessage[]>;
+  bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
@@ -193,6 +196,10 @@ export function createOutboxLedger<Transaction>(
     async list(filter, page) {
       checkFilter(filter);
       return engine.list(filter, { limit: pageLimit(page), after: page?.after });
+    },
+    async bySource(sources, limit = limits.listMax) {
+      const findable = findableSources(sources);
+      return findable.length === 0 ? [] : engine.bySource(findable, pageLimit({ limit }));
     },
     counts: () => engine.counts(),
     async replay(filter, limit = Number.MAX_SAFE_INTEGER) {

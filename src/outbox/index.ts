@@ -15,6 +15,7 @@ export type {
   OutboxLedger,
   OutboxOutcome,
   OutboxPage,
+  OutboxSource,
   PausedDestination,
   Renewed,
   RenewRequest,

@@ -10,6 +10,7 @@ import type {
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
+  OutboxSource,
   PausedDestination,
   RenewRequest,
   SettleOutcome,
@@ -259,6 +260,13 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
         .slice(0, limit)
         .map(toMessage);
     },
+    async bySource(sources, limit) {
+      const wanted = new Set(sources.map(sourceKey));
+      return [...entries.values()]
+        .filter(({ row }) => wanted.has(sourceKey(row)))
+        .slice(0, limit)
+        .map(toMessage);
+    },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
       for (const entry of entries.values()) counts[statusOf(entry)] += 1;
@@ -297,4 +305,8 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     [Symbol.asyncDispose]: async () => waiters.wakeAll(),
   };
   return createOutboxLedger(engine);
+}
+
+function sourceKey({ sourceStreamId, sourceEventId }: OutboxSource): string {
+  return JSON.stringify([sourceStreamId, sourceEventId]);
 }

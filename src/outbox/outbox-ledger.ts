@@ -80,6 +80,9 @@ export interface OutboxPage {
   readonly after?: string | undefined;
 }
 
+/** The event that a message was enqueued for. */
+export type OutboxSource = Pick<EnqueueOutboxProps, 'sourceEventId' | 'sourceStreamId'>;
+
 export interface PausedDestination {
   readonly integrationType: string;
   readonly pausedAt: Date;
@@ -157,6 +160,8 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   find(id: string): Promise<OutboxMessage | undefined>;
   /** Oldest first. */
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
+  /** Everything that was enqueued for these events, oldest first: up to 1,000 of either. */
+  bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   /** DEAD ones become PENDING, with all their attempts ahead. Returns how many. */
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;

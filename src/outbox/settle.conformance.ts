@@ -14,7 +14,8 @@ import {
   type LedgerCases,
 } from './ledger-fixture.conformance.ts';
 import { outboxLimits } from './outbox-limits.ts';
-import type { OutboxMessage } from './outbox-message.ts';
+import type { OutboxLedger } from './outbox-ledger.ts';
+import type { ClaimedMessage, OutboxMessage } from './outbox-message.ts';
 
 export const settleCases: LedgerCases = {
   async 'a sent message is SENT, since when is told, and it is never claimed again'(
@@ -281,6 +282,33 @@ export const operatingCases: LedgerCases = {
     }
   },
 
+  async 'what was enqueued for an event is found by the event, oldest first'(_opened, ledger) {
+    const [sourceStreamId, sourceEventId] = ['paymenthub.payment.v1-core-p9', 'e9'];
+    const source = { sourceStreamId, sourceEventId };
+    const other = { sourceStreamId: `${sourceStreamId}0`, sourceEventId };
+    const [first, second, third] = await enqueued(
+      ledger,
+      { ...source, integrationType: 'webhook:b' },
+      { ...other },
+      { ...source, integrationType: 'webhook:a' },
+      { sourceStreamId, sourceEventId: 'e8' },
+    );
+    const idsOf = async (...asked: Parameters<typeof ledger.bySource>): Promise<string[]> =>
+      (await ledger.bySource(...asked)).map(({ id }) => id);
+    assert.deepEqual(await idsOf([source]), [first, third]);
+    assert.deepEqual(await idsOf([other, source]), [first, second, third]);
+    assert.deepEqual(await idsOf([other, source], 2), [first, second]);
+    assert.deepEqual(await idsOf([]), []);
+    const strange = ['none', '\u0000', '\ud800', 'x'.repeat(300)];
+    const sources = strange.map((each) => ({ ...source, sourceEventId: each }));
+    assert.deepEqual(await idsOf(sources), []);
+    await ledger.deadLetter(await claimNamed(ledger, first), 'HTTP 400');
+    const [dead] = await ledger.bySource([source]);
+    assert.deepEqual([dead?.status, dead?.attempts, dead?.lastError], ['DEAD', 1, 'HTTP 400']);
+    const many = Array.from({ length: 1_001 }, () => source);
+    await rejectsWith(() => ledger.bySource(many), 'OUTBOX_INVALID');
+  },
+
   async 'the list comes page by page'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})));
     const first = await ledger.list({}, { limit: 2 });
@@ -442,3 +470,9 @@ export const operatingCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, ids[1]);
   },
 };
+
+async function claimNamed(ledger: OutboxLedger, id: string | undefined): Promise<ClaimedMessage> {
+  const found = (await claim(ledger)).find((each) => each.id === id);
+  assert.ok(found !== undefined, 'it could not be claimed');
+  return found;
+}

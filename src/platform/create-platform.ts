@@ -36,10 +36,12 @@ import { startSaga } from '../reactors/start-saga.ts';
 import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { Traces } from '../traces/create-traces.ts';
+import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
 import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
-import { startOutboxSweeper } from './outbox-sweeper.ts';
 import {
   openEngines,
   type EngineOptions,
@@ -47,6 +49,8 @@ import {
   type PlatformEngines,
 } from './platform-engines.ts';
 import { platformRoles, type PlatformRole } from './platform-role.ts';
+import { noTraces, tracesOver } from './platform-traces.ts';
+import { startSweeper } from './start-sweeper.ts';
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
@@ -63,6 +67,10 @@ export interface PlatformConfig extends EngineOptions {
   readonly outbox?: OutboxSettings;
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
+  /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
+  readonly traces?: boolean;
+  /** Flows are forgotten after this. Default: 30 days. */
+  readonly traceRetentionMs?: number;
 }
 
 export type DispatcherTuning = Pick<
@@ -78,6 +86,8 @@ export interface Platform extends Lifecycle {
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
   readonly delivery: Delivery;
+  /** What came of one request, as a tree, by its correlation id. */
+  readonly traces: Traces;
   /** A command of any aggregate of the modules, by its type; its payload is checked. */
   handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
   /** The documents of a read model, in whatever version is active. */
@@ -87,6 +97,7 @@ export interface Platform extends Lifecycle {
 }
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
+const traceRetentionMsDefault = 30 * 86_400_000;
 
 /**
  * Opens the engines, binds the modules, and runs what the roles say once it is started. Stopping lets
@@ -172,6 +183,21 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     };
   };
 
+  const { traces: keepsTraces = true, traceRetentionMs = traceRetentionMsDefault } = config;
+  let indexing: SubscriptionRunner | undefined;
+  const indexTraces = async (): Promise<AsyncDisposable> => {
+    const notBeforeMs = (): number => clock.now() - traceRetentionMs;
+    const each = traceSubscription(engines.traces, { notBeforeMs });
+    const runner = await startSubscription(store, each, common);
+    indexing = runner;
+    return {
+      async [Symbol.asyncDispose]() {
+        indexing = undefined;
+        await runner.stop();
+      },
+    };
+  };
+
   /** Each gives back what has to be stopped. */
   const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
     // Whoever serves requests asks the platform; there is nothing to run for it here.
@@ -195,6 +221,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           sharesDatabase: engines.sharesDatabase,
         }),
       ),
+      ...(keepsTraces ? [indexTraces()] : []),
     ],
     // Without a queue the dispatcher sends by itself, and there is nothing for workers to do.
     dispatcher: () => [
@@ -205,10 +232,24 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
     ],
     workers: () => (queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
-    sweepers: () => {
-      const keptMs = config.outboxRetentionMs ?? outboxRetentionMsDefault;
-      return [startOutboxSweeper(ledger, { clock, observer, keptMs })];
-    },
+    sweepers: () => [
+      startSweeper({
+        what: 'outbox',
+        clock,
+        observer,
+        keptMs: config.outboxRetentionMs ?? outboxRetentionMsDefault,
+        sweep: (before, limit) => ledger.purge(before, limit),
+        onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
+      }),
+      // Also where none are kept any more: those of before grow old.
+      startSweeper({
+        what: 'traces',
+        clock,
+        observer,
+        keptMs: traceRetentionMs,
+        sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
+      }),
+    ],
   };
 
   let running = new AsyncDisposableStack();
@@ -241,6 +282,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     modules,
     tokens,
     delivery,
+    traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
     subscriptions: subscriptionAdmin(store, { storage, clock }),
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),

@@ -45,6 +45,8 @@ const fields = [
   'outboxRetentionMs',
   'roles',
   'server',
+  'traceRetentionMs',
+  'traces',
 ];
 
 /**

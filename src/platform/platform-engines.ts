@@ -10,6 +10,7 @@ import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { ReadModelHost, ReadModelStore } from '../projections/read-model-store.ts';
 import type { ReadModelVersions } from '../projections/read-model-versions.ts';
 import type { SagaHost, SagaIndex } from '../reactors/saga-index.ts';
+import type { TraceHost, TraceIndex } from '../traces/trace-index.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { EventStoreOptions } from '../store/create-event-store.ts';
 import type {
@@ -43,6 +44,7 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly readModels: ReadModelStore;
   readonly readModelVersions: ReadModelVersions;
   readonly sagas: SagaIndex;
+  readonly traces: TraceIndex;
   readonly aggregates: AggregateStorage;
   readonly ledger: OutboxLedger;
   /** Rows of the outbox and checkpoints commit together. */
@@ -62,7 +64,8 @@ export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloa
   readonly clock?: Clock;
 }
 
-type Host = EventStore & Partial<SubscriptionHost & ReadModelHost & SagaHost & AggregateStorage>;
+type Host = EventStore &
+  Partial<SubscriptionHost & ReadModelHost & SagaHost & TraceHost & AggregateStorage>;
 
 const storeUrlDefault = 'sqlite:.millrace/events.db';
 
@@ -108,6 +111,7 @@ export async function openEngines(
     readModels: elsewhere ?? present('read models', side.readModels),
     readModelVersions: present('versions of read models', side.readModelVersions),
     sagas: present('sagas', sagas),
+    traces: present('traces', side.traces),
     aggregates: {
       snapshots: present('snapshots', side.snapshots),
       keyClaims: present('idempotency keys', side.keyClaims),

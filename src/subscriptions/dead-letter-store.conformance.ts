@@ -156,6 +156,21 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await deadLetters.count({ handler, status: 'pending' }), 0);
   },
 
+  async 'letters are found by their events'({ storage }) {
+    const fence = await owned(storage);
+    const { deadLetters } = storage;
+    const letters = [newLetter(fence), newLetter(fence, { position: at(2) })];
+    for (const letter of letters) await deadLetters.add(fence, letter);
+    const idsOf = async (eventIds: readonly string[]): Promise<string[]> =>
+      (await deadLetters.list({ eventIds })).map(({ id }) => id).toSorted();
+    assert.deepEqual(await idsOf([letters[1]?.eventId ?? '', 'nobody']), [letters[1]?.id]);
+    assert.deepEqual(
+      await idsOf(letters.map(({ eventId }) => eventId)),
+      letters.map(({ id }) => id).toSorted(),
+    );
+    assert.deepEqual(await idsOf([]), []);
+  },
+
   async 'notes are kept with the letter'({ storage }) {
     const fence = await owned(storage);
     const {

@@ -65,6 +65,7 @@ export type NewDeadLetter = Omit<
 /** All given parts must hold. */
 export interface DeadLetterFilter {
   readonly ids?: readonly string[];
+  readonly eventIds?: readonly string[];
   readonly handler?: string;
   readonly status?: DeadLetterStatus;
   readonly eventType?: string;
@@ -122,8 +123,9 @@ export function withAttempt(
 }
 
 export function matchesFilter(letter: DeadLetter, filter: DeadLetterFilter): boolean {
-  const { ids, since, replayRequested, ...parts } = filter;
+  const { ids, eventIds, since, replayRequested, ...parts } = filter;
   if (ids !== undefined && !ids.includes(letter.id)) return false;
+  if (eventIds !== undefined && !eventIds.includes(letter.eventId)) return false;
   if (since !== undefined && Date.parse(letter.createdAt) < Date.parse(since)) return false;
   const isRequested = letter.replayRequestedAt !== null;
   if (replayRequested !== undefined && replayRequested !== isRequested) return false;

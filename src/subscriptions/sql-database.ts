@@ -62,7 +62,8 @@ type SqlTable =
   | 'read_generations'
   | 'read_lists'
   | 'read_versions'
-  | 'saga_index';
+  | 'saga_index'
+  | 'trace_events';
 
 export interface SqlDatabase {
   readonly dialect: SqlDialect;

@@ -138,15 +138,17 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     readonly text: string;
     readonly values: SqlCell[];
   } {
-    const { ids, since, replayRequested, ...equal } = filter;
+    const { ids, eventIds, since, replayRequested, ...equal } = filter;
     const values: SqlCell[] = [];
     const parameter = (value: SqlCell): string => `?${values.push(value)}`;
     const parts = (Object.keys(equal) as (keyof typeof equal)[]).flatMap((part) => {
       const value = equal[part];
       return value === undefined ? [] : [`${columnOf[part]} = ${parameter(value)}`];
     });
-    if (ids !== undefined) {
-      parts.push(`id in (select v.value from ${dialect.values(parameter(JSON.stringify(ids)))} v)`);
+    for (const [column, wanted] of Object.entries({ id: ids, event_id: eventIds })) {
+      if (wanted === undefined) continue;
+      const list = dialect.values(parameter(JSON.stringify(wanted)));
+      parts.push(`${column} in (select v.value from ${list} v)`);
     }
     if (since !== undefined) parts.push(`created_at_ms >= ${parameter(Date.parse(since))}`);
     if (replayRequested !== undefined) {

@@ -88,6 +88,7 @@ export {
   type OpenedQueue,
 } from '../outbox/delivery-queue.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
+export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   givenReactor,

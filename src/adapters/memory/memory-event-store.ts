@@ -8,6 +8,7 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { memorySagaIndex, type SagaHost, type SagaIndex } from '../../reactors/saga-index.ts';
+import { memoryTraceIndex, type TraceHost } from '../../traces/trace-index.ts';
 import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
 import {
   documentsToWrite,
@@ -65,7 +66,8 @@ export function memoryEventStore(
   SubscriptionHost<MemoryTransaction> &
   ReadModelHost &
   InlineHost &
-  SagaHost {
+  SagaHost &
+  TraceHost {
   const { clock = systemClock } = options;
   /** By sequence − 1; undefined where scavenged. */
   const rows: (MemoryRow | undefined)[] = [];
@@ -302,6 +304,7 @@ export function memoryEventStore(
     readModels,
     readModelVersions: memoryVersions(),
     sagas: ownSagas(),
+    traces: memoryTraceIndex(),
     inlineAppends: planInline(),
   });
 }

@@ -6,6 +6,8 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import type { SagaHost } from '../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
+import { sqlTraceIndex } from '../../traces/sql-trace-index.ts';
+import type { TraceHost } from '../../traces/trace-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
@@ -57,7 +59,8 @@ export async function postgresEventStore(
     SubscriptionHost<ClientBase> &
     ReadModelHost &
     InlineHost &
-    SagaHost
+    SagaHost &
+    TraceHost
 > {
   const {
     schema = 'millrace',
@@ -140,6 +143,7 @@ export async function postgresEventStore(
       ...postgresReadModels(database, () => listener.wakeAll()),
       readModelVersions: sqlVersions(database),
       sagas: sqlSagaIndex(database),
+      traces: sqlTraceIndex(database),
     },
   );
 }

@@ -283,6 +283,14 @@ export async function postgresOutboxLedger(
       ];
       return (await ask(listSql, values)).map(toMessage);
     },
+    async bySource(sources, limit) {
+      const wanted = sources.map((each) => ({
+        source_stream_id: each.sourceStreamId,
+        source_event_id: each.sourceEventId,
+      }));
+      const bySourceSql = statement('by-source', sql.bySourceSql);
+      return (await ask(bySourceSql, [JSON.stringify(wanted), limit])).map(toMessage);
+    },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
       for (const [status, count] of await ask(statement('counts', sql.countsSql), [])) {

@@ -373,6 +373,14 @@ where ${status === undefined ? 'true' : among[status]}
   and ($6::uuid is null or m.seq > (select a.seq from {schema}.messages a where a.id = $6))
 order by m.seq limit $7`;
 
+/** $1: streams and events as JSON; $2: limit. */
+export const bySourceSql = `
+select ${columns}
+from json_to_recordset($1::json) as r(source_stream_id text, source_event_id text)
+join {schema}.messages m using (source_stream_id, source_event_id)
+join {schema}.integration_outbox o on o.id = m.id
+order by m.seq limit $2`;
+
 export const countsSql = `
 select 'SENT', count(*) from {schema}.sent
 union all select 'SENT', count(*) - (select count(*) from {schema}.stream_parked)

@@ -5,6 +5,7 @@ import { eventStoreFunctions } from './postgres-functions.ts';
 import { readModelTables } from './postgres-read-model-tables.ts';
 import { sagaTables } from './postgres-saga-tables.ts';
 import { subscriptionTables, subscriptionViews } from './postgres-subscription-tables.ts';
+import { traceTables } from './postgres-trace-tables.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
@@ -104,6 +105,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'filters of subscriptions, view of the dead letters', sql: subscriptionViews },
   { title: 'tables of read models', sql: readModelTables },
   { title: 'index of sagas', sql: sagaTables },
+  { title: 'index of traces', sql: traceTables },
 ];
 
 /**

@@ -7,6 +7,8 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { SagaHost } from '../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
+import { sqlTraceIndex } from '../../traces/sql-trace-index.ts';
+import type { TraceHost } from '../../traces/trace-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -58,7 +60,8 @@ export async function sqliteEventStore(
     SubscriptionHost<SqliteTransaction> &
     ReadModelHost &
     InlineHost &
-    SagaHost
+    SagaHost &
+    TraceHost
 > {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const path = pathOf(url);
@@ -173,6 +176,7 @@ export async function sqliteEventStore(
   return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
     subscriptions: sqliteSubscriptionStorage(writer, database),
     sagas: sqlSagaIndex(database),
+    traces: sqlTraceIndex(database),
     readModelVersions: sqlVersions(database),
     inlineAppends: planInline(),
     readModels: sqliteReadModels({

@@ -214,6 +214,14 @@ export async function sqliteOutboxLedger(
       );
       return rows.map(toMessage);
     },
+    async bySource(sources, limit) {
+      const wanted = sources.map(({ sourceStreamId, sourceEventId }) => ({
+        sourceStreamId,
+        sourceEventId,
+      }));
+      const [rows = []] = await run(statement(sql.bySourceSql, JSON.stringify(wanted), limit));
+      return rows.map(toMessage);
+    },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
       const [rows = []] = await run(statement(sql.countsSql));

@@ -121,6 +121,12 @@ where (?1 is null or id in (select value from json_each(?1)))
   and (?6 is null or seq > (select seq from outbox_messages where id = ?6))
 order by seq limit ?7`;
 
+/** ?1: streams and events as JSON; ?2: limit. The events first: each is a look into ux_outbox_source. */
+export const bySourceSql = `
+select o.* from json_each(?1) cross join outbox_rows o
+  on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
+order by o.seq limit ?2`;
+
 export const countsSql = `
 select 'SENT' as status, count(*) as n from outbox_sent
 union all select 'DEAD', count(*) from outbox_dead

@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { sqliteOutboxTables } from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
+import { sqliteTraceTables } from './sqlite-trace-tables.ts';
 import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
 
 export const sqliteMigrations: readonly string[] = [
@@ -73,6 +74,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteReadModelTables,
   sqliteSagaTables,
   sqliteOutboxTables,
+  sqliteTraceTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

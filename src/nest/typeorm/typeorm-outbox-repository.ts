@@ -155,6 +155,12 @@ export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction
     return (await this.#ledger()).find(...given);
   }
 
+  override async bySource(
+    ...given: Parameters<Ledger['bySource']>
+  ): ReturnType<Ledger['bySource']> {
+    return (await this.#ledger()).bySource(...given);
+  }
+
   override async list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']> {
     return (await this.#ledger()).list(...given);
   }

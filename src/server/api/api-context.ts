@@ -19,6 +19,7 @@ export type ApiPlatform = Pick<
   | 'state'
   | 'subscriptions'
   | 'tokens'
+  | 'traces'
   | 'waitFor'
 >;
 

@@ -13,6 +13,7 @@ import { healthRoutes } from './health-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
 import { referenceRoutes } from './reference-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
+import { traceRoutes } from './trace-routes.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
@@ -50,6 +51,7 @@ export async function startApi(
     ...commandRoutes(platform),
     ...documentRoutes(platform),
     ...streamRoutes(platform),
+    ...traceRoutes(platform),
     ...healthRoutes(platform),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),

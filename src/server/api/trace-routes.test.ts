@@ -1,0 +1,103 @@
+// A flow over HTTP: who may see it, what of it, and what is said of one that is not there.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPlatform, type PlatformConfig } from '../../platform/index.ts';
+import type { TokenScope } from '../../platform/token.ts';
+import type { Trace } from '../../traces/create-traces.ts';
+import { startApi } from './start-api.ts';
+
+type Ask = (path: string, scope: TokenScope, tenant?: string) => Promise<Response>;
+
+async function withApi(
+  work: (api: {
+    readonly ask: Ask;
+    readonly append: (tenant: string) => Promise<void>;
+  }) => Promise<void>,
+  config: PlatformConfig = {},
+): Promise<void> {
+  await using platform = await createPlatform({ engines: { store: 'memory:' }, ...config });
+  await platform.start();
+  await using server = await startApi(platform, { port: 0 });
+  let tokens = 0;
+  const send = async (path: string, scope: TokenScope, tenant?: string, init: RequestInit = {}) => {
+    const name = `t${(tokens += 1)}`;
+    const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
+    const { secret } = await platform.tokens.create(wanted);
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${secret}`);
+    return fetch(server.url + path, { ...init, headers });
+  };
+  await work({
+    ask: (path, scope, tenant) => send(path, scope, tenant),
+    async append(tenant) {
+      const path = `/api/v1/streams/shop.order.v1-${tenant}-o1/events`;
+      const answer = await send(path, 'append', tenant, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-correlation-id': 'flow/1' },
+        body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
+      });
+      assert.equal(answer.status, 201);
+    },
+  });
+}
+
+const path = `/traces/${encodeURIComponent('flow/1')}?waitMs=30000`;
+
+test('a flow that has just happened is there, under both paths', async () => {
+  await withApi(async ({ ask, append }) => {
+    await append('core');
+    for (const prefix of ['/admin', '/api/v1/admin']) {
+      const answer = await ask(prefix + path, 'admin');
+      assert.equal(answer.status, 200);
+      const trace = (await answer.json()) as Trace;
+      assert.deepEqual([trace.complete, trace.nodes.length], [true, 1]);
+      const [node] = trace.nodes;
+      assert.equal(node?.kind === 'event' ? node.type : '', 'order.placed.v1');
+      assert.doesNotMatch(JSON.stringify(trace), /payload/);
+    }
+  });
+});
+
+test('it is for administrators, and those of a tenant see its part only', async () => {
+  await withApi(async ({ ask, append }) => {
+    await append('core');
+    await append('demo');
+    const tenantsOf = async (tenant?: string): Promise<string[]> => {
+      const { nodes } = (await (await ask(`/admin${path}`, 'admin', tenant)).json()) as Trace;
+      return nodes.flatMap((node) => (node.kind === 'event' ? [node.tenant] : []));
+    };
+    assert.deepEqual(await tenantsOf(), ['core', 'demo']);
+    assert.deepEqual(await tenantsOf('demo'), ['demo']);
+    assert.equal((await ask(`/admin${path}`, 'admin', 'other')).status, 404);
+    assert.equal((await ask(`/admin${path}`, 'read', 'core')).status, 403);
+  });
+});
+
+test('what is not there is a 404, and what makes no sense a 400', async () => {
+  await withApi(async ({ ask }) => {
+    assert.equal((await ask('/admin/traces/nobody?waitMs=30000', 'admin')).status, 404);
+    assert.equal((await ask('/admin/traces/%00?waitMs=30000', 'admin')).status, 404);
+    assert.equal((await ask('/admin/traces/nobody?waitMs=-1', 'admin')).status, 400);
+    assert.equal((await ask(`/admin/traces/${'x'.repeat(1_001)}`, 'admin')).status, 400);
+  });
+});
+
+test('a process that nobody indexes for says that its answer is not whole', async () => {
+  await withApi(
+    async ({ ask, append }) => {
+      await append('core');
+      const answer = await ask('/admin/traces/flow%2F1?waitMs=50', 'admin');
+      const trace = (await answer.json()) as Trace;
+      assert.deepEqual([answer.status, trace.complete, trace.nodes], [200, false, []]);
+    },
+    { roles: ['api'] },
+  );
+});
+
+test('a platform that keeps no traces runs nothing for them, and says so', async () => {
+  await using platform = await createPlatform({ engines: { store: 'memory:' }, traces: false });
+  await platform.start();
+  assert.deepEqual(await platform.subscriptions.list(), []);
+  await assert.rejects(platform.traces.get('flow'), { code: 'NOT_SUPPORTED' });
+});

@@ -1,0 +1,235 @@
+// Flows from a store in memory: what is indexed is found, what is not is said, and nothing of another
+// tenant is told.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/index.ts';
+import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { startSubscription, subscription, Terminal } from '../subscriptions/index.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { createTraces, type TraceSources, type Traces } from './create-traces.ts';
+import { traceSubscription } from './keep-trace-index.ts';
+import type { TraceIndex } from './trace-index.ts';
+
+type Store = ReturnType<typeof memoryEventStore>;
+
+function envelope(eventId: string, more: Partial<DomainEventEnvelope> = {}): DomainEventEnvelope {
+  return {
+    type: 'item.changed.v1',
+    eventId,
+    occurredAt: '2025-09-30T10:00:00.000Z',
+    correlationId: 'flow',
+    tenant: 'core',
+    aggregate: { bc: 'rig', type: 'item', id: 'i1' },
+    payload: {},
+    ...more,
+  };
+}
+
+function tracesOf(store: Store, more: Partial<TraceSources> = {}): Traces {
+  return createTraces({
+    store,
+    storage: store.subscriptions,
+    index: store.traces,
+    messagesOf: async () => [],
+    whenIndexed: async () => undefined,
+    ...more,
+  });
+}
+
+const stream = 'rig.item.v1-core-i1';
+
+async function indexed(store: Store, options?: { notBeforeMs: () => number }): Promise<void> {
+  const each = traceSubscription(store.traces, options);
+  await using runner = await startSubscription(store, each);
+  await runner.whenCaughtUp();
+}
+
+const eventIds = ({ nodes }: Awaited<ReturnType<Traces['get']>>): string[] =>
+  nodes.flatMap((node) => (node.kind === 'event' ? [node.eventId] : []));
+
+test('a flow is found among others, in whatever streams it is', async () => {
+  await using store = memoryEventStore();
+  const others = Array.from({ length: 200 }, (_, at) => envelope(`x${at}`, { correlationId: 'x' }));
+  await store.append(stream, [envelope('a'), ...others, envelope('b')]);
+  await store.append('rig.item.v1-core-i2', [envelope('c', { causationId: 'a' })]);
+  await indexed(store);
+  const trace = await tracesOf(store).get('flow');
+  assert.deepEqual(eventIds(trace), ['a', 'c', 'b']);
+  assert.deepEqual([trace.complete, trace.truncated, trace.missing], [true, false, 0]);
+  assert.deepEqual((await tracesOf(store).get('nobody')).nodes, []);
+  assert.deepEqual((await tracesOf(store).get('\u0000')).nodes, []);
+});
+
+test('an index whose answers are lost, or that begins again, has each event once', async () => {
+  await using store = memoryEventStore();
+  await store.append(stream, [envelope('a'), envelope('b', { causationId: 'a' })]);
+  let isLost = false;
+  const index: TraceIndex = {
+    ...store.traces,
+    async add(entries) {
+      await store.traces.add(entries);
+      if (isLost) return;
+      isLost = true;
+      throw new MillraceError('STORE_UNAVAILABLE', 'the answer was lost');
+    },
+  };
+  const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 9 };
+  const each = { ...traceSubscription(index), retry };
+  await using runner = await startSubscription(store, each, { pollMs: 1 });
+  await runner.whenCaughtUp();
+  await runner.reset();
+  await runner.whenCaughtUp();
+  assert.deepEqual(eventIds(await tracesOf(store).get('flow')), ['a', 'b']);
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+});
+
+test('a tenant sees its part of a flow, and nothing of the others', async () => {
+  await using store = memoryEventStore();
+  await store.append(stream, [envelope('a')]);
+  const theirs = { tenant: 'demo', causationId: 'a' };
+  await store.append('rig.item.v1-demo-i1', [envelope('b', theirs)]);
+  await indexed(store);
+  const traces = tracesOf(store, {
+    messagesOf: async (sources) =>
+      sources.flatMap(({ sourceStreamId, sourceEventId }) =>
+        ['core', 'demo'].map((tenantId) => ({
+          id: `${sourceEventId} ${tenantId}`,
+          sourceStreamId,
+          sourceEventId,
+          integrationType: 'webhook:x',
+          eventType: 'x',
+          tenantId,
+          status: 'PENDING',
+          attempts: 0,
+          maxAttempts: 1,
+          dueAt: new Date(0),
+          createdAt: new Date(0),
+          updatedAt: new Date(0),
+          sentAt: undefined,
+          lastError: undefined,
+        })),
+      ),
+  });
+  assert.equal(eventIds(await traces.get('flow')).length, 2);
+  const trace = await traces.get('flow', { tenant: 'demo' });
+  assert.deepEqual(
+    trace.nodes.map((node) => (node.kind === 'delivery' ? node.message : node.kind)),
+    ['event', 'b demo'],
+  );
+  assert.deepEqual((await traces.get('flow', { tenant: 'other' })).nodes, []);
+});
+
+test('events that were deleted since are counted, not shown', async () => {
+  await using store = memoryEventStore();
+  await store.append(stream, [envelope('a')]);
+  await store.append('rig.item.v1-core-i2', [envelope('b')]);
+  await store.append('rig.item.v1-core-i3', [envelope('c')]);
+  await indexed(store);
+  await store.deleteStream(stream);
+  await store.tombstoneStream('rig.item.v1-core-i2');
+  const trace = await tracesOf(store).get('flow');
+  assert.deepEqual([eventIds(trace), trace.missing], [['c'], 2]);
+});
+
+test('a flow of more events than the limit is cut, and says so', async () => {
+  await using store = memoryEventStore();
+  await store.append(
+    stream,
+    Array.from({ length: 1_001 }, (_, at) => envelope(`e${at}`)),
+  );
+  await indexed(store);
+  const trace = await tracesOf(store).get('flow');
+  assert.deepEqual([eventIds(trace).length, trace.truncated], [1_000, true]);
+});
+
+test('an index that does not get there in time is said, and one that is cut off is told', async () => {
+  await using store = memoryEventStore();
+  const clock = fakeClock();
+  const asked = Promise.withResolvers<AbortSignal>();
+  const whenIndexed = (signal: AbortSignal): Promise<void> => {
+    asked.resolve(signal);
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
+    });
+  };
+  const trace = tracesOf(store, { clock, whenIndexed }).get('flow', { waitMs: 500 });
+  const signal = await asked.promise;
+  await clock.advance(500);
+  assert.equal((await trace).complete, false);
+  assert.equal(signal.aborted, true);
+
+  const broken = async (): Promise<void> => {
+    throw new Error('no connection');
+  };
+  await assert.rejects(tracesOf(store, { whenIndexed: broken }).get('flow'), /no connection/);
+  const caller = AbortSignal.abort(new Error('gone'));
+  await assert.rejects(
+    tracesOf(store, { clock: systemClock, whenIndexed }).get('flow', { signal: caller }),
+    /gone/,
+  );
+});
+
+test('handlers are shown by what is written down: passed, waiting, dead, not there yet', async () => {
+  await using store = memoryEventStore();
+  const wanted = { filter: { types: ['item.changed.v1'] } };
+  const start = (name: string, handler: () => void, more: object = {}) =>
+    startSubscription(
+      store,
+      subscription({ name: `sub:rig:${name}:v1`, ...wanted, ...more, handler }),
+      { checkpointMs: 1 },
+    );
+  const fail = (): void => {
+    throw new Terminal('never');
+  };
+  await using done = await start('done', () => undefined);
+  await using dead = await start('dead', fail, { onDeadLetter: 'park' });
+  const other = { filter: { types: ['item.closed.v1'] } };
+  await using unrelated = await start('other', () => undefined, other);
+  assert.equal(unrelated.state, 'started');
+  await store.subscriptions.checkpoints.open('sub:rig:late:v1', 1, wanted.filter);
+  await store.append(stream, [envelope('a'), envelope('b')]);
+  await done.whenCaughtUp();
+  await dead.whenCaughtUp();
+  await done.stop();
+  await dead.stop();
+  await indexed(store);
+  const { nodes } = await tracesOf(store).get('flow');
+  assert.deepEqual(
+    nodes.map((node) =>
+      node.kind === 'handler' ? `${node.subscription} ${node.state} ${node.error}` : node.kind,
+    ),
+    [
+      'event',
+      'sub:rig:dead:v1 dead never',
+      'sub:rig:done:v1 passed null',
+      'sub:rig:late:v1 pending null',
+      'event',
+      'sub:rig:dead:v1 waiting null',
+      'sub:rig:done:v1 passed null',
+      'sub:rig:late:v1 pending null',
+    ],
+  );
+});
+
+test('events without a flow, and those that are too old to keep, are not indexed', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore({ clock, names: 'open' });
+  const odd = [undefined, 7, 'a\u0000b', '\ud800', 'x'.repeat(2_000)];
+  const events = odd.map((correlationId, at) =>
+    Object.assign(envelope(`o${at}`), { correlationId }),
+  );
+  await store.append(stream, events);
+  await store.append(stream, [envelope('old')]);
+  await clock.advance(1_000);
+  const afterMs = clock.now();
+  await store.append(stream, [envelope('new')]);
+  await using runner = await startSubscription(
+    store,
+    traceSubscription(store.traces, { notBeforeMs: () => afterMs }),
+  );
+  await runner.whenCaughtUp();
+  assert.deepEqual(eventIds(await tracesOf(store).get('flow')), ['new']);
+});

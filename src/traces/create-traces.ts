@@ -1,0 +1,228 @@
+// A flow by its correlation id: from the index to the events, to what became of them, to the tree.
+
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { slept } from '../subscriptions/deadline.ts';
+import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
+import { isIndexable } from './keep-trace-index.ts';
+import { readHandlers } from './read-handlers.ts';
+import type { TracedEvent, TracedLetter, TracedMessage } from './trace-facts.ts';
+import type { TraceEntry, TraceIndex } from './trace-index.ts';
+import { buildTraceTree, traceLimits as limits, type TraceTree } from './trace-tree.ts';
+
+export interface Trace extends TraceTree {
+  readonly correlationId: string;
+  /** False: the index had not reached what was the end of the store when it was asked. */
+  readonly complete: boolean;
+  /** Events that the index knows and the store does not show any more. */
+  readonly missing: number;
+}
+
+export interface TraceOptions {
+  /** Nothing of another tenant is told. */
+  readonly tenant?: string | undefined;
+  /** For the index to come to the end of the store. Default: 2 s; 0: not at all. */
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Traces {
+  /** Without nodes where nothing is known of it. */
+  get(correlationId: string, options?: TraceOptions): Promise<Trace>;
+}
+
+export interface TraceSources {
+  readonly store: EventStore;
+  readonly storage: SubscriptionStorage;
+  readonly index: TraceIndex;
+  /** What was enqueued for these events. */
+  readonly messagesOf: (
+    sources: readonly { readonly sourceStreamId: string; readonly sourceEventId: string }[],
+    limit: number,
+  ) => Promise<readonly TracedMessage[]>;
+  /** Until the index holds what the store holds now; rejects when the signal fires. */
+  readonly whenIndexed: (signal: AbortSignal) => Promise<void>;
+  readonly clock?: Clock;
+}
+
+const waitMsDefault = 2_000;
+/** What lies between two events of a stream is read along, rather than asking twice. */
+const gapMax = 50;
+/** Events that are asked about together, and how many answers there may be for them. */
+const eventsAtOnce = 20;
+const answersMax = 1_000;
+const readsAtOnce = 8;
+
+/**
+ * Reads flows.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { startSubscription } from 'millrace/subscriptions';
+ * import { createTraces, traceSubscription } from 'millrace/traces';
+ *
+ * await using store = memoryEventStore();
+ * await using runner = await startSubscription(store, traceSubscription(store.traces));
+ * const traces = createTraces({
+ *   store,
+ *   storage: store.subscriptions,
+ *   index: store.traces,
+ *   messagesOf: async () => [],
+ *   whenIndexed: (signal) => runner.whenCaughtUp(signal),
+ * });
+ * const { nodes, complete } = await traces.get('request-1');
+ */
+export function createTraces(sources: TraceSources): Traces {
+  const { store, storage, index, messagesOf, clock = systemClock } = sources;
+
+  const lettersOf = (events: readonly TracedEvent[]): Promise<Found<TracedLetter>> => {
+    // Ids are unique within a stream only.
+    const streams = new Set(events.map(({ stream }) => stream));
+    return inChunks(
+      events.filter(({ eventId }) => isIndexable(eventId)),
+      async (some, limit) => {
+        const eventIds = some.map(({ eventId }) => eventId);
+        const found = await storage.deadLetters.list({ eventIds }, { limit });
+        return found.filter(({ stream }) => streams.has(stream));
+      },
+    );
+  };
+
+  const allMessagesOf = (events: readonly TracedEvent[]): Promise<Found<TracedMessage>> =>
+    inChunks(events, (some, limit) =>
+      messagesOf(
+        some.map(({ stream, eventId }) => ({ sourceStreamId: stream, sourceEventId: eventId })),
+        limit,
+      ),
+    );
+
+  return {
+    async get(correlationId, { tenant, waitMs = waitMsDefault, signal } = {}) {
+      const complete = await isReached(sources.whenIndexed, { clock, waitMs, signal });
+      const query = { tenant, limit: limits.eventsMax + 1 };
+      const found = isIndexable(correlationId) ? await index.find(correlationId, query) : [];
+      const entries = found.slice(0, limits.eventsMax);
+      const isOwn = (event: RecordedEvent): boolean =>
+        event.correlationId === correlationId && (tenant === undefined || event.tenant === tenant);
+      const events = (await readEvents(store, entries, signal)).filter(isOwn);
+      const [handlers, letters, messages] = await Promise.all([
+        readHandlers(storage, events),
+        lettersOf(events),
+        allMessagesOf(events),
+      ]);
+      const tree = buildTraceTree({
+        events,
+        handlers,
+        letters: letters.found,
+        // Whoever enqueued one may have named another tenant than the event's.
+        messages: messages.found.filter(
+          ({ tenantId }) => tenant === undefined || tenantId === tenant,
+        ),
+      });
+      return {
+        correlationId,
+        complete,
+        missing: entries.length - events.length,
+        ...tree,
+        truncated:
+          tree.truncated || found.length > entries.length || letters.isCut || messages.isCut,
+      };
+    },
+  };
+}
+
+interface Found<Item> {
+  readonly found: readonly Item[];
+  /** There may be more. */
+  readonly isCut: boolean;
+}
+
+async function inChunks<Item>(
+  events: readonly TracedEvent[],
+  ask: (some: readonly TracedEvent[], limit: number) => Promise<readonly Item[]>,
+): Promise<Found<Item>> {
+  const answers: (readonly Item[])[] = [];
+  for (const some of chunksOf(events, eventsAtOnce)) answers.push(await ask(some, answersMax));
+  return { found: answers.flat(), isCut: answers.some(({ length }) => length >= answersMax) };
+}
+
+/** False: not within the time. */
+async function isReached(
+  whenIndexed: TraceSources['whenIndexed'],
+  options: {
+    readonly clock: Clock;
+    readonly waitMs: number;
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<boolean> {
+  const { clock, waitMs, signal } = options;
+  signal?.throwIfAborted();
+  const ending = new AbortController();
+  const ended = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
+  const reached = whenIndexed(ended).then(
+    () => true,
+    (error: unknown) => {
+      if (ended.aborted) return false;
+      throw error;
+    },
+  );
+  const late = slept(clock, waitMs, ended).then(() => false);
+  const isThere = await Promise.race([reached, late]).finally(() => ending.abort());
+  signal?.throwIfAborted();
+  return isThere;
+}
+
+/** Stream by stream, events that are near each other together. Those that are gone are left out. */
+async function readEvents(
+  store: EventStore,
+  entries: readonly TraceEntry[],
+  signal: AbortSignal | undefined,
+): Promise<readonly RecordedEvent[]> {
+  const wanted = new Set(entries.map(({ position }) => position));
+  const runs = [...Map.groupBy(entries, ({ stream }) => stream)].flatMap(([stream, own]) =>
+    runsOf(own.map(({ revision }) => revision)).map((run) => ({ stream, ...run })),
+  );
+  const events: RecordedEvent[] = [];
+  for (const some of chunksOf(runs, readsAtOnce)) {
+    const read = await Promise.all(
+      some.map(({ stream, from, to }) => {
+        const range = { from, limit: to - from + 1, ...(signal === undefined ? {} : { signal }) };
+        return visible(store.readStream(stream, range).toArray());
+      }),
+    );
+    events.push(...read.flat().filter(({ position }) => wanted.has(position)));
+  }
+  return events;
+}
+
+async function visible(reading: Promise<RecordedEvent[]>): Promise<RecordedEvent[]> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (hasCode(error, 'STREAM_DELETED')) return [];
+    throw error;
+  }
+}
+
+interface Run {
+  readonly from: number;
+  readonly to: number;
+}
+
+function runsOf(revisions: readonly number[]): readonly Run[] {
+  const runs: Run[] = [];
+  for (const revision of revisions.toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    const isNear = last !== undefined && revision - last.to <= gapMax;
+    const from = isNear ? last.from : revision;
+    runs.splice(isNear ? -1 : runs.length, 1, { from, to: revision });
+  }
+  return runs;
+}
+
+function chunksOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
+}

@@ -1,0 +1,24 @@
+export {
+  createTraces,
+  type Trace,
+  type TraceOptions,
+  type Traces,
+  type TraceSources,
+} from './create-traces.ts';
+export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-index.ts';
+export type {
+  HandlerFact,
+  TracedEvent,
+  TracedLetter,
+  TracedMessage,
+  TraceFacts,
+} from './trace-facts.ts';
+export {
+  memoryTraceIndex,
+  type TraceEntry,
+  type TraceHost,
+  type TraceIndex,
+  type TraceQuery,
+} from './trace-index.ts';
+export type { CommandNode, DeliveryNode, EventNode, HandlerNode, TraceNode } from './trace-node.ts';
+export { buildTraceTree, traceLimits, type TraceTree } from './trace-tree.ts';

@@ -1,0 +1,60 @@
+// The index of traces on an SQL database: one narrow row for each event, beside the events.
+
+import { toPosition, toSequence } from '../store/position.ts';
+import type { SqlCell, SqlDatabase } from '../subscriptions/sql-database.ts';
+import type { TraceIndex } from './trace-index.ts';
+
+export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
+  const table = dialect.table('trace_events');
+  const given = dialect.rows('?1', {
+    correlation_id: 'text',
+    position: 'bigint',
+    tenant: 'text',
+    stream: 'text',
+    revision: 'bigint',
+    recorded_at_ms: 'bigint',
+  });
+  const columns = 'correlation_id, position, tenant, stream, revision, recorded_at_ms';
+  const old = `${table} where recorded_at_ms < ?1 order by recorded_at_ms limit ?2`;
+  const sql = {
+    add: `insert into ${table} (${columns}) select ${columns} from ${given} where true on conflict do nothing`,
+    sweep: `delete from ${table} where ${dialect.isAmong('correlation_id, position', old)} returning 1`,
+  };
+  return {
+    async add(entries) {
+      if (entries.length === 0) return;
+      const rows = entries.map((entry) => ({
+        correlation_id: entry.correlationId,
+        position: toSequence(entry.position),
+        tenant: entry.tenant,
+        stream: entry.stream,
+        revision: entry.revision,
+        recorded_at_ms: entry.recordedAtMs,
+      }));
+      await run([{ sql: sql.add, values: [JSON.stringify(rows)] }]);
+    },
+    async find(correlationId, { tenant, limit, after }) {
+      const values: SqlCell[] = [correlationId, after === undefined ? 0 : toSequence(after), limit];
+      const ofTenant = tenant === undefined ? '' : `and tenant = ?${values.push(tenant)}`;
+      const [rows = []] = await run([
+        {
+          sql: `select position, tenant, stream, revision, recorded_at_ms from ${table}
+            where correlation_id = ?1 and position > ?2 ${ofTenant} order by position limit ?3`,
+          values,
+        },
+      ]);
+      return rows.map(([position, its, stream, revision, recordedAtMs]) => ({
+        correlationId,
+        position: toPosition(Number(position)),
+        tenant: String(its),
+        stream: String(stream),
+        revision: Number(revision),
+        recordedAtMs: Number(recordedAtMs),
+      }));
+    },
+    async sweep(recordedBeforeMs, limit) {
+      const [rows = []] = await run([{ sql: sql.sweep, values: [recordedBeforeMs, limit] }]);
+      return rows.length;
+    },
+  };
+}

@@ -1,0 +1,250 @@
+// Trees from good data and bad: commands above their events, handlers with what is known of them, and no
+// data that makes it loop, throw or leave an event out.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { toPosition } from '../store/position.ts';
+import type { TracedEvent, TracedMessage, TraceFacts } from './trace-facts.ts';
+import { buildTraceTree, type TraceTree } from './trace-tree.ts';
+
+const startMs = Date.UTC(2025, 8, 30, 10);
+const iso = (offsetMs: number): string => new Date(startMs + offsetMs).toISOString();
+
+function event(
+  at: number,
+  more: Partial<TracedEvent> & { readonly command?: string } = {},
+): TracedEvent {
+  const { command, ...fields } = more;
+  return {
+    type: `thing.happened${at}.v1`,
+    eventId: `e${at}`,
+    occurredAt: iso(at * 10),
+    recordedAt: iso(at * 10 + 2),
+    correlationId: 'flow',
+    tenant: 'core',
+    aggregate: { bc: 'shop', type: 'thing', id: 't1' },
+    stream: 'shop.thing.v1-core-t1',
+    revision: at,
+    position: toPosition(at),
+    ...(command === undefined ? {} : { headers: { command } }),
+    ...fields,
+  };
+}
+
+function message(source: TracedEvent, more: Partial<TracedMessage> = {}): TracedMessage {
+  return {
+    id: 'm1',
+    sourceStreamId: source.stream,
+    sourceEventId: source.eventId,
+    integrationType: 'webhook:partner',
+    eventType: source.type,
+    tenantId: 'core',
+    status: 'SENT',
+    attempts: 1,
+    maxAttempts: 10,
+    dueAt: new Date(startMs + 100),
+    createdAt: new Date(startMs + 100),
+    updatedAt: new Date(startMs + 350),
+    sentAt: new Date(startMs + 350),
+    lastError: 'HTTP 503',
+    ...more,
+  };
+}
+
+const none: TraceFacts = { events: [], handlers: [], letters: [], messages: [] };
+
+/** `  event e1`, indented by its depth. */
+function drawn({ nodes }: TraceTree): string[] {
+  return nodes.map((node) => {
+    const name =
+      node.kind === 'event'
+        ? node.eventId
+        : node.kind === 'command'
+          ? node.command
+          : node.kind === 'handler'
+            ? `${node.subscription} ${node.state}`
+            : `${node.destination} ${node.status}`;
+    return `${'  '.repeat(node.depth)}${node.kind} ${name}`;
+  });
+}
+
+test('a flow from a command by a reactor to a delivery, with what is known of each handler', () => {
+  const ordered = event(1, { command: 'order.place', causationId: 'c1' });
+  const key = 'core|shop|billing|x';
+  const second = { causationId: 'e1', idempotencyKey: key, stream: 'shop.bill.v1-core-b1' };
+  const billed = event(2, { command: 'bill.send', ...second });
+  const noted = event(3, { command: 'bill.send', ...second, occurredAt: billed.occurredAt });
+  const other = event(4, { causationId: 'e2' });
+  const tree = buildTraceTree({
+    events: [other, noted, billed, ordered],
+    handlers: [
+      { subscription: 'sub:shop:billing:v1', position: ordered.position, state: 'passed' },
+      { subscription: 'sub:shop:accounts:v1', position: ordered.position, state: 'passed' },
+      { subscription: 'sub:shop:mail:v1', position: ordered.position, state: 'passed' },
+      {
+        subscription: 'sub:shop:slow:v1',
+        position: billed.position,
+        state: 'waiting',
+        failures: 2,
+        error: 'away',
+      },
+    ],
+    letters: [
+      {
+        id: 'd1',
+        handler: 'sub:shop:mail:v1',
+        eventId: 'e1',
+        stream: ordered.stream,
+        status: 'pending',
+        attempts: 6,
+        error: 'no such mailbox',
+        createdAt: iso(900),
+      },
+    ],
+    messages: [message(billed)],
+  });
+  assert.deepEqual(drawn(tree), [
+    'command order.place',
+    '  event e1',
+    '    handler sub:shop:accounts:v1 passed',
+    '    handler sub:shop:billing:v1 passed',
+    '      command bill.send',
+    '        event e2',
+    '          handler sub:shop:slow:v1 waiting',
+    '          delivery webhook:partner SENT',
+    '          event e4',
+    '        event e3',
+    '    handler sub:shop:mail:v1 dead',
+  ]);
+  const [command, first] = tree.nodes;
+  assert.ok(command?.kind === 'command' && first?.kind === 'event');
+  assert.deepEqual([command.causationId, command.offsetMs, command.durationMs], ['c1', 0, 2]);
+  assert.deepEqual([first.parent, first.offsetMs], [command.id, 2]);
+  const delivery = tree.nodes.find(({ kind }) => kind === 'delivery');
+  assert.ok(delivery?.kind === 'delivery');
+  assert.deepEqual([delivery.offsetMs, delivery.durationMs, delivery.error], [90, 250, 'HTTP 503']);
+  const dead = tree.nodes.at(-1);
+  assert.ok(dead?.kind === 'handler');
+  assert.deepEqual([dead.failures, dead.deadLetter, dead.error], [6, 'd1', 'no such mailbox']);
+  assert.deepEqual([tree.startedAt, tree.endedAt, tree.durationMs], [iso(10), iso(900), 890]);
+  assert.equal(tree.truncated, false);
+});
+
+test('which of two versions of a handler has sent a command is not guessed', () => {
+  const cause = event(1);
+  const sent = event(2, {
+    command: 'bill.send',
+    causationId: 'e1',
+    idempotencyKey: 'core|shop|billing|x',
+  });
+  const tree = buildTraceTree({
+    ...none,
+    events: [cause, sent],
+    handlers: ['v1', 'v2'].map((version) => ({
+      subscription: `sub:shop:billing:${version}`,
+      position: cause.position,
+      state: 'passed',
+    })),
+  });
+  assert.deepEqual(drawn(tree).slice(-2), ['  command bill.send', '    event e2']);
+});
+
+test('two commands of one type because of one event are two', () => {
+  const keyed = (at: number) =>
+    event(at, { command: 'a.b', causationId: 'e1', idempotencyKey: `k${at}`, occurredAt: iso(5) });
+  const tree = buildTraceTree({ ...none, events: [event(1), keyed(2), keyed(3)] });
+  assert.deepEqual(drawn(tree), [
+    'event e1',
+    '  command a.b',
+    '    event e2',
+    '  command a.b',
+    '    event e3',
+  ]);
+});
+
+test('a cause that the flow does not have is named, and there may be several roots', () => {
+  const tree = buildTraceTree({
+    ...none,
+    events: [event(1, { causationId: 'away' }), event(2), event(3, { causationId: 'e3' })],
+  });
+  assert.deepEqual(drawn(tree), ['event e1', 'event e2', 'event e3']);
+  const [first] = tree.nodes;
+  assert.equal(first?.kind === 'event' ? first.causationId : '', 'away');
+});
+
+test('events that have caused each other begin with the first of them', () => {
+  const events = [
+    event(1, { causationId: 'e3' }),
+    event(2, { causationId: 'e1', command: 'a.b' }),
+    event(3, { causationId: 'e2' }),
+  ];
+  const handlers = [{ subscription: 's', position: toPosition(1), state: 'passed' }] as const;
+  assert.deepEqual(drawn(buildTraceTree({ ...none, events, handlers })), [
+    'event e1',
+    '  handler s passed',
+    '  command a.b',
+    '    event e2',
+    '      event e3',
+  ]);
+});
+
+test('times that are none, and a flow of nothing, are no reason to fail', () => {
+  assert.deepEqual(buildTraceTree(none), {
+    nodes: [],
+    startedAt: null,
+    endedAt: null,
+    durationMs: 0,
+    truncated: false,
+  });
+  const [node] = buildTraceTree({ ...none, events: [event(1, { recordedAt: 'soon' })] }).nodes;
+  assert.equal(node?.offsetMs, null);
+});
+
+test('a flow that is too large is cut, and says so', () => {
+  const events = Array.from({ length: 20 }, (_, at) => event(at + 1, { causationId: `e${at}` }));
+  const tree = buildTraceTree({ ...none, events }, { nodesMax: 7 });
+  assert.deepEqual([tree.nodes.length, tree.nodes.at(-1)?.depth, tree.truncated], [7, 6, true]);
+});
+
+test('a chain of thousands is as deep as it is', () => {
+  const events = Array.from({ length: 5_000 }, (_, at) => event(at + 1, { causationId: `e${at}` }));
+  const { nodes } = buildTraceTree({ ...none, events });
+  assert.equal(nodes.at(-1)?.depth, 4_999);
+});
+
+test('whatever causes what: every event is there once, below its parent, in the order of a tree', () => {
+  const id = fc.integer({ min: 0, max: 12 });
+  const events = fc.array(
+    fc.record({
+      eventId: id,
+      causationId: fc.option(id),
+      command: fc.option(fc.constantFrom('a', 'b')),
+    }),
+    { maxLength: 25 },
+  );
+  fc.assert(
+    fc.property(events, (given) => {
+      const made = given.map(({ eventId, causationId, command }, at) =>
+        event(at + 1, {
+          eventId: `e${eventId}`,
+          occurredAt: iso(0),
+          ...(causationId === null ? {} : { causationId: `e${causationId}` }),
+          ...(command === null ? {} : { command }),
+        }),
+      );
+      const { nodes } = buildTraceTree({ ...none, events: made });
+      const positions = nodes.flatMap((node) => (node.kind === 'event' ? [node.position] : []));
+      assert.deepEqual(
+        positions.toSorted(),
+        made.map(({ position }) => position),
+      );
+      const path: string[] = [];
+      for (const { id: own, parent, depth } of nodes) {
+        path.length = depth;
+        assert.equal(parent, path.at(-1) ?? null);
+        path.push(own);
+      }
+    }),
+  );
+});

@@ -1,0 +1,23 @@
+// A store that has no room beside its events: the index stands in the outbox's database.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { flowCases } from './flow-cases.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-flow-'));
+const backing = memoryEventStore(kurrentStoreOptions);
+const server = await startKurrentServer(backing, { port: 0 });
+after(async () => {
+  await server[Symbol.asyncDispose]();
+  await backing[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+flowCases('kurrentdb', async () => ({
+  store: server.url,
+  outbox: `sqlite:${join(folder, 'side.db')}`,
+}));
