@@ -31,3 +31,18 @@ export async function startAgain(server: ServerProcess): Promise<void> {
     }
   });
 }
+
+/**
+ * Waits until the server is done with all clients of a database that are gone: what is still open for one of
+ * them holds readers back, who then do not see what came after it.
+ */
+export async function whenClientsGone(url: string): Promise<void> {
+  await using client = await connect(url);
+  await until('the clients are gone', async () => {
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database()
+         and backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
+    return rows.length === 0;
+  });
+}

@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { startAgain } from './connect.ts';
-import { checkHistories, hasKind, killWriters, startWriter, whenQuiet } from './kill-writers.ts';
+import { startAgain, whenClientsGone } from './connect.ts';
+import { checkHistories, hasKind, killWriters, startWriter } from './kill-writers.ts';
 import { createWorkspace, inRounds, openStore } from './rig.ts';
 
 let server: PostgresServer;
@@ -19,8 +19,8 @@ test('what a killed process was told is in the database, once, whole and in its 
     await using workspace = await createWorkspace();
     const plan = { kills: 25, writers: 2, transactionsPercent: 20 };
     await killWriters({ engine: 'postgres', url, workspace, seed, ...plan });
+    await whenClientsGone(url);
     await using store = await openStore('postgres', url);
-    await whenQuiet(store);
     const acknowledged = await checkHistories(store, workspace, seed);
     assert.ok(acknowledged > 3 * plan.kills, `only ${acknowledged} appends were acknowledged`);
   }));
@@ -55,7 +55,7 @@ test('a server that is killed under its writers loses nothing, and they go on by
       await more(20);
     }
     assert.equal(await writer.kill(), 'SIGKILL', writer.errors());
+    await whenClientsGone(url);
     await using store = await openStore('postgres', url);
-    await whenQuiet(store);
     assert.ok((await checkHistories(store, workspace, seed)) > 20 * kills);
   }));

@@ -7,7 +7,7 @@ import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkStored } from '../../src/testing/history.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { readPlaces, until, type EngineName, type Workspace } from './rig.ts';
+import { readPlaces, type EngineName, type Workspace } from './rig.ts';
 import type { WriterInput, WriterMessage } from './writer-main.ts';
 
 export interface KillPlan {
@@ -96,15 +96,4 @@ export async function checkHistories(
   const history = await workspace.histories();
   assertNoViolations(checkStored(history, await readPlaces(store)), `MILLRACE_SEED=${seed}`);
   return history.filter(({ kind }) => kind === 'ok').length;
-}
-
-/** A server may still be at work for a client that is gone. */
-export async function whenQuiet(store: EventStore): Promise<void> {
-  let before = '';
-  await until('the store is quiet', async () => {
-    const now = `${(await readPlaces(store)).length} ${await store.head()}`;
-    const isQuiet = now === before;
-    before = now;
-    return isQuiet;
-  });
 }
