@@ -3,6 +3,7 @@
 
 import process from 'node:process';
 import { addAbortSignal } from 'node:stream';
+import { onStopSignals } from './on-stop-signals.ts';
 import { createPaint } from './paint.ts';
 import { runCli } from './run-cli.ts';
 
@@ -15,8 +16,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const interrupt = new AbortController();
-// Once: a second Ctrl-C ends the process at once, as it does everywhere.
-process.once('SIGINT', () => interrupt.abort()).once('SIGTERM', () => interrupt.abort());
+onStopSignals(() => interrupt.abort());
 
 const { isTTY } = stdout;
 let readsInput = false;
@@ -38,3 +38,5 @@ process.exitCode = await runCli({
 });
 // Whatever is still to come from there is not wanted any more, and must not keep the process.
 if (readsInput) process.stdin.destroy();
+// Told to stop, and done with it or out of time: nothing may keep it.
+if (interrupt.signal.aborted) process.exit();

@@ -12,6 +12,7 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { packageVersion } from './package-version.ts';
+import { doneWithin, shutdownOption, shutdownTimes } from './shutdown.ts';
 import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
 import { whenAborted } from './when-aborted.ts';
 
@@ -43,6 +44,7 @@ const options = {
   'no-kurrent': { type: 'boolean', summary: 'does not serve that protocol' },
   'tls-cert': { type: 'string', value: 'file', summary: 'a certificate, PEM: TLS instead of none' },
   'tls-key': { type: 'string', value: 'file', summary: 'its private key, PEM' },
+  ...shutdownOption,
 } as const;
 
 export const startCommand: Command = {
@@ -58,7 +60,7 @@ export const startCommand: Command = {
   ],
   sections: storeSections,
   async run(context) {
-    const { stdout, signal, paint, cwd, env } = context;
+    const { stdout, stderr, signal, paint, cwd, env } = context;
     const { values, positionals } = readArgs({ name: 'start', args: context.args }, options);
     if (positionals.length > 0) throw usage(`start takes options only, not '${positionals[0]}'`);
     const written = await loadConfig({
@@ -72,6 +74,7 @@ export const startCommand: Command = {
     const host = values.host ?? written.server?.host ?? '127.0.0.1';
     const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
     const auth = authOf(values['kurrent-auth']);
+    const times = shutdownTimes(values['shutdown-timeout']);
     if (isApi && !isLoopback(host)) checkOpenHost(host, { auth: isKurrent ? auth : 'tokens', tls });
     const [{ createPlatform }, { startApi }, { kurrentStoreOptions }] = await Promise.all([
       import('../platform/create-platform.ts'),
@@ -82,6 +85,7 @@ export const startCommand: Command = {
     const platform = stack.use(
       await createPlatform({
         ...written,
+        drainMs: times.workMs,
         ...(roles === undefined ? {} : { roles }),
         ...(values.store === undefined
           ? {}
@@ -90,6 +94,10 @@ export const startCommand: Command = {
       }),
     );
     await platform.start();
+    const servers: AsyncDisposable[] = [];
+    stack.defer(async () => {
+      await Promise.all(servers.map((each) => each[Symbol.asyncDispose]()));
+    });
     const { store, urls } = platform.engines;
     const lines: [string, string][] = [
       ['events in', paint.cyan(await shownStore(context, urls.store))],
@@ -97,8 +105,10 @@ export const startCommand: Command = {
     if (isApi) {
       const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
       const version = packageVersion();
-      const listening = { ...written.server, host, port, version, tls };
-      const api = stack.use(await startApi(platform, listening));
+      const limits = { drainMsMax: times.requestsMs };
+      const listening = { ...written.server, host, port, version, tls, limits };
+      const api = await startApi(platform, listening);
+      servers.push(api);
       lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
     }
     if (isKurrent) {
@@ -106,15 +116,15 @@ export const startCommand: Command = {
         await import('../server/kurrent/index.ts');
       const given = createTenantDirectory(namesIn(values.tenants));
       const { tokens } = platform;
-      const server = stack.use(
-        await startKurrentServer(store, {
-          host,
-          port: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
-          tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
-          ...(auth === 'none' ? {} : { authenticate: authenticateByTokens(tokens) }),
-          ...(tls === undefined ? {} : { tls }),
-        }),
-      );
+      const server = await startKurrentServer(store, {
+        host,
+        port: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
+        tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+        limits: { stopMsMax: times.requestsMs },
+        ...(auth === 'none' ? {} : { authenticate: authenticateByTokens(tokens) }),
+        ...(tls === undefined ? {} : { tls }),
+      });
+      servers.push(server);
       const lets = await whoIsLetIn(auth === 'tokens' ? tokens : undefined, { tls });
       lines.push(
         ['KurrentDB', `${paint.cyan(server.url)}  ${paint.dim('(official clients)')}`],
@@ -138,7 +148,17 @@ export const startCommand: Command = {
       ].join('\n'),
     );
     await whenAborted(signal);
-    return exitCodes.ok;
+    const seconds = times.totalMs / 1_000;
+    stdout.write(
+      paint.dim(
+        `Stops: at most ${seconds} s for what is under way; a second signal ends it now.\n`,
+      ),
+    );
+    if (await doneWithin(stack.disposeAsync(), times.totalMs)) return exitCodes.ok;
+    stderr.write(
+      `${paint.red('millrace:')} not everything ended within ${seconds} s: its leases run out, and others take over\n`,
+    );
+    return exitCodes.failed;
   },
 };
 

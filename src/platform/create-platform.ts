@@ -50,6 +50,8 @@ export interface PlatformConfig extends EngineOptions {
   readonly roles?: readonly PlatformRole[];
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
+  /** How long handlers and sends that are under way may take when it is stopped. Default: 20 s. */
+  readonly drainMs?: number;
 }
 
 export interface Platform extends Lifecycle {
@@ -111,11 +113,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     return handler.handle({ ...request, command: aggregate.parseCommand(request.command) });
   };
 
+  const drain = config.drainMs === undefined ? {} : { drainMs: config.drainMs };
   const common = {
     storage,
     clock,
     observer,
     ...(leases === undefined ? {} : { leases }),
+    ...drain,
   };
   const projecting = { ...common, readModels, versions: readModelVersions };
 
@@ -157,7 +161,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
     ],
     dispatcher: () => {
-      const dispatcher = createOutboxDispatcher({ ...delivery, ledger, clock, observer });
+      const dispatcher = createOutboxDispatcher({
+        ...delivery,
+        ledger,
+        clock,
+        observer,
+        ...drain,
+      });
       return [dispatcher.start().then(() => dispatcher)];
     },
     workers: () => [],
@@ -167,18 +177,18 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     },
   };
 
-  let running = new AsyncDisposableStack();
+  let running: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
       const started = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
-      for (const each of started) if (each.status === 'fulfilled') running.use(each.value);
-      const failed = started.find((each) => each.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
+      running = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      throwFirst(started);
     },
     async stop() {
       const stopping = running;
-      running = new AsyncDisposableStack();
-      await stopping.disposeAsync();
+      running = [];
+      // All at once: each may take its time to finish, and the time is short.
+      throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
   });
 
@@ -233,6 +243,11 @@ function bindHandlers(
       createCommandHandler(store, aggregate, { ...aggregates, ...options }),
     ]),
   );
+}
+
+function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
+  const failed = outcomes.find((each) => each.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 }
 
 function checkRoles(roles: readonly PlatformRole[]): void {
