@@ -7,6 +7,7 @@ import { dlqListCommand } from './dlq-list-command.ts';
 import { dlqNoteCommand } from './dlq-note-command.ts';
 import { dlqReplayCommand } from './dlq-replay-command.ts';
 import { dlqShowCommand } from './dlq-show-command.ts';
+import { doctorCommand } from './doctor-command.ts';
 import { exportCommand } from './export-command.ts';
 import { forgetCommand } from './forget-command.ts';
 import { importCommand } from './import-command.ts';
@@ -53,6 +54,7 @@ export const commands: readonly Command[] = [
   newCommand,
   lintCommand,
   migrateCommand,
+  doctorCommand,
   streamReadCommand,
   streamAppendCommand,
   streamTailCommand,

@@ -39,3 +39,5 @@ process.exitCode = await runCli({
 if (readsInput) process.stdin.destroy();
 // Told to stop, and done with it or out of time: nothing may keep it.
 if (interrupt.signal.aborted) process.exit();
+// A driver that still tries to reach somebody: there is nobody left to tell.
+setTimeout(() => process.exit(), 5_000).unref();
