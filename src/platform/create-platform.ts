@@ -71,6 +71,8 @@ export interface Platform extends Lifecycle {
 }
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
+/** Which version of a read model is asked is looked up so often: each time would cost as much as the query. */
+const versionRefreshMs = 250;
 
 /**
  * Opens the engines, binds the modules, and runs what the roles say once it is started. Stopping lets
@@ -177,6 +179,15 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     },
   };
 
+  const models = modules.projections.map(({ readModel }) => readModel);
+  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
+  const queries = new Map(
+    [...families].map(([family, versions]) => [
+      family,
+      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
+    ]),
+  );
+
   let running: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
@@ -212,10 +223,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
     documents({ bc, aggregate }) {
-      const models = modules.projections
-        .map(({ readModel }) => readModel)
-        .filter((model) => model.bc === bc && model.aggregate === aggregate);
-      if (models.length > 0) return activeDocuments(engines, models, { clock });
+      const known = queries.get(`${bc}.${aggregate}`);
+      if (known !== undefined) return known;
       throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
         details: { bc, aggregate },
       });
