@@ -16,8 +16,10 @@ export interface StartedProduct {
   /** Of the HTTP API. */
   readonly base: string;
   readonly token: string | undefined;
-  /** Until it says this, from its start on. */
-  readonly hears: (text: string) => Promise<void>;
+  /** What it has said until now. */
+  readonly heard: () => string;
+  /** Until it has said this, from its start on, and so often. */
+  readonly hears: (text: string, times?: number) => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   readonly ended: Promise<Ended>;
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
@@ -57,11 +59,11 @@ export async function startProduct(
     said += `${line}\n`;
     for (const look of waiting) look();
   });
-  const hears = (text: string): Promise<void> =>
+  const hears = (text: string, times = 1): Promise<void> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(reject, waitMsMax, new Error(`it never said '${text}': ${said}`));
       const look = (): void => {
-        if (!said.includes(text)) return;
+        if (said.split(text).length <= times) return;
         waiting.delete(look);
         clearTimeout(timer);
         resolve();
@@ -76,6 +78,7 @@ export async function startProduct(
     url: `${/kurrentdb:\S+/.exec(said)?.[0] ?? ''}&discoveryInterval=1`,
     base: /http:\/\/\S+?(?=\s)/.exec(said)?.[0] ?? '',
     token: /mr_\S+/.exec(said)?.[0],
+    heard: () => said,
     hears,
     ended,
     signal: (signal) => void child.kill(signal),

@@ -2,6 +2,7 @@
 
 import type { Command } from './command.ts';
 import { completionCommand } from './completion-command.ts';
+import { devCommand } from './dev-command.ts';
 import { dlqDiscardCommand } from './dlq-discard-command.ts';
 import { dlqListCommand } from './dlq-list-command.ts';
 import { dlqNoteCommand } from './dlq-note-command.ts';
@@ -50,6 +51,7 @@ import { tourCommand } from './tour-command.ts';
 
 export const commands: readonly Command[] = [
   startCommand,
+  devCommand,
   tourCommand,
   newCommand,
   lintCommand,

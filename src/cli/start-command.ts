@@ -4,19 +4,20 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
-import { loadConfig } from '../platform/millrace-config.ts';
+import type { Platform } from '../platform/create-platform.ts';
+import { loadConfig, type MillraceConfig } from '../platform/millrace-config.ts';
 import { platformRoles, rolesOf } from '../platform/platform-role.ts';
 import type { Tokens } from '../platform/open-tokens.ts';
 import { tokenState } from '../platform/token.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
-import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { exitCodes, readArgs, usage, type Command, type CommandContext } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { packageVersion } from './package-version.ts';
 import { doneWithin, shutdownOption, shutdownTimes } from './shutdown.ts';
 import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
 import { whenAborted } from './when-aborted.ts';
 
-const options = {
+export const startOptions = {
   ...storeOption,
   config: { type: 'string', value: 'file', summary: 'instead of ./millrace.config.ts' },
   roles: {
@@ -51,7 +52,7 @@ export const startCommand: Command = {
   name: 'start',
   summary: 'runs the product in one process, until Ctrl-C',
   usage: 'start [options]',
-  options,
+  options: startOptions,
   examples: [
     'millrace start',
     'millrace start --roles dispatcher,workers --store postgres://localhost/shop',
@@ -60,107 +61,153 @@ export const startCommand: Command = {
   ],
   sections: storeSections,
   async run(context) {
-    const { stdout, stderr, signal, paint, cwd, env } = context;
-    const { values, positionals } = readArgs({ name: 'start', args: context.args }, options);
+    const { values, positionals } = readArgs({ name: 'start', args: context.args }, startOptions);
     if (positionals.length > 0) throw usage(`start takes options only, not '${positionals[0]}'`);
-    const written = await loadConfig({
-      cwd,
-      env,
-      ...(values.config === undefined ? {} : { file: values.config }),
+    return runProduct(context, values);
+  },
+};
+
+type StartValues = ReturnType<typeof readArgs<typeof startOptions>>['values'];
+
+export interface ProductHooks {
+  /** Instead of the engines of the configuration, where the command line names none. */
+  readonly store?: string;
+  /** Everything runs: more lines for whoever started it. Instead of the first token. */
+  readonly ready?: (running: RunningProduct) => Promise<readonly ProductLine[]>;
+}
+
+export interface RunningProduct {
+  readonly platform: Platform;
+  readonly config: MillraceConfig;
+  /** Of the HTTP API. */
+  readonly url: string | undefined;
+}
+
+/** What it is, and where or how. */
+export type ProductLine = readonly [name: string, text: string];
+
+/** Runs everything until the signal fires, and then lets it come to its end. */
+export async function runProduct(
+  context: CommandContext,
+  values: StartValues,
+  hooks: ProductHooks = {},
+): Promise<number> {
+  const { stdout, stderr, signal, paint, cwd, env } = context;
+  const written = await loadConfig({
+    cwd,
+    env,
+    ...(values.config === undefined ? {} : { file: values.config }),
+  });
+  const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
+  const isApi = roles?.includes('api') ?? true;
+  const isKurrent = isApi && values['no-kurrent'] !== true;
+  const host = values.host ?? written.server?.host ?? '127.0.0.1';
+  const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
+  const auth = authOf(values['kurrent-auth']);
+  const times = shutdownTimes(values['shutdown-timeout']);
+  if (isApi && !isLoopback(host)) checkOpenHost(host, { auth: isKurrent ? auth : 'tokens', tls });
+  const [{ createPlatform }, { startApi }, { kurrentStoreOptions }] = await Promise.all([
+    import('../platform/create-platform.ts'),
+    import('../server/api/start-api.ts'),
+    import('../server/kurrent/kurrent-store-options.ts'),
+  ]);
+  await using stack = new AsyncDisposableStack();
+  const platform = stack.use(
+    await createPlatform({
+      ...written,
+      drainMs: times.workMs,
+      ...(roles === undefined ? {} : { roles }),
+      ...enginesOf(context, { given: values.store, own: hooks.store, written }),
+      ...(isKurrent ? kurrentStoreOptions : {}),
+    }),
+  );
+  await platform.start();
+  const servers: AsyncDisposable[] = [];
+  stack.defer(async () => {
+    await Promise.all(servers.map((each) => each[Symbol.asyncDispose]()));
+  });
+  const { urls } = platform.engines;
+  const lines: ProductLine[] = [['events in', paint.cyan(await shownStore(context, urls.store))]];
+  let url: string | undefined;
+  if (isApi) {
+    const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
+    const version = packageVersion();
+    const limits = { drainMsMax: times.requestsMs };
+    const listening = { ...written.server, host, port, version, tls, limits };
+    const api = await startApi(platform, listening);
+    servers.push(api);
+    ({ url } = api);
+    lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
+  }
+  if (isKurrent) {
+    const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
+    const given = createTenantDirectory(namesIn(values.tenants));
+    const { tokens } = platform;
+    const server = await startKurrentServer(platform.engines.store, {
+      host,
+      port: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
+      tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+      limits: { stopMsMax: times.requestsMs },
+      ...(auth === 'none' ? {} : { authenticate: authenticateByTokens(tokens) }),
+      ...(tls === undefined ? {} : { tls }),
     });
-    const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
-    const isApi = roles?.includes('api') ?? true;
-    const isKurrent = isApi && values['no-kurrent'] !== true;
-    const host = values.host ?? written.server?.host ?? '127.0.0.1';
-    const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
-    const auth = authOf(values['kurrent-auth']);
-    const times = shutdownTimes(values['shutdown-timeout']);
-    if (isApi && !isLoopback(host)) checkOpenHost(host, { auth: isKurrent ? auth : 'tokens', tls });
-    const [{ createPlatform }, { startApi }, { kurrentStoreOptions }] = await Promise.all([
-      import('../platform/create-platform.ts'),
-      import('../server/api/start-api.ts'),
-      import('../server/kurrent/kurrent-store-options.ts'),
-    ]);
-    await using stack = new AsyncDisposableStack();
-    const platform = stack.use(
-      await createPlatform({
-        ...written,
-        drainMs: times.workMs,
-        ...(roles === undefined ? {} : { roles }),
-        ...(values.store === undefined
-          ? {}
-          : { engines: { ...written.engines, store: storeUrl(context, values.store) } }),
-        ...(isKurrent ? kurrentStoreOptions : {}),
-      }),
+    servers.push(server);
+    const lets = await whoIsLetIn(auth === 'tokens' ? tokens : undefined, { tls });
+    lines.push(
+      ['KurrentDB', `${paint.cyan(server.url)}  ${paint.dim('(official clients)')}`],
+      ['', paint.dim(lets)],
     );
-    await platform.start();
-    const servers: AsyncDisposable[] = [];
-    stack.defer(async () => {
-      await Promise.all(servers.map((each) => each[Symbol.asyncDispose]()));
-    });
-    const { store, urls } = platform.engines;
-    const lines: [string, string][] = [
-      ['events in', paint.cyan(await shownStore(context, urls.store))],
-    ];
-    if (isApi) {
-      const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
-      const version = packageVersion();
-      const limits = { drainMsMax: times.requestsMs };
-      const listening = { ...written.server, host, port, version, tls, limits };
-      const api = await startApi(platform, listening);
-      servers.push(api);
-      lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
-    }
-    if (isKurrent) {
-      const { authenticateByTokens, startKurrentServer } =
-        await import('../server/kurrent/index.ts');
-      const given = createTenantDirectory(namesIn(values.tenants));
-      const { tokens } = platform;
-      const server = await startKurrentServer(store, {
-        host,
-        port: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
-        tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
-        limits: { stopMsMax: times.requestsMs },
-        ...(auth === 'none' ? {} : { authenticate: authenticateByTokens(tokens) }),
-        ...(tls === undefined ? {} : { tls }),
-      });
-      servers.push(server);
-      const lets = await whoIsLetIn(auth === 'tokens' ? tokens : undefined, { tls });
-      lines.push(
-        ['KurrentDB', `${paint.cyan(server.url)}  ${paint.dim('(official clients)')}`],
-        ['', paint.dim(lets)],
-      );
-    }
+  }
+  if (hooks.ready !== undefined) {
+    lines.push(...(await hooks.ready({ platform, config: written, url })));
+  } else {
     const secret = isApi ? await firstToken(platform.tokens) : undefined;
     if (secret !== undefined) {
       lines.push(['admin token', `${paint.bold(secret)}  ${paint.dim('(shown this once)')}`]);
     }
     lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
-    const width = Math.max(...lines.map(([name]) => name.length));
-    stdout.write(
-      [
-        `${paint.bold('Millrace')} runs: append an event once, and everything else follows.`,
-        '',
-        ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
-        '',
-        paint.dim('Ctrl-C stops it.'),
-        '',
-      ].join('\n'),
-    );
-    await whenAborted(signal);
-    const seconds = times.totalMs / 1_000;
-    stdout.write(
-      paint.dim(
-        `Stops: at most ${seconds} s for what is under way; a second signal ends it now.\n`,
-      ),
-    );
-    if (await doneWithin(stack.disposeAsync(), times.totalMs)) return exitCodes.ok;
-    stderr.write(
-      `${paint.red('millrace:')} not everything ended within ${seconds} s: its leases run out, and others take over\n`,
-    );
-    return exitCodes.failed;
+  }
+  const width = Math.max(...lines.map(([name]) => name.length));
+  stdout.write(
+    [
+      `${paint.bold('Millrace')} runs: append an event once, and everything else follows.`,
+      '',
+      ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
+      '',
+      paint.dim('Ctrl-C stops it.'),
+      '',
+    ].join('\n'),
+  );
+  await whenAborted(signal);
+  const seconds = times.totalMs / 1_000;
+  stdout.write(
+    paint.dim(`Stops: at most ${seconds} s for what is under way; a second signal ends it now.\n`),
+  );
+  if (await doneWithin(stack.disposeAsync(), times.totalMs)) return exitCodes.ok;
+  stderr.write(
+    `${paint.red('millrace:')} not everything ended within ${seconds} s: its leases run out, and others take over\n`,
+  );
+  return exitCodes.failed;
+}
+
+/** What the command line says, else what is this command's own, which stands by itself. */
+function enginesOf(
+  context: CommandContext,
+  {
+    given,
+    own,
+    written,
+  }: {
+    readonly given: string | undefined;
+    readonly own: string | undefined;
+    readonly written: MillraceConfig;
   },
-};
+): Pick<MillraceConfig, 'engines'> {
+  if (given !== undefined) {
+    return { engines: { ...written.engines, store: storeUrl(context, given) } };
+  }
+  return own === undefined ? {} : { engines: { store: storeUrl(context, own) } };
+}
 
 /** Nobody could ask for anything, or make a token over HTTP, without a first one. */
 async function firstToken(tokens: Tokens): Promise<string | undefined> {
