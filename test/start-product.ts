@@ -41,6 +41,8 @@ const waitMsMax = 120_000;
 export async function startProduct(
   cwd: string,
   [command = 'start', ...more]: readonly string[],
+  /** What it says once it is ready. */
+  last = 'Ctrl-C',
 ): Promise<StartedProduct> {
   const child = spawn(
     process.execPath,
@@ -72,7 +74,7 @@ export async function startProduct(
       void ended.then(() => reject(new Error(`it ended before it said '${text}': ${said}`)));
       look();
     });
-  await hears('Ctrl-C');
+  await hears(last);
   return {
     said,
     url: `${/kurrentdb:\S+/.exec(said)?.[0] ?? ''}&discoveryInterval=1`,

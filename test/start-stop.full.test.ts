@@ -135,6 +135,16 @@ test('a request that never ends is cut off at the deadline', async () => {
   assert.deepEqual(await product.ended, { code: 0, signal: null });
 });
 
+test('a script learns by JSON where it listens', async () => {
+  const cwd = await mkdtemp(join(folder, 'json-'));
+  const product = await startProduct(cwd, ['start', '--no-kurrent', '--json'], '"adminToken"');
+  const facts = JSON.parse(product.said) as Readonly<Record<string, string>>;
+  assert.deepEqual(Object.keys(facts), ['store', 'http', 'adminToken']);
+  assert.equal((await fetch(`${facts['http'] ?? ''}/health/ready`)).status, 200);
+  assert.equal(await product.stop('SIGTERM'), 0);
+  assert.equal(product.heard(), product.said);
+});
+
 test('what cannot start ends the process, says why, and leaves nothing running', async () => {
   const taken = createServer();
   taken.listen(0, '127.0.0.1');

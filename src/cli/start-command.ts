@@ -13,6 +13,7 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import { exitCodes, readArgs, usage, type Command, type CommandContext } from './command.ts';
 import { wholeNumber } from './option-values.ts';
 import { packageVersion } from './package-version.ts';
+import type { Paint } from './paint.ts';
 import { doneWithin, shutdownOption, shutdownTimes } from './shutdown.ts';
 import { shownStore, storeOption, storeSections, storeUrl } from './store-option.ts';
 import { whenAborted } from './when-aborted.ts';
@@ -48,22 +49,29 @@ export const startOptions = {
   ...shutdownOption,
 } as const;
 
+const options = {
+  ...startOptions,
+  json: { type: 'boolean', summary: 'says by one line of JSON where it listens, once it is ready' },
+} as const;
+
 export const startCommand: Command = {
   name: 'start',
   summary: 'runs the product in one process, until Ctrl-C',
   usage: 'start [options]',
-  options: startOptions,
+  options,
   examples: [
     'millrace start',
+    'millrace start --port 0 --no-kurrent --json',
     'millrace start --roles dispatcher,workers --store postgres://localhost/shop',
     'millrace start --store postgres://localhost/shop --kurrent-port 2114',
     'millrace start --host 0.0.0.0 --kurrent-auth tokens --tls-cert server.crt --tls-key server.key',
   ],
   sections: storeSections,
   async run(context) {
-    const { values, positionals } = readArgs({ name: 'start', args: context.args }, startOptions);
+    const { values, positionals } = readArgs({ name: 'start', args: context.args }, options);
     if (positionals.length > 0) throw usage(`start takes options only, not '${positionals[0]}'`);
-    return runProduct(context, values);
+    const { json, ...start } = values;
+    return runProduct(context, start, { isJson: json === true });
   },
 };
 
@@ -74,6 +82,8 @@ export interface ProductHooks {
   readonly store?: string;
   /** Everything runs: more lines for whoever started it. Instead of the first token. */
   readonly ready?: (running: RunningProduct) => Promise<readonly ProductLine[]>;
+  /** For scripts, instead of lines for people. */
+  readonly isJson?: boolean;
 }
 
 export interface RunningProduct {
@@ -127,7 +137,9 @@ export async function runProduct(
     await Promise.all(servers.map((each) => each[Symbol.asyncDispose]()));
   });
   const { urls } = platform.engines;
-  const lines: ProductLine[] = [['events in', paint.cyan(await shownStore(context, urls.store))]];
+  const shown = await shownStore(context, urls.store);
+  const facts: Record<string, string> = { store: shown };
+  const lines: ProductLine[] = [['events in', paint.cyan(shown)]];
   let url: string | undefined;
   if (isApi) {
     const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
@@ -137,6 +149,7 @@ export async function runProduct(
     const api = await startApi(platform, listening);
     servers.push(api);
     ({ url } = api);
+    facts['http'] = api.url;
     lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
   }
   if (isKurrent) {
@@ -152,6 +165,7 @@ export async function runProduct(
       ...(tls === undefined ? {} : { tls }),
     });
     servers.push(server);
+    facts['kurrentdb'] = server.url;
     const lets = await whoIsLetIn(auth === 'tokens' ? tokens : undefined, { tls });
     lines.push(
       ['KurrentDB', `${paint.cyan(server.url)}  ${paint.dim('(official clients)')}`],
@@ -163,31 +177,38 @@ export async function runProduct(
   } else {
     const secret = isApi ? await firstToken(platform.tokens) : undefined;
     if (secret !== undefined) {
+      facts['adminToken'] = secret;
       lines.push(['admin token', `${paint.bold(secret)}  ${paint.dim('(shown this once)')}`]);
     }
     lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
   }
-  const width = Math.max(...lines.map(([name]) => name.length));
-  stdout.write(
-    [
-      `${paint.bold('Millrace')} runs: append an event once, and everything else follows.`,
-      '',
-      ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
-      '',
-      paint.dim('Ctrl-C stops it.'),
-      '',
-    ].join('\n'),
-  );
+  stdout.write(hooks.isJson === true ? `${JSON.stringify(facts)}\n` : greeting(lines, paint));
   await whenAborted(signal);
   const seconds = times.totalMs / 1_000;
-  stdout.write(
-    paint.dim(`Stops: at most ${seconds} s for what is under way; a second signal ends it now.\n`),
-  );
-  if (await doneWithin(stack.disposeAsync(), times.totalMs)) return exitCodes.ok;
-  stderr.write(
-    `${paint.red('millrace:')} not everything ended within ${seconds} s: its leases run out, and others take over\n`,
-  );
+  if (hooks.isJson !== true) {
+    const text = `Stops: at most ${seconds} s for what is under way; a second signal ends it now.\n`;
+    stdout.write(paint.dim(text));
+  }
+  let problem = `not everything ended within ${seconds} s: its leases run out, and others take over`;
+  try {
+    if (await doneWithin(stack.disposeAsync(), times.totalMs)) return exitCodes.ok;
+  } catch (error) {
+    problem = `it stopped, but not well: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  stderr.write(`${paint.red('millrace:')} ${problem}\n`);
   return exitCodes.failed;
+}
+
+function greeting(lines: readonly ProductLine[], paint: Paint): string {
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return [
+    `${paint.bold('Millrace')} runs: append an event once, and everything else follows.`,
+    '',
+    ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
+    '',
+    paint.dim('Ctrl-C stops it.'),
+    '',
+  ].join('\n');
 }
 
 /** What the command line says, else what is this command's own, which stands by itself. */

@@ -28,7 +28,10 @@ export interface ServerSettings {
   };
 }
 
-export interface MillraceConfig extends Omit<PlatformConfig, 'clock' | 'names' | 'observer'> {
+export interface MillraceConfig extends Omit<
+  PlatformConfig,
+  'clock' | 'drainMs' | 'names' | 'observer'
+> {
   readonly server?: ServerSettings;
   /**
    * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
@@ -41,7 +44,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const fields = [
-  'drainMs',
   'engines',
   'migrate',
   'modules',
