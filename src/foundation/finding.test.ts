@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from './error.ts';
 import {
+  createExaminer,
   examine,
   isAtLeast,
   isBroken,
@@ -73,4 +74,19 @@ test('what is slow is told with what to do', async () => {
     remedy: 'nearer',
   });
   assert.ok((await medianMs(async () => undefined)) >= 0);
+});
+
+test('a connection that comes too late is closed all the same', async () => {
+  const connecting = Promise.withResolvers<AsyncDisposable>();
+  const closed = Promise.withResolvers<void>();
+  const examiner = createExaminer(
+    () => connecting.promise,
+    { timeoutMs: 10 },
+    () => undefined,
+  );
+  assert.ok(isBroken(await examiner.look('reachable', async () => [])));
+  const closing = examiner[Symbol.asyncDispose]();
+  connecting.resolve({ [Symbol.asyncDispose]: async () => closed.resolve() });
+  await closed.promise;
+  await closing;
 });

@@ -45,18 +45,40 @@ export async function examine(
   }
 }
 
-/** Closes what was opened; what does not answer any more does not hold up the report. */
-export async function letGo(opened: AsyncDisposable | undefined): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, letGoMsMax);
-  });
+export interface Examiner<Connection> extends AsyncDisposable {
+  look(
+    check: string,
+    work: (connection: Connection) => Promise<readonly Finding[]>,
+  ): Promise<readonly Finding[]>;
+}
+
+/** Checks over one connection, which the first of them opens within its time. */
+export function createExaminer<Connection extends AsyncDisposable>(
+  connect: () => Promise<Connection>,
+  limits: Pick<Examination, 'timeoutMs'>,
+  remedyOf: (error: unknown) => string | undefined,
+): Examiner<Connection> {
+  let opening: Promise<Connection> | undefined;
+  return {
+    look: (check, work) =>
+      examine(check, async () => work(await (opening ??= connect())), limits, remedyOf),
+    async [Symbol.asyncDispose]() {
+      let timer: NodeJS.Timeout | undefined;
+      // What does not answer any more does not hold up the report; it is closed whenever it does.
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, letGoMsMax);
+      });
+      await Promise.race([close(opening), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function close(opening: Promise<AsyncDisposable> | undefined): Promise<void> {
   try {
-    await Promise.race([opened?.[Symbol.asyncDispose](), late]);
+    await (await opening)?.[Symbol.asyncDispose]();
   } catch {
     // Whatever is wrong with it has been found by the checks.
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,10 +1,9 @@
 // Whether a KurrentDB answers, and lets us read everything.
 
 import {
-  examine,
+  createExaminer,
   isBroken,
   latencyFinding,
-  letGo,
   medianMs,
   unreachableRemedy,
   type Examination,
@@ -18,39 +17,32 @@ export async function examineKurrentdb(
   url: string,
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
-  const held: { connection?: KurrentdbConnection } = {};
-  const look = (check: string, work: (connection: KurrentdbConnection) => Promise<Finding[]>) =>
-    examine(
-      check,
-      async () => work((held.connection ??= await connectKurrentdb(url, () => undefined))),
-      { timeoutMs },
-      remedyOf,
-    );
+  await using examiner = createExaminer(
+    () => connectKurrentdb(url, () => undefined),
+    { timeoutMs },
+    remedyOf,
+  );
   const readLast = (connection: KurrentdbConnection): Promise<unknown> =>
     connection.ask((client) =>
       Array.fromAsync(client.readAll({ direction: 'backwards', fromPosition: 'end', maxCount: 1 })),
     );
-  try {
-    const reached = await look('reachable', async (connection) => [
-      { check: 'reachable', level: 'ok', detail: `version ${await connection.ask(serverVersion)}` },
-    ]);
-    if (isBroken(reached)) return reached;
-    return [
-      ...reached,
-      ...(await look('permissions', async (connection) => {
-        await readLast(connection);
-        return [{ check: 'permissions', level: 'ok', detail: 'it may read all streams' }];
-      })),
-      ...(await look('read', async (connection) => [
-        latencyFinding('read', await medianMs(() => readLast(connection)), {
-          slowMs: 50,
-          remedy: 'Put the server nearer: every command waits for some of these.',
-        }),
-      ])),
-    ];
-  } finally {
-    await letGo(held.connection);
-  }
+  const reached = await examiner.look('reachable', async (connection) => [
+    { check: 'reachable', level: 'ok', detail: `version ${await connection.ask(serverVersion)}` },
+  ]);
+  if (isBroken(reached)) return reached;
+  return [
+    ...reached,
+    ...(await examiner.look('permissions', async (connection) => {
+      await readLast(connection);
+      return [{ check: 'permissions', level: 'ok', detail: 'it may read all streams' }];
+    })),
+    ...(await examiner.look('read', async (connection) => [
+      latencyFinding('read', await medianMs(() => readLast(connection)), {
+        slowMs: 50,
+        remedy: 'Put the server nearer: every command waits for some of these.',
+      }),
+    ])),
+  ];
 }
 
 function remedyOf(error: unknown): string | undefined {

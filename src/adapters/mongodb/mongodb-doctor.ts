@@ -2,10 +2,9 @@
 
 import type { Db } from 'mongodb';
 import {
-  examine,
+  createExaminer,
   isBroken,
   latencyFinding,
-  letGo,
   medianMs,
   skewFinding,
   unreachableRemedy,
@@ -13,7 +12,7 @@ import {
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { clientUrl, connectMongodb, type MongodbConnection } from './mongodb-connection.ts';
+import { clientUrl, connectMongodb } from './mongodb-connection.ts';
 
 const versionLeast = '5.0';
 
@@ -22,39 +21,32 @@ export async function examineMongodb(
   url: string,
   { timeoutMs, nowMs }: Examination,
 ): Promise<readonly Finding[]> {
-  const held: { connection?: MongodbConnection } = {};
   // The driver's own words tell more than that our time is up.
-  const selectMs = Math.min(4_000, timeoutMs * 0.9);
+  const selectMs = Math.min(4_000, Math.floor(timeoutMs * 0.9));
   const target = clientUrl(url, { serverSelectionTimeoutMS: String(selectMs) });
   const options = { database: undefined, connectionsMax: 1 };
-  const look = (check: string, work: (db: Db) => Promise<Finding[]>) =>
-    examine(
-      check,
-      async () => work((held.connection ??= await connectMongodb(target, options)).db),
-      { timeoutMs },
-      remedyOf,
-    );
-  try {
-    const reached = await look('reachable', reach);
-    if (isBroken(reached)) return reached;
-    return [
-      ...reached,
-      ...(await look('read', async (db) => [
-        latencyFinding('read', await medianMs(() => db.command({ ping: 1 })), {
-          slowMs: 20,
-          remedy: 'Put the database nearer: every command waits for some of these.',
-        }),
-      ])),
-      ...(await look('clock skew', async (db) => {
-        const beforeMs = nowMs();
-        const { localTime } = await db.command({ hello: 1 });
-        const serverMs = localTime instanceof Date ? localTime.getTime() : beforeMs;
-        return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
-      })),
-    ];
-  } finally {
-    await letGo(held.connection);
-  }
+  await using examiner = createExaminer(
+    () => connectMongodb(target, options),
+    { timeoutMs },
+    remedyOf,
+  );
+  const reached = await examiner.look('reachable', ({ db }) => reach(db));
+  if (isBroken(reached)) return reached;
+  return [
+    ...reached,
+    ...(await examiner.look('read', async ({ db }) => [
+      latencyFinding('read', await medianMs(() => db.command({ ping: 1 })), {
+        slowMs: 20,
+        remedy: 'Put the database nearer: every command waits for some of these.',
+      }),
+    ])),
+    ...(await examiner.look('clock skew', async ({ db }) => {
+      const beforeMs = nowMs();
+      const { localTime } = await db.command({ hello: 1 });
+      const serverMs = localTime instanceof Date ? localTime.getTime() : beforeMs;
+      return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
+    })),
+  ];
 }
 
 async function reach(db: Db): Promise<Finding[]> {

@@ -1,18 +1,17 @@
 // Whether a NATS can keep leases: its version, JetStream, and whether we may use it.
 
 import {
-  examine,
+  createExaminer,
   isAtLeast,
   isBroken,
   latencyFinding,
-  letGo,
   medianMs,
   unreachableRemedy,
   versionFinding,
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { connectNats, type NatsConnection } from './nats-connection.ts';
+import { connectNats } from './nats-connection.ts';
 
 const versionLeast = '2.9';
 /** Before it, a server refuses the setting. */
@@ -23,49 +22,42 @@ export async function examineNats(
   url: string,
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
-  const held: { connection?: NatsConnection } = {};
-  const look = (check: string, work: (connection: NatsConnection) => Promise<Finding[]>) =>
-    examine(
-      check,
-      async () => work((held.connection ??= await connectNats(url, { timeoutMs }))),
-      { timeoutMs },
-      remedyOf,
-    );
-  try {
-    let version = '0';
-    const reached = await look('reachable', async (connection) => {
-      const [info, server] = await connection.ask(async (driver) => [
-        driver.info,
-        driver.getServer(),
-      ]);
-      version = info?.version ?? '0';
-      return [
-        { check: 'reachable', level: 'ok', detail: server },
-        versionFinding('NATS', version, versionLeast),
-      ];
-    });
-    if (isBroken(reached)) return reached;
+  await using examiner = createExaminer(
+    () => connectNats(url, { timeoutMs }),
+    { timeoutMs },
+    remedyOf,
+  );
+  let version = '0';
+  const reached = await examiner.look('reachable', async (connection) => {
+    const [info, server] = await connection.ask(async (driver) => [
+      driver.info,
+      driver.getServer(),
+    ]);
+    version = info?.version ?? '0';
     return [
-      ...reached,
-      ...(await look('permissions', async (connection) => {
-        const answer = await connection.ask((driver) =>
-          driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
-        );
-        const { error } = answer.json<{ readonly error?: { readonly description?: string } }>();
-        if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
-        return [{ check: 'permissions', level: 'ok', detail: 'it may use JetStream' }];
-      })),
-      syncFinding(version),
-      ...(await look('read', async (connection) => [
-        latencyFinding('read', await medianMs(() => connection.ask((driver) => driver.rtt())), {
-          slowMs: 20,
-          remedy: 'Put the NATS nearer: leases wait for it.',
-        }),
-      ])),
+      { check: 'reachable', level: 'ok', detail: server },
+      versionFinding('NATS', version, versionLeast),
     ];
-  } finally {
-    await letGo(held.connection);
-  }
+  });
+  if (isBroken(reached)) return reached;
+  return [
+    ...reached,
+    ...(await examiner.look('permissions', async (connection) => {
+      const answer = await connection.ask((driver) =>
+        driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
+      );
+      const { error } = answer.json<{ readonly error?: { readonly description?: string } }>();
+      if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
+      return [{ check: 'permissions', level: 'ok', detail: 'it may use JetStream' }];
+    })),
+    syncFinding(version),
+    ...(await examiner.look('read', async (connection) => [
+      latencyFinding('read', await medianMs(() => connection.ask((driver) => driver.rtt())), {
+        slowMs: 20,
+        remedy: 'Put the NATS nearer: leases wait for it.',
+      }),
+    ])),
+  ];
 }
 
 /** No client can ask for it. */

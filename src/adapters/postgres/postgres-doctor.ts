@@ -1,10 +1,9 @@
 // Whether a PostgreSQL can do what the adapter needs, and keeps what it confirms.
 
 import {
-  examine,
+  createExaminer,
   isBroken,
   latencyFinding,
-  letGo,
   medianMs,
   skewFinding,
   unreachableRemedy,
@@ -27,37 +26,25 @@ export async function examinePostgres(
   url: string,
   options: PostgresExamination,
 ): Promise<readonly Finding[]> {
-  const connection = await connectPostgres(url, { prepare: false, connectionsMax: 1 });
-  try {
-    return await examineConnection(connection, options);
-  } finally {
-    await letGo(connection);
-  }
-}
-
-async function examineConnection(
-  connection: PostgresConnection,
-  { timeoutMs, nowMs, schemas }: PostgresExamination,
-): Promise<readonly Finding[]> {
-  const look = (check: string, work: () => Promise<readonly Finding[]>) =>
-    examine(check, work, { timeoutMs }, remedyOf);
-
-  const reached = await look('reachable', () => reach(connection));
+  const { timeoutMs, nowMs, schemas } = options;
+  const connect = () => connectPostgres(url, { prepare: false, connectionsMax: 1 });
+  await using examiner = createExaminer(connect, { timeoutMs }, remedyOf);
+  const reached = await examiner.look('reachable', reach);
   if (isBroken(reached)) return reached;
   return [
     ...reached,
-    ...(await look('permissions', async () =>
+    ...(await examiner.look('permissions', async (connection) =>
       (await Promise.all(schemas.map((schema) => permissions(connection, schema)))).flat(),
     )),
-    ...(await look('settings', () => settings(connection))),
-    ...(await look('read', async () => [
+    ...(await examiner.look('settings', settings)),
+    ...(await examiner.look('read', async (connection) => [
       latencyFinding('read', await medianMs(() => ask(connection, 'select 1')), {
         slowMs: 20,
         remedy: 'Put the database nearer: every command waits for some of these.',
       }),
     ])),
-    ...(await look('durable write', () => durableWrite(connection))),
-    ...(await look('clock skew', async () => {
+    ...(await examiner.look('durable write', durableWrite)),
+    ...(await examiner.look('clock skew', async (connection) => {
       const beforeMs = nowMs();
       const [[epoch] = []] = await ask(
         connection,

@@ -2,10 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import {
-  examine,
+  createExaminer,
   isBroken,
   latencyFinding,
-  letGo,
   medianMs,
   skewFinding,
   unreachableRemedy,
@@ -23,52 +22,45 @@ export async function examineRedis(
   url: string,
   { timeoutMs, nowMs }: Examination,
 ): Promise<readonly Finding[]> {
-  const held: { connection?: RedisConnection } = {};
-  const look = (check: string, work: (connection: RedisConnection) => Promise<Finding[]>) =>
-    examine(
-      check,
-      async () => work((held.connection ??= await connectRedis(url, { timeoutMs }))),
-      { timeoutMs },
-      remedyOf,
-    );
-  try {
-    const reached = await look('reachable', reach);
-    if (isBroken(reached)) return reached;
-    const key = `millrace:doctor:${randomUUID()}`;
-    return [
-      ...reached,
-      ...(await look('permissions', async (connection) => {
-        // As the adapter works: scripts that write.
-        const script =
-          "redis.call('SET', KEYS[1], '1', 'PX', 60000) return redis.call('DEL', KEYS[1])";
-        await connection.ask((client) => client.eval(script, 1, key));
-        return [{ check: 'permissions', level: 'ok', detail: 'it may write, and run scripts' }];
-      })),
-      ...(await look('settings', settings)),
-      ...(await look('read', async (connection) => [
-        latencyFinding('read', await medianMs(() => connection.ask((client) => client.get(key))), {
-          slowMs: 20,
-          remedy: 'Put the Redis nearer: queries and leases wait for it.',
-        }),
-      ])),
-      ...(await look('durable write', async (connection) => {
-        const ms = await medianMs(() =>
-          connection.ask((client) => client.set(key, '1', 'PX', 60_000)),
-        );
-        await connection.ask((client) => client.del(key));
-        const remedy = 'Look at the disk of the append-only file.';
-        return [latencyFinding('durable write', ms, { slowMs: 50, remedy })];
-      })),
-      ...(await look('clock skew', async (connection) => {
-        const beforeMs = nowMs();
-        const [seconds, micros] = await connection.ask((client) => client.time());
-        const serverMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
-        return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
-      })),
-    ];
-  } finally {
-    await letGo(held.connection);
-  }
+  await using examiner = createExaminer(
+    () => connectRedis(url, { timeoutMs }),
+    { timeoutMs },
+    remedyOf,
+  );
+  const reached = await examiner.look('reachable', reach);
+  if (isBroken(reached)) return reached;
+  const key = `millrace:doctor:${randomUUID()}`;
+  return [
+    ...reached,
+    ...(await examiner.look('permissions', async (connection) => {
+      // As the adapter works: scripts that write.
+      const script =
+        "redis.call('SET', KEYS[1], '1', 'PX', 60000) return redis.call('DEL', KEYS[1])";
+      await connection.ask((client) => client.eval(script, 1, key));
+      return [{ check: 'permissions', level: 'ok', detail: 'it may write, and run scripts' }];
+    })),
+    ...(await examiner.look('settings', settings)),
+    ...(await examiner.look('read', async (connection) => [
+      latencyFinding('read', await medianMs(() => connection.ask((client) => client.get(key))), {
+        slowMs: 20,
+        remedy: 'Put the Redis nearer: queries and leases wait for it.',
+      }),
+    ])),
+    ...(await examiner.look('durable write', async (connection) => {
+      const ms = await medianMs(() =>
+        connection.ask((client) => client.set(key, '1', 'PX', 60_000)),
+      );
+      await connection.ask((client) => client.del(key));
+      const remedy = 'Look at the disk of the append-only file.';
+      return [latencyFinding('durable write', ms, { slowMs: 50, remedy })];
+    })),
+    ...(await examiner.look('clock skew', async (connection) => {
+      const beforeMs = nowMs();
+      const [seconds, micros] = await connection.ask((client) => client.time());
+      const serverMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
+      return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
+    })),
+  ];
 }
 
 async function reach({ client }: RedisConnection): Promise<Finding[]> {
