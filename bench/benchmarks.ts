@@ -34,4 +34,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'the KurrentDB protocol through the official client, beside a gRPC echo',
     load: () => import('./kurrent.ts'),
   },
+  {
+    name: 'server',
+    summary: 'commands over HTTP until they are seen, start and memory, beside bare Fastify',
+    load: () => import('./server.ts'),
+  },
 ];

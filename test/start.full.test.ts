@@ -1,19 +1,14 @@
 // `millrace start` as a process: what `npm start` runs.
 
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
-import { tellReaper } from '../src/testing/servers/reaper.ts';
-
-const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
+import { runMillrace, startProduct, type Outcome, type StartedProduct } from './start-product.ts';
 
 let folder: string;
 before(async () => {
@@ -21,41 +16,9 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-interface Started {
-  readonly child: ChildProcess;
-  /** What it said before it listened for clients of KurrentDB. */
-  readonly said: string;
-  readonly url: string;
-  readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
-}
-
-async function start(...more: readonly string[]): Promise<Started> {
-  const child = spawn(
-    process.execPath,
-    [main, 'start', '--port', '0', '--kurrent-port', '0', ...more],
-    {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  tellReaper({ kind: 'process', pid: child.pid ?? 0, signal: 'SIGKILL' });
-  let said = '';
-  let url: string | undefined;
-  for await (const line of createInterface({ input: child.stdout })) {
-    said += `${line}\n`;
-    url ??= /kurrentdb:\S+/.exec(line)?.[0];
-    if (url === undefined || !line.includes('Ctrl-C')) continue;
-    const stop = async (signal: NodeJS.Signals): Promise<number | null> => {
-      const ended = once(child, 'exit');
-      child.kill(signal);
-      const [code] = (await ended) as [number | null];
-      tellReaper({ kind: 'process-ended', pid: child.pid ?? 0 });
-      return code;
-    };
-    return { child, said, url: `${url}&discoveryInterval=1`, stop };
-  }
-  throw new Error('it ended before it listened');
-}
+const start = (...more: readonly string[]): Promise<StartedProduct> =>
+  startProduct(folder, ['start', ...more]);
+const millrace = (...args: readonly string[]): Promise<Outcome> => runMillrace(folder, args);
 
 test('what an official client appended is there after a stop and another start', async () => {
   const first = await start();
@@ -147,18 +110,3 @@ test('a token of the command line lets a client in, until the command line revok
   await stranger.dispose();
   assert.equal(await running.stop('SIGTERM'), 0);
 });
-
-async function millrace(
-  ...args: readonly string[]
-): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
-}

@@ -1,9 +1,11 @@
-// Writes the files that are made from definitions: the JSON Schemas and the table of error codes.
+// Writes the files that are made from definitions: the JSON Schemas, the table of error codes
+// and the reference of the command line.
 // Tests keep them equal to what they are made from.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
 import { errorCodes } from '../src/foundation/error-codes.ts';
+import { withCliReference } from './cli-reference.ts';
 
 const schemas = new URL('../schemas/', import.meta.url);
 mkdirSync(schemas, { recursive: true });
@@ -20,3 +22,6 @@ const rows = Object.entries(errorCodes).map(
 );
 const [head = ''] = page.split(/^\| `/m);
 writeFileSync(errors, head + rows.join(''));
+
+const cli = new URL('../docs/cli.md', import.meta.url);
+writeFileSync(cli, withCliReference(readFileSync(cli, 'utf8')));

@@ -2,11 +2,13 @@
 
 import type { Command } from './command.ts';
 import { completionCommand } from './completion-command.ts';
+import { devCommand } from './dev-command.ts';
 import { dlqDiscardCommand } from './dlq-discard-command.ts';
 import { dlqListCommand } from './dlq-list-command.ts';
 import { dlqNoteCommand } from './dlq-note-command.ts';
 import { dlqReplayCommand } from './dlq-replay-command.ts';
 import { dlqShowCommand } from './dlq-show-command.ts';
+import { doctorCommand } from './doctor-command.ts';
 import { exportCommand } from './export-command.ts';
 import { forgetCommand } from './forget-command.ts';
 import { importCommand } from './import-command.ts';
@@ -51,10 +53,12 @@ import { traceCommand } from './trace-command.ts';
 
 export const commands: readonly Command[] = [
   startCommand,
+  devCommand,
   tourCommand,
   newCommand,
   lintCommand,
   migrateCommand,
+  doctorCommand,
   streamReadCommand,
   streamAppendCommand,
   streamTailCommand,

@@ -25,3 +25,4 @@ export {
   type Span,
   type TraceContext,
 } from './observer.ts';
+export type { Finding, FindingLevel } from './finding.ts';

@@ -71,6 +71,8 @@ export interface PlatformConfig extends EngineOptions {
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
   readonly traceRetentionMs?: number;
+  /** How long handlers and sends that are under way may take when it is stopped. Default: 20 s. */
+  readonly drainMs?: number;
 }
 
 export type DispatcherTuning = Pick<
@@ -98,6 +100,8 @@ export interface Platform extends Lifecycle {
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
 const traceRetentionMsDefault = 30 * 86_400_000;
+/** Which version of a read model is asked is looked up so often: each time would cost as much as the query. */
+const versionRefreshMs = 250;
 
 /**
  * Opens the engines, binds the modules, and runs what the roles say once it is started. Stopping lets
@@ -134,6 +138,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     observer,
     batchSize: outbox.batchSize,
     tickIntervalMs: outbox.tickIntervalMs,
+    ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
     ...dispatcher,
   };
   const all = opened.move();
@@ -161,12 +166,14 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     return handler.handle({ ...request, command });
   };
 
+  const drain = config.drainMs === undefined ? {} : { drainMs: config.drainMs };
   const common = {
     storage,
     clock,
     observer,
     ...(leases === undefined ? {} : { leases }),
     ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
+    ...drain,
   };
   const projecting = { ...common, readModels, versions: readModelVersions };
 
@@ -252,18 +259,27 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ],
   };
 
-  let running = new AsyncDisposableStack();
+  const models = modules.projections.map(({ readModel }) => readModel);
+  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
+  const queries = new Map(
+    [...families].map(([family, versions]) => [
+      family,
+      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
+    ]),
+  );
+
+  let running: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
       const parts = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
-      for (const each of parts) if (each.status === 'fulfilled') running.use(each.value);
-      const failed = parts.find((each) => each.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
+      running = parts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      throwFirst(parts);
     },
     async stop() {
       const stopping = running;
-      running = new AsyncDisposableStack();
-      await stopping.disposeAsync();
+      running = [];
+      // All at once: each may take its time to finish, and the time is short.
+      throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
   });
 
@@ -288,10 +304,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
     documents({ bc, aggregate }) {
-      const models = modules.projections
-        .map(({ readModel }) => readModel)
-        .filter((model) => model.bc === bc && model.aggregate === aggregate);
-      if (models.length > 0) return activeDocuments(engines, models, { clock });
+      const known = queries.get(`${bc}.${aggregate}`);
+      if (known !== undefined) return known;
       throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
         details: { bc, aggregate },
       });
@@ -324,6 +338,11 @@ function bindHandlers(
       createCommandHandler(store, aggregate, { ...aggregates, ...options }),
     ]),
   );
+}
+
+function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
+  const failed = outcomes.find((each) => each.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 }
 
 function checkRoles(roles: readonly PlatformRole[]): void {

@@ -7,6 +7,12 @@ export {
   type PlatformConfig,
 } from './create-platform.ts';
 export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
+export {
+  examineEngines,
+  type EngineReport,
+  type EngineRole,
+  type ExamineEnginesOptions,
+} from './examine-engines.ts';
 export { eventStoreSchema } from './event-store-schema.ts';
 export {
   exportEvents,

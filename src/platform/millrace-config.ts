@@ -6,7 +6,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { closest } from '../contracts/lint/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { PlatformConfig } from './create-platform.ts';
+import type { Platform, PlatformConfig } from './create-platform.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -29,8 +29,16 @@ export interface ServerSettings {
   };
 }
 
-export interface MillraceConfig extends Omit<PlatformConfig, 'clock' | 'names' | 'observer'> {
+export interface MillraceConfig extends Omit<
+  PlatformConfig,
+  'clock' | 'drainMs' | 'names' | 'observer'
+> {
   readonly server?: ServerSettings;
+  /**
+   * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
+   * idempotency keys.
+   */
+  readonly samples?: (platform: Platform) => Promise<void>;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -38,12 +46,15 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const fields = [
   'dispatcher',
+  'drainMs',
   'engines',
   'leaseMs',
   'migrate',
   'modules',
   'outboxRetentionMs',
+  'payloadBytesMax',
   'roles',
+  'samples',
   'server',
   'traceRetentionMs',
   'traces',

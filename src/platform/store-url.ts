@@ -62,6 +62,7 @@ export function parseStoreUrl(url: string): StoreUrl {
 export function redactStoreUrl(url: string): string {
   // Up to the last @: a password that should have been encoded is hidden as well, whatever it holds.
   return url
+    .replace(/^((?:nats|nats\+tls|tls):\/\/)[^:@]*@/i, '$1***@')
     .replace(/^([^:]+:\/\/)([^:@]*):.*@/s, '$1$2:***@')
     .replace(/([?&][^=&]*(?:password|secret|token)[^=&]*=)[^&]*/gi, '$1***');
 }

@@ -53,6 +53,10 @@ export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
   return features.supports(multiStreamMethod);
 }
 
+export async function serverVersion(client: Client): Promise<string> {
+  return (await inside(client).capabilities).serverVersion;
+}
+
 /** `dispose` ends the calls; the connection itself would stay for half an hour. */
 export async function closeClient(client: Client): Promise<void> {
   await client.dispose();

@@ -117,10 +117,13 @@ export async function startSqliteWriter(
   };
 
   const opened = Promise.withResolvers<void>();
-  worker.once('message', (first: WriterReply) => {
-    if (!first.ok) return opened.reject(sqliteError(first.error, { path, doing: 'write' }));
-    worker.on('message', takeReplies);
-    opened.resolve();
+  // Under `node --watch`, what the thread imports is told by messages, too: those are not ours.
+  worker.on('message', (message: WriterReplies | WriterReply | object) => {
+    if ('replies' in message) takeReplies(message);
+    else if ('ok' in message && message.ok) opened.resolve();
+    else if ('ok' in message) {
+      opened.reject(sqliteError(message.error, { path, doing: 'write' }));
+    }
   });
   worker.once('error', (error) => {
     const crash = new MillraceError('STORE_UNAVAILABLE', 'the writer thread crashed', {

@@ -286,6 +286,43 @@ test('what does not come to its end is cut off', async () => {
   await asked;
 });
 
+test('a request hears of a client that went away and of credentials that ended, and of nothing behind its answer', async () => {
+  const ending = new AbortController();
+  const begun = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<AbortSignal>()];
+  let calls = 0;
+  const waiting = get('/wait', {
+    handle: async ({ signal }) => {
+      begun[calls]?.resolve(signal);
+      calls += 1;
+      await once(signal, 'abort');
+      return { body: 'told' };
+    },
+  });
+  const quick = Promise.withResolvers<AbortSignal>();
+  const answering = get('/quick', {
+    handle: async ({ signal }) => {
+      quick.resolve(signal);
+      return { body: 'at once' };
+    },
+  });
+  const clerk = { kind: 'token', name: 'clerk', scopes: [], ended: ending.signal } as const;
+  const server = await serve([waiting, answering], { authenticate: async () => clerk });
+  const leaving = new AbortController();
+  const left = assert.rejects(fetch(`${server.url}/wait`, { signal: leaving.signal }));
+  const gone = await begun[0]?.promise;
+  leaving.abort();
+  await left;
+  if (gone?.aborted === false) await once(gone, 'abort');
+
+  const told = fetch(`${server.url}/wait`);
+  await begun[1]?.promise;
+  assert.equal(await (await fetch(`${server.url}/quick`)).json(), 'at once');
+  ending.abort();
+  assert.equal(await (await told).json(), 'told');
+  await server[Symbol.asyncDispose]();
+  assert.equal((await quick.promise).aborted, false);
+});
+
 test('an address that is taken is a typed error', async () => {
   await using server = await serve([]);
   await assert.rejects(serve([], { port: server.port }), { code: 'SERVER_UNAVAILABLE' });

@@ -74,6 +74,11 @@ interface Seen {
 }
 
 const ids = createIds();
+/** Made once: an error for each abort would be made with its stack. */
+const clientGone = new MillraceError('ABORTED', 'the client went away');
+const credentialsEnded = new MillraceError('ABORTED', 'the credentials ended');
+const answerLate = new MillraceError('ABORTED', 'the answer took too long');
+const serverStops = new MillraceError('ABORTED', 'the server stops');
 const timerMsMax = 0x7fff_ffff;
 
 /**
@@ -99,7 +104,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const table = createRouteTable(options.routes);
   /** Answers without an end are told at once that it stops; the others only when their time is up. */
   const stopping = new AbortController();
-  const cutOff = new AbortController();
+  const underWay = new Set<AbortController>();
   let inFlight = 0;
   let idle: (() => void) | undefined;
 
@@ -122,7 +127,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const startMs = performance.now();
     const requestId = ids.next();
     const over = new AbortController();
-    response.once('close', () => over.abort());
+    underWay.add(over);
+    // Not behind a whole answer: nobody waits for anything any more, and an abort has its price.
+    response.once('close', () => response.writableFinished || over.abort(clientGone));
     const path = pathOf(request.url);
     const seen: Seen = {};
     setCommonHeaders(request, response, requestId);
@@ -133,16 +140,17 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         const answer = await answerTo(request, { path, requestId, over, seen });
         await writeAnswer(response, answer, {
           isHead: request.method === 'HEAD',
-          signal: AbortSignal.any([
-            over.signal,
-            seen.route?.isLong === true ? stopping.signal : cutOff.signal,
-          ]),
+          signal:
+            seen.route?.isLong === true
+              ? AbortSignal.any([over.signal, stopping.signal])
+              : over.signal,
         });
       }
     } catch (error) {
       if (statusOf(error) >= 500) seen.span?.fail(error);
       refuse(request, response, error, requestId);
     } finally {
+      underWay.delete(over);
       inFlight -= 1;
       if (inFlight === 0) idle?.();
       seen.span?.set({ status: response.statusCode });
@@ -187,38 +195,44 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     options.admit?.({ address: request.socket.remoteAddress ?? '', principal });
     checkAccess(route.access, principal);
     const input = await inputsOf(request, route, params);
-    const signals = [
-      context.over.signal,
-      route.isLong === true ? stopping.signal : cutOff.signal,
-      ...(principal?.ended === undefined ? [] : [principal.ended]),
-      ...(route.isLong === true && principal?.expiresAtMs !== undefined
-        ? [
-            AbortSignal.timeout(
-              Math.max(0, Math.min(principal.expiresAtMs - Date.now(), timerMsMax)),
-            ),
-          ]
-        : []),
-    ];
+    const { over, requestId, seen } = context;
     // What follows from the request is below its span.
-    const { span } = context.seen;
-    const headers = span === undefined ? input.headers : { ...input.headers, ...span.context };
-    const asked = { ...input, headers, principal, requestId: context.requestId };
+    const headers =
+      seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
+    const asked = { ...input, headers, principal, requestId };
     if (route.isLong === true) {
-      return route.handle({ ...asked, signal: AbortSignal.any(signals) });
+      return route.handle({ ...asked, signal: longSignal(over.signal, principal) });
     }
-    const late = new AbortController();
-    const signal = AbortSignal.any([...signals, late.signal]);
-    const timer = setTimeout(() => late.abort(), limits.answerMsMax);
+    // One signal for all reasons: joining several costs more than the rest of this.
+    let isLate = false;
+    const end = (): void => over.abort(credentialsEnded);
+    principal?.ended?.addEventListener('abort', end);
+    const timer = setTimeout(() => {
+      isLate = true;
+      over.abort(answerLate);
+    }, limits.answerMsMax);
     try {
-      return await route.handle({ ...asked, signal });
+      return await route.handle({ ...asked, signal: over.signal });
     } catch (error) {
-      if (!late.signal.aborted) throw error;
+      if (!isLate) throw error;
       throw new MillraceError('REQUEST_TIMEOUT', `no answer within ${limits.answerMsMax} ms`, {
         cause: error,
       });
     } finally {
       clearTimeout(timer);
+      principal?.ended?.removeEventListener('abort', end);
     }
+  }
+
+  /** Of an answer without an end: it also ends with the credentials, and when the server stops. */
+  function longSignal(over: AbortSignal, principal: Principal | undefined): AbortSignal {
+    const signals = [over, stopping.signal];
+    if (principal?.ended !== undefined) signals.push(principal.ended);
+    if (principal?.expiresAtMs !== undefined) {
+      const leftMs = Math.max(0, Math.min(principal.expiresAtMs - Date.now(), timerMsMax));
+      signals.push(AbortSignal.timeout(leftMs));
+    }
+    return AbortSignal.any(signals);
   }
 
   async function whoIs(request: IncomingMessage): Promise<Principal | undefined> {
@@ -310,7 +324,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       stopping.abort();
       server.closeIdleConnections();
       const timer = setTimeout(() => {
-        cutOff.abort();
+        for (const over of underWay) over.abort(serverStops);
         server.closeAllConnections();
       }, limits.drainMsMax);
       if (inFlight > 0) await new Promise<void>((resolve) => (idle = resolve));

@@ -1,0 +1,90 @@
+// Whether a NATS can keep leases: its version, JetStream, and whether we may use it.
+
+import {
+  createExaminer,
+  isAtLeast,
+  isBroken,
+  latencyFinding,
+  medianMs,
+  unreachableRemedy,
+  versionFinding,
+  type Examination,
+  type Finding,
+} from '../../foundation/finding.ts';
+import { connectNats } from './nats-connection.ts';
+
+const versionLeast = '2.9';
+/** Before it, a server refuses the setting. */
+const syncAlwaysFrom = '2.10';
+
+/** Asks only: whatever it wrote would be a stream. */
+export async function examineNats(
+  url: string,
+  { timeoutMs }: Examination,
+): Promise<readonly Finding[]> {
+  await using examiner = createExaminer(
+    () => connectNats(url, { timeoutMs }),
+    { timeoutMs },
+    remedyOf,
+  );
+  let version = '0';
+  const reached = await examiner.look('reachable', async (connection) => {
+    const [info, server] = await connection.ask(async (driver) => [
+      driver.info,
+      driver.getServer(),
+    ]);
+    version = info?.version ?? '0';
+    return [
+      { check: 'reachable', level: 'ok', detail: server },
+      versionFinding('NATS', version, versionLeast),
+    ];
+  });
+  if (isBroken(reached)) return reached;
+  return [
+    ...reached,
+    ...(await examiner.look('permissions', async (connection) => {
+      const answer = await connection.ask((driver) =>
+        driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
+      );
+      const { error } = answer.json<{ readonly error?: { readonly description?: string } }>();
+      if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
+      return [{ check: 'permissions', level: 'ok', detail: 'it may use JetStream' }];
+    })),
+    syncFinding(version),
+    ...(await examiner.look('read', async (connection) => [
+      latencyFinding('read', await medianMs(() => connection.ask((driver) => driver.rtt())), {
+        slowMs: 20,
+        remedy: 'Put the NATS nearer: leases wait for it.',
+      }),
+    ])),
+  ];
+}
+
+/** No client can ask for it. */
+function syncFinding(version: string): Finding {
+  const check = 'settings';
+  return isAtLeast(version, syncAlwaysFrom)
+    ? {
+        check,
+        level: 'unknown',
+        detail: 'how often JetStream syncs cannot be asked',
+        remedy: 'See that it has sync_interval: always, or streams with 3 replicas.',
+      }
+    : {
+        check,
+        level: 'warning',
+        detail: 'it confirms before the disk has it: a power loss takes the last minutes with it',
+        remedy: `Take ${syncAlwaysFrom} with sync_interval: always, or run 3 servers.`,
+      };
+}
+
+function remedyOf(error: unknown): string | undefined {
+  const text = error instanceof Error ? error.message : '';
+  if (/authorization|authentication/i.test(text)) {
+    return 'Check user and password, or the token, in the URL: nats://user:password@host:4222';
+  }
+  if (/no responders|jetstream not enabled|503/i.test(text)) {
+    return 'Start the server with JetStream: nats-server --jetstream';
+  }
+  return unreachableRemedy(error);
+}

@@ -1,0 +1,169 @@
+// Whether a PostgreSQL can do what the adapter needs, and keeps what it confirms.
+
+import {
+  createExaminer,
+  isBroken,
+  latencyFinding,
+  medianMs,
+  skewFinding,
+  unreachableRemedy,
+  versionFinding,
+  type Examination,
+  type Finding,
+} from '../../foundation/finding.ts';
+import { connectPostgres, type PostgresConnection } from './postgres-connection.ts';
+import { quoteName } from './postgres-schema.ts';
+
+export interface PostgresExamination extends Examination {
+  /** That of the event store, that of the outbox, or both. */
+  readonly schemas: readonly string[];
+}
+
+const versionLeast = '13';
+
+/** Safe while others work: it writes nothing but a message into the log that nobody reads. */
+export async function examinePostgres(
+  url: string,
+  options: PostgresExamination,
+): Promise<readonly Finding[]> {
+  const { timeoutMs, nowMs, schemas } = options;
+  const connect = () => connectPostgres(url, { prepare: false, connectionsMax: 1 });
+  await using examiner = createExaminer(connect, { timeoutMs }, remedyOf);
+  const reached = await examiner.look('reachable', reach);
+  if (isBroken(reached)) return reached;
+  return [
+    ...reached,
+    ...(await examiner.look('permissions', async (connection) =>
+      (await Promise.all(schemas.map((schema) => permissions(connection, schema)))).flat(),
+    )),
+    ...(await examiner.look('settings', settings)),
+    ...(await examiner.look('read', async (connection) => [
+      latencyFinding('read', await medianMs(() => ask(connection, 'select 1')), {
+        slowMs: 20,
+        remedy: 'Put the database nearer: every command waits for some of these.',
+      }),
+    ])),
+    ...(await examiner.look('durable write', durableWrite)),
+    ...(await examiner.look('clock skew', async (connection) => {
+      const beforeMs = nowMs();
+      const [[epoch] = []] = await ask(
+        connection,
+        'select (extract(epoch from clock_timestamp()) * 1000)::float8::text',
+      );
+      return [skewFinding({ beforeMs, serverMs: Number(epoch), afterMs: nowMs() })];
+    })),
+  ];
+}
+
+function ask(connection: PostgresConnection, text: string, values: readonly unknown[] = []) {
+  return connection.query({ name: '', text }, values);
+}
+
+async function reach(connection: PostgresConnection): Promise<readonly Finding[]> {
+  const [[version, number, isStandby, place] = []] = await ask(
+    connection,
+    `select current_setting('server_version'), current_setting('server_version_num')::int,
+       pg_is_in_recovery(), format('database %s as %s', current_database(), current_user)`,
+  );
+  const major = Math.floor(Number(number) / 10_000);
+  const least = versionFinding('PostgreSQL', String(major), versionLeast);
+  return [
+    { check: 'reachable', level: 'ok', detail: String(place) },
+    least.level === 'ok' ? { ...least, detail: `PostgreSQL ${String(version)}` } : least,
+    ...(isStandby === true
+      ? [
+          {
+            check: 'writable',
+            level: 'broken',
+            detail: 'it is a standby, which takes no writes',
+            remedy: 'Name the primary in the URL (target_session_attrs, or another host).',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+async function permissions(
+  connection: PostgresConnection,
+  schema: string,
+): Promise<readonly Finding[]> {
+  const check = `permissions of ${schema}`;
+  const [[mayMakeSchema, isThere, mayMakeTables, refused] = []] = await ask(
+    connection,
+    `select has_database_privilege(current_database(), 'CREATE'), n.oid is not null,
+       coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
+       (select string_agg(c.relname, ', ' order by c.relname) from pg_class c
+        where c.relnamespace = n.oid and c.relkind in ('r', 'p') and not (
+          has_table_privilege(c.oid, 'SELECT') and has_table_privilege(c.oid, 'INSERT') and
+          has_table_privilege(c.oid, 'UPDATE') and has_table_privilege(c.oid, 'DELETE')))
+     from (select 1) one left join pg_namespace n on n.nspname = $1`,
+    [schema],
+  );
+  const name = quoteName(schema);
+  if (typeof refused === 'string') {
+    const remedy = `grant select, insert, update, delete on all tables in schema ${name} to the user of the URL`;
+    return [{ check, level: 'broken', detail: `it may not use ${refused}`, remedy }];
+  }
+  if (isThere === true && mayMakeTables === true) {
+    return [{ check, level: 'ok', detail: 'it may use and change the tables' }];
+  }
+  if (isThere !== true && mayMakeSchema === true) {
+    return [{ check, level: 'ok', detail: 'it may make the schema' }];
+  }
+  const remedy =
+    'Run millrace migrate as a user that may, before each new version, and start with migrate: off.';
+  return isThere === true
+    ? [{ check, level: 'warning', detail: 'it may use the tables, not change them', remedy }]
+    : [{ check, level: 'broken', detail: 'the schema is not there, nor may it make it', remedy }];
+}
+
+/** Settings that break what an acknowledgement promises, and what each of them costs. */
+const unsafe: Readonly<Record<string, string>> = {
+  fsync: 'a power loss can destroy the whole database',
+  full_page_writes: 'a power loss can tear pages that nothing mends',
+  synchronous_commit: 'a power loss takes the last commits with it, confirmed ones too',
+};
+
+async function settings(connection: PostgresConnection): Promise<readonly Finding[]> {
+  const rows = await ask(
+    connection,
+    `select name, setting from pg_settings
+     where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'default_transaction_read_only')`,
+  );
+  const found: Finding[] = [];
+  for (const [name, value] of rows.map((row) => row.map(String))) {
+    if (name === 'default_transaction_read_only' && value === 'on') {
+      const remedy = 'alter role … set default_transaction_read_only = off';
+      found.push({ check: 'settings', level: 'broken', detail: `${name} = on`, remedy });
+    }
+    const costs = unsafe[name ?? ''];
+    if (costs === undefined || value !== 'off') continue;
+    const remedy = `Set ${name} = on in postgresql.conf, unless what is in it may be lost.`;
+    found.push({ check: 'settings', level: 'warning', detail: `${name} = off: ${costs}`, remedy });
+  }
+  if (found.length > 0) return found;
+  const detail = 'what it confirms survives a power loss';
+  return [{ check: 'settings', level: 'ok', detail }];
+}
+
+async function durableWrite(connection: PostgresConnection): Promise<readonly Finding[]> {
+  // In the log like any commit, in no table.
+  const write = () => ask(connection, "select pg_logical_emit_message(true, 'millrace', 'doctor')");
+  return [
+    latencyFinding('durable write', await medianMs(write), {
+      slowMs: 50,
+      remedy: 'Look at the disk of the write-ahead log: each commit waits for it.',
+    }),
+  ];
+}
+
+function remedyOf(error: unknown): string | undefined {
+  const code =
+    error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === '28P01' || code === '28000') {
+    return 'Check user and password in the URL, and pg_hba.conf of the server.';
+  }
+  if (code === '3D000') return 'Make the database (createdb), or name another one in the URL.';
+  if (code === '42501') return 'Grant the user of the URL what it lacks.';
+  return unreachableRemedy(error);
+}

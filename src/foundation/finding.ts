@@ -1,0 +1,171 @@
+// What a check found: for `millrace doctor`, whose checks stand beside the adapters that they are about.
+
+import { MillraceError } from './error.ts';
+
+/** `broken`: it will not work, or loses what it promised to keep. `unknown`: nobody could tell. */
+export type FindingLevel = 'ok' | 'warning' | 'broken' | 'unknown';
+
+export interface Finding {
+  readonly check: string;
+  readonly level: FindingLevel;
+  /** One line, without secrets. */
+  readonly detail: string;
+  /** What to do. */
+  readonly remedy?: string;
+}
+
+export interface Examination {
+  /** How long one check may take. */
+  readonly timeoutMs: number;
+  /** Of this process, in milliseconds since 1970. */
+  readonly nowMs: () => number;
+}
+
+/** Runs one check within its time; what it throws is a finding, too. */
+export async function examine(
+  check: string,
+  work: () => Promise<readonly Finding[]>,
+  { timeoutMs }: Pick<Examination, 'timeoutMs'>,
+  remedyOf: (error: unknown) => string | undefined = () => undefined,
+): Promise<readonly Finding[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<readonly Finding[]>((resolve) => {
+    const detail = `no answer within ${timeoutMs} ms`;
+    const remedy = 'See whether it is overloaded, or a firewall drops the packets.';
+    timer = setTimeout(resolve, timeoutMs, [{ check, level: 'broken', detail, remedy }]);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } catch (error) {
+    const remedy = remedyOf(error);
+    const detail = reasonOf(error);
+    return [{ check, level: 'broken', detail, ...(remedy === undefined ? {} : { remedy }) }];
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface Examiner<Connection> extends AsyncDisposable {
+  look(
+    check: string,
+    work: (connection: Connection) => Promise<readonly Finding[]>,
+  ): Promise<readonly Finding[]>;
+}
+
+/** Checks over one connection, which the first of them opens within its time. */
+export function createExaminer<Connection extends AsyncDisposable>(
+  connect: () => Promise<Connection>,
+  limits: Pick<Examination, 'timeoutMs'>,
+  remedyOf: (error: unknown) => string | undefined,
+): Examiner<Connection> {
+  let opening: Promise<Connection> | undefined;
+  return {
+    look: (check, work) =>
+      examine(check, async () => work(await (opening ??= connect())), limits, remedyOf),
+    async [Symbol.asyncDispose]() {
+      let timer: NodeJS.Timeout | undefined;
+      // What does not answer any more does not hold up the report; it is closed whenever it does.
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, letGoMsMax);
+      });
+      await Promise.race([close(opening), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function close(opening: Promise<AsyncDisposable> | undefined): Promise<void> {
+  try {
+    await (await opening)?.[Symbol.asyncDispose]();
+  } catch {
+    // Whatever is wrong with it has been found by the checks.
+  }
+}
+
+const letGoMsMax = 1_000;
+
+export function isBroken(findings: readonly Finding[]): boolean {
+  return findings.some(({ level }) => level === 'broken');
+}
+
+/** What every driver says when nobody is there. */
+export function unreachableRemedy(error: unknown): string | undefined {
+  const text = [error, (error as { readonly cause?: unknown } | null)?.cause]
+    .map((each) => (each instanceof Error ? `${each.name} ${each.message}` : ''))
+    .join(' ');
+  return /ECONN|EHOST|ENET|ETIMEDOUT|ENOTFOUND|EAI_|refused|closed|unavailable/i.test(text)
+    ? 'Check host and port in the URL, and whether the server runs.'
+    : undefined;
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof MillraceError) return `${error.code}: ${error.message}`;
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n', 1)[0] ?? text;
+}
+
+/** The middle of some calls, in milliseconds. */
+export async function medianMs(call: () => Promise<unknown>, count = 5): Promise<number> {
+  const times: number[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const startMs = performance.now();
+    await call();
+    times.push(performance.now() - startMs);
+  }
+  return times.toSorted((one, other) => one - other)[Math.floor(count / 2)] ?? 0;
+}
+
+export interface LatencyLimit {
+  readonly slowMs: number;
+  readonly remedy: string;
+}
+
+export function latencyFinding(
+  check: string,
+  ms: number,
+  { slowMs, remedy }: LatencyLimit,
+): Finding {
+  const detail = `${ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
+  return ms <= slowMs
+    ? { check, level: 'ok', detail }
+    : { check, level: 'warning', detail, remedy };
+}
+
+const skewMsMax = 1_000;
+
+/** The server's clock was read some time between the two times of ours. */
+export function skewFinding(times: {
+  readonly beforeMs: number;
+  readonly serverMs: number;
+  readonly afterMs: number;
+}): Finding {
+  const { beforeMs, serverMs, afterMs } = times;
+  const ahead = serverMs > afterMs ? serverMs - afterMs : Math.min(0, serverMs - beforeMs);
+  const skewMs = Math.round(ahead);
+  const check = 'clock skew';
+  if (Math.abs(skewMs) <= skewMsMax) return { check, level: 'ok', detail: `${skewMs} ms` };
+  return {
+    check,
+    level: 'warning',
+    detail: `its clock is ${Math.abs(skewMs)} ms ${skewMs > 0 ? 'ahead of' : 'behind'} ours`,
+    remedy: 'Run NTP on both machines: leases, timers and expiry dates go by these clocks.',
+  };
+}
+
+/** Versions as numbers: `7.0.15` is at least `6.2`. */
+export function isAtLeast(version: string, least: string): boolean {
+  const [have, want] = [version, least].map((text) => text.split('.').map(Number));
+  for (const [at, wanted] of (want ?? []).entries()) {
+    const found = have?.[at] ?? 0;
+    if (found !== wanted) return found > wanted;
+  }
+  return true;
+}
+
+export function versionFinding(product: string, version: string, least: string): Finding {
+  const check = 'version';
+  const detail = `${product} ${version}`;
+  if (isAtLeast(version, least)) return { check, level: 'ok', detail };
+  const remedy = `Take ${product} ${least} or newer.`;
+  return { check, level: 'broken', detail: `${detail} is too old`, remedy };
+}

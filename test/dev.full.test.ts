@@ -1,0 +1,71 @@
+// `millrace dev` as a process: sample data, its token, and a restart by a change.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startProduct } from './start-product.ts';
+
+const source = (path: string): string => new URL(`../src/${path}`, import.meta.url).href;
+
+const config = (note: string): string => `
+import { createEnvelope } from '${source('contracts/index.ts')}';
+import { defineConfig } from '${source('platform/index.ts')}';
+
+console.log('${note}');
+export default defineConfig({
+  // Not for dev: it has a file of its own.
+  engines: { store: 'postgres://127.0.0.1:1/production' },
+  async samples({ engines }) {
+    console.log('samples');
+    const context = { tenant: 'core', aggregate: { bc: 'shop', type: 'order', id: '1' } };
+    const placed = createEnvelope({ type: 'order.placed.v1', payload: { amount: 1 } }, context);
+    await engines.store.append('shop.order.v1-core-1', [placed]);
+  },
+});
+`;
+
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-dev-'));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+async function typesIn(base: string): Promise<readonly string[]> {
+  const token = (await readFile(join(folder, '.millrace/dev.token'), 'utf8')).trim();
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${base}/api/v1/events`, { headers });
+  assert.equal(answer.status, 200);
+  const { events } = (await answer.json()) as { readonly events: readonly { type: string }[] };
+  return events.map(({ type }) => type);
+}
+
+test('sample data comes once, a change starts it again, and the token stays', async (t) => {
+  const file = join(folder, 'millrace.config.ts');
+  await writeFile(file, config('first configuration'));
+  const product = await startProduct(folder, ['dev', '--no-kurrent']);
+  // It has processes of its own, which would outlive it.
+  t.after(() => product.signal('SIGTERM'));
+  assert.deepEqual(await typesIn(product.base), ['order.placed.v1']);
+  assert.match(product.said, /curl -s .*\/api\/v1\/events/);
+  const { token } = product;
+
+  await writeFile(file, config('second configuration'));
+  await product.hears('second configuration');
+  await product.hears('Ctrl-C', 2);
+  const base = [...product.heard().matchAll(/http:\/\/\S+?(?=\s)/g)].at(-1)?.[0] ?? '';
+  assert.deepEqual(await typesIn(/^http:\/\/[^/]+/.exec(base)?.[0] ?? ''), ['order.placed.v1']);
+  assert.equal(product.heard().split('samples\n').length, 2);
+  assert.deepEqual(
+    [...product.heard().matchAll(/mr_\S+/g)].map(([secret]) => secret),
+    [token, token],
+  );
+  assert.equal(await product.stop('SIGTERM'), 0);
+
+  const fresh = await startProduct(folder, ['dev', '--no-kurrent', '--no-watch', '--fresh']);
+  await fresh.hears('samples');
+  assert.deepEqual(await typesIn(fresh.base), ['order.placed.v1']);
+  assert.notEqual(fresh.token, token);
+  assert.equal(await fresh.stop('SIGTERM'), 0);
+});

@@ -1,0 +1,196 @@
+// `millrace doctor` against real servers: good ones, those that are away, refuse, hang, or forget.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { memoryEventStore } from '../src/adapters/memory/index.ts';
+import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
+import { startKurrentServer } from '../src/server/kurrent/index.ts';
+import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';
+import { runMillrace } from './start-product.ts';
+
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-doctor-'));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+const timeoutMs = 60_000;
+
+/** `check level`, of the engine of that role. */
+async function levels(
+  engines: EngineUrls,
+  role: keyof EngineUrls,
+  options: { readonly timeoutMs?: number; readonly migrate?: 'auto' | 'off' } = {},
+) {
+  const reports = await examineEngines(engines, { timeoutMs, ...options });
+  const found = reports.find(({ roles }) => roles.includes(role))?.findings ?? [];
+  const by = (check: string) => found.find((each) => each.check === check);
+  return { found, by, signs: found.map(({ check, level }) => `${check}: ${level}`) };
+}
+
+const sqlite = (): string => `sqlite:${join(folder, 'events.db')}`;
+
+test('PostgreSQL: a safe server is good throughout, and nothing is changed by the look', async () => {
+  await using server = await startPostgres({ fsync: true });
+  const store = await server.createDatabase();
+  const fresh = await levels({ store }, 'store');
+  assert.deepEqual(
+    fresh.signs.filter((each) => !/^(read|durable write)/.test(each)),
+    [
+      'reachable: ok',
+      'version: ok',
+      'permissions of millrace: ok',
+      'permissions of core_outbox: ok',
+      'settings: ok',
+      'clock skew: ok',
+      'schema: ok',
+      'outbox schema: ok',
+    ],
+  );
+  assert.match(fresh.by('durable write')?.detail ?? '', / ms$/);
+  const schema = await eventStoreSchema(store);
+  assert.equal((await schema.pending()).length, schema.steps.length);
+  const off = await levels({ store }, 'store', { migrate: 'off' });
+  assert.equal(off.by('schema')?.level, 'broken');
+  assert.match(off.by('schema')?.remedy ?? '', /millrace migrate/);
+
+  // A user that may do less, and passwords from here on.
+  await schema.migrate();
+  const admin = new pg.Client(store);
+  await admin.connect();
+  await admin.query(
+    `create role clerk login password 's3cret'; grant usage on schema millrace to clerk`,
+  );
+  await writeFile(
+    join(server.folder, 'data/pg_hba.conf'),
+    'host all all 127.0.0.1/32 scram-sha-256\n',
+  );
+  await admin.query('select pg_reload_conf()');
+  await admin.end();
+  const as = (password: string): string => store.replace('postgres@', `clerk:${password}@`);
+  const clerk = await levels({ store: as('s3cret') }, 'store');
+  const tables = clerk.by('permissions of millrace');
+  assert.equal(tables?.level, 'broken');
+  assert.match(tables?.detail ?? '', /may not use .*events/);
+  assert.match(tables?.remedy ?? '', /grant select, insert/);
+  assert.equal(clerk.by('permissions of core_outbox')?.level, 'broken');
+  const wrong = await levels({ store: as('wr0ng') }, 'store');
+  assert.deepEqual(wrong.signs, ['reachable: broken']);
+  assert.match(wrong.found[0]?.remedy ?? '', /user and password/);
+  assert.doesNotMatch(JSON.stringify(wrong.found), /wr0ng/);
+});
+
+test('PostgreSQL: settings that lose commits are warned of; a server that hangs is told', async () => {
+  const settings = { synchronous_commit: 'off', full_page_writes: 'off' };
+  await using server = await startPostgres({ fsync: false, settings });
+  const store = await server.createDatabase();
+  const unsafe = (await levels({ store }, 'store')).found
+    .filter(({ level }) => level === 'warning' || level === 'broken')
+    .filter(({ check }) => check === 'settings')
+    .map(({ detail }) => detail.split(':')[0]);
+  const wanted = ['fsync = off', 'full_page_writes = off', 'synchronous_commit = off'];
+  assert.deepEqual(new Set(unsafe), new Set(wanted));
+  server.pause();
+  const hung = await levels({ store }, 'store', { timeoutMs: 1_000 });
+  server.resume();
+  assert.deepEqual(hung.signs, ['reachable: broken']);
+  assert.match(hung.found[0]?.detail ?? '', /no answer within 1000 ms/);
+});
+
+test('Redis: a safe one is good, one that forgets is warned of, a wrong password is told', async () => {
+  await using safe = await startRedis({ appendOnly: 'always' });
+  const admin = new Redis(safe.url);
+  await admin.config('SET', 'requirepass', 's3cret');
+  admin.disconnect();
+  const url = (password: string): string => safe.url.replace('://', `://:${password}@`);
+  const good = await levels({ store: sqlite(), keys: url('s3cret') }, 'keys');
+  assert.deepEqual(
+    good.signs.filter((each) => !/^(read|durable write)/.test(each)),
+    ['reachable: ok', 'version: ok', 'permissions: ok', 'settings: ok', 'clock skew: ok'],
+  );
+  const wrong = await levels({ store: sqlite(), keys: url('wr0ng') }, 'keys');
+  assert.deepEqual(wrong.signs, ['reachable: broken']);
+  assert.match(wrong.found[0]?.remedy ?? '', /user and password/);
+  assert.doesNotMatch(JSON.stringify(wrong.found), /wr0ng/);
+
+  const forgetting = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
+  await using unsafe = await startRedis({ settings: forgetting });
+  const risky = await levels({ store: sqlite(), keys: unsafe.url }, 'keys');
+  assert.deepEqual(
+    risky.found
+      .filter(({ level }) => level === 'warning')
+      .map(({ detail }) => detail.split(':')[0]),
+    ['appendonly no', 'maxmemory-policy allkeys-lru'],
+  );
+});
+
+test('NATS: tells its version, that its syncing is not known or too late, and a wrong token', async () => {
+  await using server = await startNats({ settings: { authorization: '{ token: "s3cret" }' } });
+  const url = (token: string): string => server.url.replace('://', `://${token}@`);
+  const good = await levels({ store: sqlite(), keys: url('s3cret') }, 'keys');
+  assert.deepEqual(
+    good.signs.filter((each) => !/^(read|settings)/.test(each)),
+    ['reachable: ok', 'version: ok', 'permissions: ok'],
+  );
+  assert.match(good.by('settings')?.remedy ?? '', /sync_interval: always/);
+  const wrong = await levels({ store: sqlite(), keys: url('wr0ng') }, 'keys');
+  assert.deepEqual(wrong.signs, ['reachable: broken']);
+  assert.match(wrong.found[0]?.remedy ?? '', /token/);
+});
+
+test('KurrentDB: a server of its protocol is read', async () => {
+  await using store = memoryEventStore();
+  await using server = await startKurrentServer(store, { port: 0 });
+  const found = await levels({ store: server.url, outbox: sqlite() }, 'store');
+  assert.deepEqual(
+    found.signs.filter((each) => !each.startsWith('read:')),
+    ['reachable: ok', 'permissions: ok'],
+  );
+});
+
+test('nobody there: each engine says so, with what to do', async () => {
+  for (const store of [
+    'postgres://u:s3cret@127.0.0.1:1/shop',
+    'mongodb://u:s3cret@127.0.0.1:1/shop',
+    'kurrentdb://u:s3cret@127.0.0.1:1?tls=false',
+  ]) {
+    const { signs, found } = await levels({ store, outbox: sqlite() }, 'store');
+    assert.deepEqual(signs, ['reachable: broken'], store);
+    assert.match(found[0]?.remedy ?? '', /whether the server runs/, store);
+  }
+});
+
+test('SQLite: a file of another kind is told', async () => {
+  const path = join(folder, 'letter.txt');
+  await writeFile(path, 'Dear database, '.repeat(100));
+  const other = await levels({ store: `sqlite:${path}` }, 'store');
+  assert.deepEqual(other.signs, ['reachable: broken']);
+  assert.match(other.found[0]?.remedy ?? '', /another kind of file/);
+});
+
+test('the command shows signs or JSON, no password, and ends with 1 when something is broken', async () => {
+  const keys = 'redis://:s3cret@127.0.0.1:1';
+  const good = await runMillrace(folder, ['doctor', '--json']);
+  assert.equal(good.code, 0, good.stderr);
+  const report = JSON.parse(good.stdout) as {
+    readonly ok: boolean;
+    readonly subjects: readonly { readonly subject: string }[];
+  };
+  assert.deepEqual(
+    [report.ok, report.subjects.map(({ subject }) => subject)],
+    [true, ['process', 'configuration', 'store, outbox, keys']],
+  );
+  const broken = await runMillrace(folder, ['doctor'], { MILLRACE_KEYS: keys });
+  assert.equal(broken.code, 1);
+  assert.match(broken.stdout, /✗ reachable .*ECONNREFUSED/);
+  assert.match(broken.stdout, /✓ node/);
+  assert.doesNotMatch(broken.stdout + broken.stderr, /s3cret/);
+  const odd = await runMillrace(folder, ['doctor'], { MILLRACE_STORE: 'postgre://x' });
+  assert.equal(odd.code, 1);
+  assert.match(odd.stdout, /✗ config .*Did you mean postgres:/);
+});

@@ -1,0 +1,164 @@
+// How `millrace start` ends: by a signal with work under way, by a second one, and by a start that failed.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request, type IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { sqliteEventStore } from '../src/adapters/sqlite/index.ts';
+import { runMillrace, startProduct, type StartedProduct } from './start-product.ts';
+
+const subscriptionName = 'sub:shop:slow:v1';
+const source = (path: string): string => new URL(`../src/${path}`, import.meta.url).href;
+
+/** Its handler ends when the file `go` is there. */
+const config = `
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineConfig, defineModule } from '${source('platform/index.ts')}';
+import { subscription } from '${source('subscriptions/index.ts')}';
+
+const slow = subscription({
+  name: '${subscriptionName}',
+  async handler() {
+    console.log('handling');
+    while (!existsSync('go')) await sleep(20);
+    console.log('handled');
+  },
+});
+export default defineConfig({ modules: [defineModule({ name: 'shop', subscriptions: [slow] })] });
+`;
+
+let folder: string;
+let files = 0;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-stop-'));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+interface Rig {
+  readonly cwd: string;
+  readonly product: StartedProduct;
+}
+
+async function startSlow(...more: readonly string[]): Promise<Rig> {
+  files += 1;
+  const cwd = await mkdtemp(join(folder, `${files}-`));
+  await writeFile(join(cwd, 'millrace.config.ts'), config);
+  return { cwd, product: await startProduct(cwd, ['start', '--no-kurrent', ...more]) };
+}
+
+const eventsPath = '/api/v1/streams/shop.order.v1-core-1/events';
+const body = JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] });
+
+function sending({ base, token }: StartedProduct) {
+  const headers = { authorization: `Bearer ${token ?? ''}`, 'content-type': 'application/json' };
+  return request(`${base}${eventsPath}`, { method: 'POST', headers });
+}
+
+/** The handler has the event, and does not end. */
+async function handle(product: StartedProduct): Promise<void> {
+  const sent = sending(product).end(body);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  assert.equal(answer.statusCode, 201);
+  answer.resume();
+  await product.hears('handling');
+}
+
+async function leasesHeld(cwd: string): Promise<number> {
+  await using store = await sqliteEventStore(`sqlite:${join(cwd, '.millrace/events.db')}`);
+  return (await store.subscriptions.leases.list(subscriptionName)).length;
+}
+
+test('a handler that is under way comes to its end, and the leases are given back', async () => {
+  const { cwd, product } = await startSlow();
+  await handle(product);
+  product.signal('SIGTERM');
+  await product.hears('Stops');
+  await writeFile(join(cwd, 'go'), '');
+  assert.deepEqual(await product.ended, { code: 0, signal: null });
+  await product.hears('handled');
+  assert.equal(await leasesHeld(cwd), 0);
+});
+
+test('a handler that does not end is left behind at the deadline, the leases are not', async () => {
+  const { cwd, product } = await startSlow('--shutdown-timeout', '3s');
+  await handle(product);
+  product.signal('SIGINT');
+  assert.deepEqual(await product.ended, { code: 0, signal: null });
+  assert.equal(await leasesHeld(cwd), 0);
+});
+
+test('a second signal, of either kind, ends it at once', async () => {
+  const { product } = await startSlow('--shutdown-timeout', '10m');
+  await handle(product);
+  product.signal('SIGINT');
+  await product.hears('Stops');
+  // One that follows at once counts as the same.
+  const again = setInterval(() => product.signal('SIGTERM'), 50);
+  const ended = await product.ended;
+  clearInterval(again);
+  assert.deepEqual(ended, { code: null, signal: 'SIGTERM' });
+});
+
+test('a request that is under way is answered, and no new connection is taken', async () => {
+  const { cwd, product } = await startSlow();
+  await writeFile(join(cwd, 'go'), '');
+  const half = sending(product);
+  half.setHeader('content-length', body.length);
+  half.write(body.slice(0, 10));
+  // It has come in when another request that was sent after it is answered.
+  await (await fetch(`${product.base}/health/live`)).text();
+  product.signal('SIGTERM');
+  await product.hears('Stops');
+  await assert.rejects(fetch(`${product.base}/health/live`));
+  const answered = once(half, 'response');
+  half.end(body.slice(10));
+  const [answer] = (await answered) as [IncomingMessage];
+  assert.equal(answer.statusCode, 201);
+  answer.resume();
+  assert.deepEqual(await product.ended, { code: 0, signal: null });
+});
+
+test('a request that never ends is cut off at the deadline', async () => {
+  const { product } = await startSlow('--shutdown-timeout', '3s');
+  const half = sending(product);
+  half.setHeader('content-length', body.length);
+  const cut = once(half, 'error');
+  half.write(body.slice(0, 10));
+  await (await fetch(`${product.base}/health/live`)).text();
+  product.signal('SIGTERM');
+  await cut;
+  assert.deepEqual(await product.ended, { code: 0, signal: null });
+});
+
+test('a script learns by JSON where it listens', async () => {
+  const cwd = await mkdtemp(join(folder, 'json-'));
+  const product = await startProduct(cwd, ['start', '--no-kurrent', '--json'], '"adminToken"');
+  const facts = JSON.parse(product.said) as Readonly<Record<string, string>>;
+  assert.deepEqual(Object.keys(facts), ['store', 'http', 'adminToken']);
+  assert.equal((await fetch(`${facts['http'] ?? ''}/health/ready`)).status, 200);
+  assert.equal(await product.stop('SIGTERM'), 0);
+  assert.equal(product.heard(), product.said);
+});
+
+test('what cannot start ends the process, says why, and leaves nothing running', async (t) => {
+  const taken = createServer();
+  t.after(() => taken.close());
+  taken.listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  for (const [env, args, problem] of [
+    [{ MILLRACE_KEYS: 'redis://127.0.0.1:1' }, [], /^STORE_UNAVAILABLE.*Redis/m],
+    [{ MILLRACE_STORE: 'postgres://127.0.0.1:1/none' }, [], /^STORE_UNAVAILABLE/m],
+    [{}, ['--port', String(port)], new RegExp(`^SERVER_UNAVAILABLE.*:${port}`, 'm')],
+    [{}, ['--shutdown-timeout', '0'], /at least 1s/],
+  ] as const) {
+    const { code, stderr } = await runMillrace(folder, ['start', '--no-kurrent', ...args], env);
+    assert.notEqual(code, 0);
+    assert.match(stderr, problem);
+  }
+});

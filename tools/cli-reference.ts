@@ -1,0 +1,32 @@
+// The commands as a chapter of docs/cli.md, from the table that the program itself works by.
+
+import { commands } from '../src/cli/commands.ts';
+import type { Command } from '../src/cli/command.ts';
+
+const title = '## All commands';
+
+/** The page with its last chapter made anew. */
+export function withCliReference(page: string): string {
+  const [head = ''] = page.split(`${title}\n`);
+  return `${head}${title}\n\n${commands.map(chapter).join('\n')}`;
+}
+
+function chapter({ name, summary, usage, options, examples }: Command): string {
+  const rows = Object.entries(options).map(([option, { value, summary: text }]) => {
+    const shown = value === undefined ? `--${option}` : `--${option} <${value}>`;
+    return `| \`${cell(shown)}\` | ${cell(text)} |\n`;
+  });
+  return [
+    `### \`millrace ${name}\`\n\n`,
+    `${summary[0]?.toUpperCase() ?? ''}${summary.slice(1)}.\n\n`,
+    '```sh\n',
+    `millrace ${usage}\n`,
+    '```\n\n',
+    ...(rows.length === 0 ? [] : ['| option | what it does |\n|---|---|\n', ...rows, '\n']),
+    `For example:\n\n\`\`\`sh\n${examples.join('\n')}\n\`\`\`\n`,
+  ].join('');
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
