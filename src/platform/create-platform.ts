@@ -30,6 +30,7 @@ import { startSaga } from '../reactors/start-saga.ts';
 import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { withLeases } from '../subscriptions/with-leases.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { startOutboxSweeper } from './outbox-sweeper.ts';
 import {
@@ -197,7 +198,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     modules,
     tokens,
     delivery,
-    subscriptions: subscriptionAdmin(store, { storage, clock }),
+    subscriptions: subscriptionAdmin(store, {
+      storage: leases === undefined ? storage : withLeases(storage, leases),
+      clock,
+    }),
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,

@@ -1,17 +1,14 @@
 // The product over HTTP: every route of the API in one server.
 
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { createAuditLog } from '../../platform/audit-log.ts';
 import { authenticateByTokens } from '../http/authenticate-by-tokens.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
 import { createJwtVerifier, type JwtOptions } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../http/route.ts';
 import type { ApiPlatform } from './api-context.ts';
-import { commandRoutes } from './command-routes.ts';
-import { documentRoutes } from './document-routes.ts';
-import { healthRoutes } from './health-routes.ts';
-import { referenceRoutes } from './reference-routes.ts';
-import { streamRoutes } from './stream-routes.ts';
+import { apiRoutes } from './api-routes.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
@@ -26,7 +23,8 @@ export interface ApiOptions extends Pick<
 }
 
 /**
- * Serves a platform's API: streams, commands and documents of its modules, health, and the reference.
+ * Serves a platform's API: streams, commands and documents of its modules, administration with its audit,
+ * health, and the reference.
  *
  * @example
  * import { createPlatform } from 'millrace/platform';
@@ -43,21 +41,16 @@ export async function startApi(
 ): Promise<HttpServer> {
   const { jwt, rateLimits, version = '0', observer = silentObserver, ...server } = options;
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
-  const routes = [
-    ...commandRoutes(platform),
-    ...documentRoutes(platform),
-    ...streamRoutes(platform),
-    ...healthRoutes(platform),
-    ...(options.routes ?? []),
-  ];
   const info = {
     title: 'Millrace',
     version,
     description: 'Append an event once, and everything else follows.',
   };
+  const audit = createAuditLog(platform.engines.store, { observer });
+  const routes = apiRoutes({ platform, audit }, { ...options, info });
   return startHttpServer({
     ...server,
-    routes: [...routes, ...referenceRoutes(routes, info)],
+    routes,
     authenticate: authenticateByTokens(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
     observer,

@@ -169,7 +169,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const { route, params } = found;
     context.seen.route = route;
     const principal = await whoIs(request);
-    options.admit?.({ address: request.socket.remoteAddress ?? '', principal });
+    const address = request.socket.remoteAddress ?? '';
+    options.admit?.({ address, principal });
     checkAccess(route.access, principal);
     const input = await inputsOf(request, route, params);
     const signals = [
@@ -184,7 +185,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           ]
         : []),
     ];
-    const asked = { ...input, principal, requestId: context.requestId };
+    const asked = { ...input, principal, requestId: context.requestId, address };
     if (route.isLong === true) {
       return route.handle({ ...asked, signal: AbortSignal.any(signals) });
     }

@@ -51,6 +51,8 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   DEAD_LETTER_CLOSED: 409,
   PROJECTION_BUSY: 409,
   SAGA_NOT_PARKED: 409,
+  PROJECTION_INVALID: 409,
+  LEASE_LOST: 409,
   STREAM_DELETED: 410,
   SUBJECT_FORGOTTEN: 410,
   COMMAND_REFUSED: 422,
@@ -68,6 +70,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   STORE_CLOSED: 503,
   SERVER_UNAVAILABLE: 503,
   LIFECYCLE_STOPPED: 503,
+  ABORTED: 503,
   WAIT_TIMEOUT: 504,
 };
 

@@ -16,6 +16,8 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   /** Fires when the client went away, the credentials ended, or the server stops. */
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** Where the request came from: the peer, whatever headers claim. */
+  readonly address: string;
 }
 
 export interface JsonAnswer {
