@@ -14,8 +14,7 @@ import type { TokenScope } from '../../platform/token.ts';
 import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
 import { saga } from '../../reactors/index.ts';
 import { subscription, Terminal } from '../../subscriptions/index.ts';
-import type { HttpServer } from '../http/http-server.ts';
-import { startApi, type ApiOptions } from './start-api.ts';
+import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
 
 const money = z.object({ amount: z.number().positive() });
 const deposited = defineEvent('account.deposited.v1', money);
@@ -125,7 +124,7 @@ function bank(mending: Mending): PlatformModule {
 
 export interface Api extends AsyncDisposable {
   readonly platform: Platform;
-  readonly server: HttpServer;
+  readonly server: ApiServer;
   readonly mending: Mending;
   token(scope: TokenScope, tenant?: string): Promise<string>;
   ask(path: string, token?: string, init?: RequestInit): Promise<Response>;

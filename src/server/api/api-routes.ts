@@ -15,6 +15,7 @@ import { sagaRoutes } from './saga-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { subscriptionRoutes } from './subscription-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
+import { wsRoute } from './ws-operations.ts';
 
 export function apiRoutes(
   context: AdminContext,
@@ -32,6 +33,7 @@ export function apiRoutes(
     ...sagaRoutes(context),
     ...tokenRoutes(context),
     ...auditRoutes(context),
+    wsRoute,
     ...healthRoutes(platform),
     ...own,
   ];

@@ -7,8 +7,11 @@ import { startHttpServer, type HttpServer, type HttpServerOptions } from '../htt
 import { createJwtVerifier, type JwtOptions } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../http/route.ts';
+import { createWsServer } from '../http/ws-server.ts';
+import type { WsLimits } from '../http/ws-connection.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { apiRoutes } from './api-routes.ts';
+import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
@@ -16,10 +19,16 @@ export interface ApiOptions extends Pick<
 > {
   readonly jwt?: JwtOptions;
   readonly rateLimits?: RequestLimits;
+  readonly wsLimits?: Partial<WsLimits>;
   /** Routes of your own, beside ours. */
   readonly routes?: readonly Route[];
   readonly version?: string;
   readonly observer?: Observer;
+}
+
+export interface ApiServer extends HttpServer {
+  /** WebSockets that are open. */
+  readonly connections: number;
 }
 
 /**
@@ -38,7 +47,7 @@ export interface ApiOptions extends Pick<
 export async function startApi(
   platform: ApiPlatform,
   options: ApiOptions = {},
-): Promise<HttpServer> {
+): Promise<ApiServer> {
   const { jwt, rateLimits, version = '0', observer = silentObserver, ...server } = options;
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
   const info = {
@@ -48,11 +57,31 @@ export async function startApi(
   };
   const audit = createAuditLog(platform.engines.store, { observer });
   const routes = apiRoutes({ platform, audit }, { ...options, info });
-  return startHttpServer({
-    ...server,
-    routes,
+  const guard = {
     authenticate: authenticateByTokens(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
     observer,
+  };
+  const { corsOrigins } = options;
+  const ws = createWsServer({
+    ...guard,
+    operations: wsOperations(platform, routes),
+    ...(corsOrigins === undefined ? {} : { corsOrigins }),
+    ...(options.wsLimits === undefined ? {} : { limits: options.wsLimits }),
   });
+  const http = await startHttpServer({ ...server, ...guard, routes, onUpgrade: ws.onUpgrade });
+  return {
+    url: http.url,
+    port: http.port,
+    get inFlight() {
+      return http.inFlight;
+    },
+    get connections() {
+      return ws.connections;
+    },
+    async [Symbol.asyncDispose]() {
+      // Together: each waits for connections that are the other's.
+      await Promise.all([ws[Symbol.asyncDispose](), http[Symbol.asyncDispose]()]);
+    },
+  };
 }

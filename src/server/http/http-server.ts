@@ -101,6 +101,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     keepAliveTimeout: 65_000,
     // Node looks for slow clients every 30 s, whatever their limit is.
     connectionsCheckingInterval: Math.min(limits.receiveMsMax, 5_000),
+    // Others, such as curl's offer of HTTP/2, are answered as if they had not asked for more.
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      options.onUpgrade !== undefined && request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server: Server =
     tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
