@@ -135,7 +135,7 @@ export interface Api extends AsyncDisposable {
     headers?: Record<string, string>,
   ): Promise<Response>;
   /** Deposits one of each kind that goes wrong, and waits until all did. */
-  fail(tenant: string): Promise<void>;
+  fail(tenant: string, correlationId?: string): Promise<void>;
 }
 
 let tokens = 0;
@@ -174,9 +174,9 @@ export async function openApi(
       const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
       return (await platform.tokens.create(wanted)).secret;
     },
-    async fail(tenant) {
+    async fail(tenant, correlationId = 'failing') {
       for (const [id, amount] of Object.entries(unlucky)) {
-        await platform.handle({ tenant, id, command: deposit({ amount }) });
+        await platform.handle({ tenant, id, command: deposit({ amount }), correlationId });
       }
       const { storage, ledger, sagas } = platform.engines;
       await until(async () => {
