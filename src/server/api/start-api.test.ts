@@ -114,6 +114,22 @@ test('events are appended with what was expected, and read page by page', async 
   assert.equal(all.events.length, 4);
 });
 
+test('events that would stop an aggregate, or that are for a saga to write, are refused', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const append = async (to: string, sent: object) =>
+    body<{ code: string }>(
+      await api.post(`/api/v1/streams/${to}/events`, { events: [sent] }, token),
+    );
+  const { code } = await append(stream, { ...event, payload: null });
+  assert.equal(code, 'PAYLOAD_INVALID');
+  assert.equal((await append(stream, { ...event, type: 'account.x.v1' })).code, 'EVENT_UNKNOWN');
+  const saga = 'banking.review.v1-core-a1';
+  assert.equal((await append(saga, { ...event, type: 'review.parked.v1' })).code, 'NOT_ALLOWED');
+  const sent = { id: 'a1', payload: { amount: 1 } };
+  assert.equal((await api.post('/api/v1/commands/account.deposit', sent, token)).status, 200);
+});
+
 test('a follower gets what is there, what comes, and goes on behind what it has seen', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');

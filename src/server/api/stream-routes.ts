@@ -13,6 +13,7 @@ import {
   traceHeadersOf,
   type ApiPlatform,
 } from './api-context.ts';
+import { acceptPayload } from './accept-payload.ts';
 import { eventSchema } from './event-schema.ts';
 import { filterFor, followEvents, followStream } from './follow.ts';
 
@@ -75,7 +76,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
-        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen.',
+        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen. Where a module has the aggregate, events have to be its own and fit their schemas.',
       tag,
       access: 'append',
       params: streamParams,
@@ -88,7 +89,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const { tenant, bc, agg, id } = parseStreamName(stream, tenants);
+        const place = parseStreamName(stream, tenants);
+        const { tenant, bc, agg, id } = place;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -97,7 +99,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(
-            { type, payload },
+            { type, payload: acceptPayload(platform, place, { type, payload }) },
             {
               ...context,
               ...rest,
