@@ -8,7 +8,7 @@ import { createJwtVerifier, type JwtOptions } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../http/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
-import type { WsLimits } from '../http/ws-connection.ts';
+import type { WsLimits } from '../http/ws-limits.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { apiRoutes } from './api-routes.ts';
 import { wsOperations } from './ws-operations.ts';

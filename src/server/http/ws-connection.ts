@@ -10,6 +10,7 @@ import { checkAccess, notAuthenticated, type Authenticate, type Principal } from
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from './route.ts';
 import type { SentEvent } from './server-sent-events.ts';
+import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
 import { readMessage, type AnyWsMessage, type WsMessage } from './ws-message.ts';
 
 /** What messages ask for; who asks, until when, and under which id the log has it. */
@@ -22,34 +23,6 @@ export interface WsOperations {
   follow(message: WsMessage['subscribe'], asking: WsAsking): AsyncIterable<SentEvent>;
   answer(message: WsMessage['command'] | WsMessage['query'], asking: WsAsking): Promise<unknown>;
 }
-
-export interface WsLimits {
-  readonly messageBytesMax: number;
-  /** Until the first message has to say who it is. */
-  readonly authMsMax: number;
-  /** A ping goes out so often; without its pong by the next one it is over. */
-  readonly heartbeatMs: number;
-  readonly subscriptionsMax: number;
-  /** Commands, queries and the like under way. */
-  readonly requestsMax: number;
-  /** Written, and not read by the client. */
-  readonly unreadBytesMax: number;
-  /** From saying that it is over to cutting the line. */
-  readonly closeMsMax: number;
-  /** Of requests under way when the server stops. */
-  readonly drainMsMax: number;
-}
-
-export const wsCloseCodes = {
-  /** The server stops. */
-  goingAway: 1001,
-  /** Binary messages. */
-  unsupported: 1003,
-  /** No credentials, bad ones, or they have ended. */
-  notAuthenticated: 4401,
-  /** It does not read, or gives no sign of life. */
-  tooSlow: 4408,
-} as const;
 
 export interface WsConnectionOptions {
   readonly address: string;

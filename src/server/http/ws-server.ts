@@ -11,12 +11,8 @@ import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { Caller } from './http-server.ts';
 import { notAuthenticated, type Authenticate } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
-import {
-  serveConnection,
-  type WsConnection,
-  type WsLimits,
-  type WsOperations,
-} from './ws-connection.ts';
+import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
+import { wsLimits, type WsLimits } from './ws-limits.ts';
 
 export interface WsServerOptions {
   /** Default: `/ws`. */
@@ -36,17 +32,6 @@ export interface WsServer extends AsyncDisposable {
 }
 
 const wsProtocol = 'millrace.v1';
-
-export const wsLimits: WsLimits = {
-  messageBytesMax: 1_048_576,
-  authMsMax: 5_000,
-  heartbeatMs: 30_000,
-  subscriptionsMax: 32,
-  requestsMax: 64,
-  unreadBytesMax: 4_194_304,
-  closeMsMax: 1_000,
-  drainMsMax: 10_000,
-};
 
 const ids = createIds();
 
