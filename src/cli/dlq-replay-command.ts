@@ -3,10 +3,11 @@
 
 import { systemClock } from '../foundation/clock.ts';
 import type { DeadLetterFilter } from '../subscriptions/dead-letter.ts';
+import { workersOf } from '../subscriptions/subscription-overview.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { chosenLetters, letterFilterOptions } from './letter-filter-options.ts';
-import { askedBy, byOption, openSubscriptions, workersOf } from './open-subscriptions.ts';
+import { askedBy, byOption, openSubscriptions } from './open-subscriptions.ts';
 import { durationSeconds } from './option-values.ts';
 import { createProgress } from './progress.ts';
 import { grouped, progressBar } from './progress-bar.ts';

@@ -52,10 +52,3 @@ export const byOption = {
 export function askedBy({ env }: Pick<CommandContext, 'env'>, given: string | undefined): string {
   return given ?? env['USER'] ?? env['USERNAME'] ?? 'millrace';
 }
-
-/** How many processes work on it now. */
-export async function workersOf(storage: SubscriptionStorage, name: string): Promise<number> {
-  const leases = await storage.leases.list(name);
-  const held = leases.filter(({ remainingMs }) => remainingMs > 0);
-  return new Set(held.map(({ owner }) => owner)).size;
-}

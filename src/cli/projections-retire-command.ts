@@ -4,7 +4,7 @@ import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { createProgress } from './progress.ts';
 import { grouped } from './progress-bar.ts';
 import { loadProjections, modulesOption } from './projection-modules.ts';
-import { namedVersion } from './projection-version.ts';
+import { versionArgument } from './projection-version.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
 const options = {
@@ -30,7 +30,7 @@ export const projectionsRetireCommand: Command = {
     }
     const { readModels } = await loadProjections(context, values.modules);
     await using store = await openExistingStore(context, values.store);
-    const version = await namedVersion(store, name, positionals);
+    const version = await versionArgument(store, name, positionals);
     const { retireProjection } = await import('../projections/switch-projection.ts');
     const progress = createProgress(stderr);
     const removed = await retireProjection(store, version, {

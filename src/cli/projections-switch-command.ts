@@ -1,7 +1,7 @@
 // `millrace projections switch`: lets queries ask another version, from one moment to the next.
 
 import { exitCodes, readArgs, type Command } from './command.ts';
-import { namedVersion } from './projection-version.ts';
+import { versionArgument } from './projection-version.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
 const options = { ...storeOption, ...jsonOption } as const;
@@ -18,7 +18,7 @@ export const projectionsSwitchCommand: Command = {
     const { stdout, paint } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);
     await using store = await openExistingStore(context, values.store);
-    const version = await namedVersion(store, name, positionals);
+    const version = await versionArgument(store, name, positionals);
     const { switchProjection } = await import('../projections/switch-projection.ts');
     await switchProjection(store, version);
     const { bc, aggregate, version: number } = version.readModel;

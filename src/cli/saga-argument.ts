@@ -1,8 +1,7 @@
-// The saga that a command is about: its stream names it, and its first event says whose it is.
+// The saga that a command is about: its stream names it.
 
-import { parseStreamName } from '../contracts/stream-name.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { SagaAddress, SagaAdmin, SagaHost } from '../reactors/index.ts';
+import type { SagaHost } from '../reactors/index.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { usage } from './command.ts';
 
@@ -19,17 +18,4 @@ export function sagaHost(store: EventStore & Partial<SagaHost>): EventStore & Sa
   const { sagas } = store;
   if (sagas !== undefined) return Object.assign(store, { sagas });
   throw new MillraceError('NOT_SUPPORTED', 'this store has no index of sagas');
-}
-
-export async function sagaAt(
-  store: EventStore & SagaHost,
-  stream: string,
-): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress }> {
-  const [first] = await store.readStream(stream, { limit: 1 }).toArray();
-  // Only the event knows where a tenant with a hyphen ends.
-  const tenants = new Set(first === undefined ? [] : [first.tenant]);
-  const { bc, agg, version, tenant, id } = parseStreamName(stream, tenants);
-  const { sagaAdmin } = await import('../reactors/saga-admin.ts');
-  const sagas = sagaAdmin(store, { bc, name: agg, version }, { tenants });
-  return { sagas, address: { tenant, key: id } };
 }

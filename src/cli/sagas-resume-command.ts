@@ -2,7 +2,7 @@
 
 import { userInfo } from 'node:os';
 import { exitCodes, readArgs, type Command } from './command.ts';
-import { sagaArgument, sagaAt, sagaHost } from './saga-argument.ts';
+import { sagaArgument, sagaHost } from './saga-argument.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
 const options = {
@@ -30,6 +30,7 @@ export const sagasResumeCommand: Command = {
     const { by = userInfo().username, note } = values;
     const how = values.skip === true ? 'skip' : 'resume';
     await using store = await openExistingStore(context, values.store);
+    const { sagaAt } = await import('../reactors/saga-at.ts');
     const { sagas, address } = await sagaAt(sagaHost(store), stream);
     await sagas[how](address, note === undefined ? { by } : { by, note });
     stdout.write(

@@ -2,7 +2,7 @@
 
 import type { SagaInfo } from '../reactors/index.ts';
 import { exitCodes, readArgs, type Command } from './command.ts';
-import { sagaArgument, sagaAt, sagaHost } from './saga-argument.ts';
+import { sagaArgument, sagaHost } from './saga-argument.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
 const options = { ...storeOption, ...jsonOption } as const;
@@ -19,6 +19,7 @@ export const sagasShowCommand: Command = {
     const { values, positionals } = readArgs({ name: 'sagas show', args: context.args }, options);
     const stream = sagaArgument('sagas show', positionals);
     await using store = await openExistingStore(context, values.store);
+    const { sagaAt } = await import('../reactors/saga-at.ts');
     const { sagas, address } = await sagaAt(sagaHost(store), stream);
     const info = await sagas.get(address);
     stdout.write(values.json === true ? `${JSON.stringify(info)}\n` : infoText(info));

@@ -1,7 +1,8 @@
 // `millrace subscriptions list`: what there is, who works on it, and how it is doing.
 
+import { subscriptionOverview } from '../subscriptions/subscription-overview.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
-import { openSubscriptions, workersOf } from './open-subscriptions.ts';
+import { openSubscriptions } from './open-subscriptions.ts';
 import { grouped } from './progress-bar.ts';
 import { jsonOption, storeOption, storeSections } from './store-option.ts';
 import { textTable } from './text-table.ts';
@@ -24,20 +25,7 @@ export const subscriptionsListCommand: Command = {
     if (positionals.length > 0) throw usage('subscriptions list takes no argument');
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, storage } = subscriptions;
-    const rows = await Promise.all(
-      (await admin.list()).map(async ({ subscription, shards, paused }) => {
-        const workers = await workersOf(storage, subscription);
-        const pending = { handler: subscription, status: 'pending' } as const;
-        return {
-          subscription,
-          state: paused ? 'paused' : workers > 0 ? 'running' : 'stopped',
-          shards,
-          workers,
-          deadLetters: await storage.deadLetters.count(pending),
-          waiting: await storage.waiting.count(subscription),
-        };
-      }),
-    );
+    const rows = await subscriptionOverview(admin, storage);
     if (values.json === true) {
       stdout.write(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     } else if (rows.length === 0) {

@@ -1,7 +1,6 @@
 // `millrace subscriptions reset`: moves a checkpoint, so that events are handled again, or left out.
 
-import { parsePosition, startPosition, type Position } from '../store/position.ts';
-import type { SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { placeOf } from '../subscriptions/subscription-overview.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import {
   askedBy,
@@ -43,6 +42,11 @@ export const subscriptionsResetCommand: Command = {
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin } = subscriptions;
     const to = await placeOf(values.to, admin);
+    if (to === undefined) {
+      throw usage(
+        `--to takes start, a position of 16 digits, or a date and time, not '${values.to}'`,
+      );
+    }
     await admin.reset(subscription, { to, by: askedBy(context, values.by) });
     stdout.write(
       values.json === true
@@ -52,12 +56,3 @@ export const subscriptionsResetCommand: Command = {
     return exitCodes.ok;
   },
 };
-
-async function placeOf(text: string, admin: SubscriptionAdmin): Promise<Position> {
-  if (text === 'start') return startPosition;
-  if (/^\d{16}$/.test(text)) return parsePosition(text);
-  // A year alone is more likely a position that was cut off.
-  const atMs = /^\d+$/.test(text) ? Number.NaN : Date.parse(text);
-  if (Number.isFinite(atMs)) return admin.positionBefore(atMs);
-  throw usage(`--to takes start, a position of 16 digits, or a date and time, not '${text}'`);
-}

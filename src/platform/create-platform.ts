@@ -39,6 +39,7 @@ import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subs
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
+import { withLeases } from '../subscriptions/with-leases.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
 import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
@@ -299,7 +300,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     tokens,
     delivery,
     traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
-    subscriptions: subscriptionAdmin(store, { storage, clock }),
+    subscriptions: subscriptionAdmin(store, {
+      storage: leases === undefined ? storage : withLeases(storage, leases),
+      clock,
+    }),
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,

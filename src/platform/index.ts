@@ -6,6 +6,16 @@ export {
   type Platform,
   type PlatformConfig,
 } from './create-platform.ts';
+export {
+  createAuditLog,
+  type AuditActor,
+  type AuditEntry,
+  type AuditFilter,
+  type AuditLog,
+  type AuditLogOptions,
+  type AuditPage,
+  type AuditRequest,
+} from './audit-log.ts';
 export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
 export {
   examineEngines,

@@ -354,9 +354,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       };
     },
 
-    async setStreamMetadata(stream, metadata) {
+    async setStreamMetadata(stream, metadata, { system } = {}) {
       assertOpen();
-      checkStream(stream, options.names);
+      checkStream(stream, system === true ? 'open' : options.names);
       checkMetadata(stream, metadata);
       await setRetention(stream, metadata, undefined);
     },

@@ -135,7 +135,11 @@ export interface EventStore extends AsyncDisposable {
 
   /** Undefined: nothing was ever written to the stream. */
   streamInfo(stream: string): Promise<StreamInfo | undefined>;
-  setStreamMetadata(stream: string, metadata: StreamMetadata): Promise<void>;
+  setStreamMetadata(
+    stream: string,
+    metadata: StreamMetadata,
+    options?: Pick<AppendOptions, 'system'>,
+  ): Promise<void>;
   /** Hides all events; a new append brings the stream back and goes on counting. */
   deleteStream(stream: string, options?: { readonly expected?: ExpectedRevision }): Promise<void>;
   /** Ends the stream for ever. */

@@ -1,7 +1,7 @@
 // Commands of the loaded modules: one route for each, with the schema that its module gave it.
 
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
-import { Type, type TSchema } from 'typebox';
+import { Type } from 'typebox';
 import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -36,7 +36,7 @@ function commandRoute(
       id: Type.Optional(
         Type.String({ description: `Of the ${name}. Default: made from the idempotency key.` }),
       ),
-      payload: jsonSchemaOf(schema),
+      payload: Type.Any(),
       expected: Type.Optional(
         Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('none'), Type.Literal('exists')]),
       ),
@@ -52,6 +52,10 @@ function commandRoute(
     tag: `commands: ${bc}`,
     access: 'append',
     body,
+    bodyShown: Type.Unsafe({
+      ...body,
+      properties: { ...body.properties, ...shownPayload(schema) },
+    }),
     answers: {
       200: { description: 'What happened', schema: result },
       409: { description: 'Somebody else was faster, or the key belongs to another command' },
@@ -119,20 +123,16 @@ function keyOf(
   });
 }
 
-/** For the reference; the definition itself checks the payload. */
-function jsonSchemaOf(schema: CommandDefinition['schema']): TSchema {
+/** For the reference: the definition itself checks the payload. */
+function shownPayload(schema: CommandDefinition['schema']): { readonly payload?: unknown } {
   const standard = schema['~standard'] as Partial<StandardJSONSchemaV1.Props>;
   try {
     const described = standard.jsonSchema?.input({ target: 'draft-2020-12' });
-    if (described !== undefined) return Type.Any(openEnded(described));
+    if (described === undefined) return {};
+    const { $schema: _dialect, ...payload } = described;
+    return { payload };
   } catch {
     // Not every schema can be described (dates, transformations): then the reference says nothing.
+    return {};
   }
-  return Type.Any();
-}
-
-/** A note for readers, not a check: `Type.Any` keeps what it is given. */
-function openEnded(described: Record<string, unknown>): Record<string, unknown> {
-  const { $schema: _dialect, ...rest } = described;
-  return { 'x-schema': rest };
 }

@@ -5,102 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { z } from 'zod';
-import { defineAggregate, Refused } from '../../aggregates/index.ts';
-import { defineCommand, defineEvent } from '../../contracts/index.ts';
-import { createPlatform, defineModule, type Platform } from '../../platform/index.ts';
-import type { TokenScope } from '../../platform/token.ts';
-import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
-import type { HttpServer } from '../http/http-server.ts';
-import { startApi, type ApiOptions } from './start-api.ts';
-
-const money = z.object({ amount: z.number().positive() });
-const deposited = defineEvent('account.deposited.v1', money);
-const deposit = defineCommand('account.deposit', money);
-const account = defineAggregate({
-  bc: 'banking',
-  name: 'account',
-  version: 1,
-  events: [deposited],
-  commands: [deposit],
-  initial: 0,
-  evolve: { 'account.deposited.v1': (sum, { amount }) => sum + amount },
-  decide: {
-    'account.deposit': ({ amount }, sum) => {
-      if (sum + amount > 1_000) throw new Refused('too-rich', 'that is too much');
-      return deposited({ amount });
-    },
-  },
-});
-const accounts = projection({
-  name: 'sub:banking:accounts:v1',
-  readModel: readModel<{ readonly balance: number }>({
-    bc: 'banking',
-    aggregate: 'account',
-    version: 1,
-    ranges: { balance: ({ balance }) => balance },
-  }),
-  on: {
-    'account.deposited.v1': (before, { payload }: ProjectedEvent<{ readonly amount: number }>) => ({
-      balance: (before?.balance ?? 0) + payload.amount,
-    }),
-  },
-});
-
-interface Api extends AsyncDisposable {
-  readonly platform: Platform;
-  readonly server: HttpServer;
-  token(scope: TokenScope, tenant?: string): Promise<string>;
-  ask(path: string, token?: string, init?: RequestInit): Promise<Response>;
-  post(
-    path: string,
-    body: unknown,
-    token?: string,
-    headers?: Record<string, string>,
-  ): Promise<Response>;
-}
-
-let tokens = 0;
-
-async function openApi(options: ApiOptions = {}): Promise<Api> {
-  await using stack = new AsyncDisposableStack();
-  const platform = stack.use(
-    await createPlatform({
-      engines: { store: 'memory:' },
-      modules: [defineModule({ name: 'bank', aggregates: [account], projections: [accounts] })],
-    }),
-  );
-  await platform.start();
-  const server = stack.use(await startApi(platform, { port: 0, ...options }));
-  const ask: Api['ask'] = (path, token, init = {}) =>
-    fetch(server.url + path, {
-      ...init,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(init.headers as Record<string, string> | undefined),
-      },
-    });
-  const all = stack.move();
-  return {
-    platform,
-    server,
-    ask,
-    post: (path, body, token, headers = {}) =>
-      ask(path, token, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        headers: { 'content-type': 'application/json', ...headers },
-      }),
-    async token(scope, tenant) {
-      const name = `t${(tokens += 1)}`;
-      const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
-      return (await platform.tokens.create(wanted)).secret;
-    },
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
-  };
-}
-
-const body = async <T>(answer: Response): Promise<T> => (await answer.json()) as T;
+import { body, openApi } from './api-rig.test.ts';
 
 test('a command is handled once by its key, and its document can be read at once', async () => {
   await using api = await openApi();
@@ -209,13 +114,29 @@ test('events are appended with what was expected, and read page by page', async 
   assert.equal(all.events.length, 4);
 });
 
+test('events that would stop an aggregate, or that are for a saga to write, are refused', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const append = async (to: string, sent: object) =>
+    body<{ code: string }>(
+      await api.post(`/api/v1/streams/${to}/events`, { events: [sent] }, token),
+    );
+  const { code } = await append(stream, { ...event, payload: null });
+  assert.equal(code, 'PAYLOAD_INVALID');
+  assert.equal((await append(stream, { ...event, type: 'account.x.v1' })).code, 'EVENT_UNKNOWN');
+  const saga = 'banking.review.v1-core-a1';
+  assert.equal((await append(saga, { ...event, type: 'review.parked.v1' })).code, 'NOT_ALLOWED');
+  const sent = { id: 'a1', payload: { amount: 1 } };
+  assert.equal((await api.post('/api/v1/commands/account.deposit', sent, token)).status, 200);
+});
+
 test('a follower gets what is there, what comes, and goes on behind what it has seen', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const reader = await api.token('read', 'core');
   const append = () => api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, token);
   await append();
-  const feed = await api.ask('/api/v1/events/subscribe', reader);
+  const feed = await api.ask('/api/v1/events/subscribe?types=account.deposited.v1', reader);
   const texts = feed.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   let seen = '';
   const untilSeen = async (pattern: RegExp): Promise<void> => {
@@ -228,7 +149,9 @@ test('a follower gets what is there, what comes, and goes on behind what it has 
   const [id] = /(?<=id: )\S+(?=\n)/.exec(seen) ?? [];
   assert.ok(id);
   const headers = { 'last-event-id': id };
-  const rest = await api.ask('/api/v1/events/subscribe', reader, { headers });
+  const rest = await api.ask('/api/v1/events/subscribe?types=account.deposited.v1', reader, {
+    headers,
+  });
   const other = rest.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   seen = '';
   while (!/event: caughtUp/.test(seen)) seen += String((await other?.next())?.value);

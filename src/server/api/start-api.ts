@@ -1,19 +1,18 @@
 // The product over HTTP: every route of the API in one server.
 
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { createAuditLog } from '../../platform/audit-log.ts';
 import { authenticateByTokens } from '../http/authenticate-by-tokens.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
 import { createJwtVerifier, type JwtOptions } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../http/route.ts';
+import { createWsServer } from '../http/ws-server.ts';
+import type { WsLimits } from '../http/ws-limits.ts';
 import type { ApiPlatform } from './api-context.ts';
-import { commandRoutes } from './command-routes.ts';
-import { documentRoutes } from './document-routes.ts';
-import { healthRoutes } from './health-routes.ts';
+import { apiRoutes } from './api-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
-import { referenceRoutes } from './reference-routes.ts';
-import { streamRoutes } from './stream-routes.ts';
-import { traceRoutes } from './trace-routes.ts';
+import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
@@ -21,6 +20,7 @@ export interface ApiOptions extends Pick<
 > {
   readonly jwt?: JwtOptions;
   readonly rateLimits?: RequestLimits;
+  readonly wsLimits?: Partial<WsLimits>;
   /** Routes of your own, beside ours. */
   readonly routes?: readonly Route[];
   readonly version?: string;
@@ -29,8 +29,14 @@ export interface ApiOptions extends Pick<
   readonly observer?: Observer;
 }
 
+export interface ApiServer extends HttpServer {
+  /** WebSockets that are open. */
+  readonly connections: number;
+}
+
 /**
- * Serves a platform's API: streams, commands and documents of its modules, health, and the reference.
+ * Serves a platform's API: streams, commands and documents of its modules, administration with its audit,
+ * health, and the reference.
  *
  * @example
  * import { createPlatform } from 'millrace/platform';
@@ -44,28 +50,45 @@ export interface ApiOptions extends Pick<
 export async function startApi(
   platform: ApiPlatform,
   options: ApiOptions = {},
-): Promise<HttpServer> {
+): Promise<ApiServer> {
   const { jwt, rateLimits, metrics, version = '0', observer = silentObserver, ...server } = options;
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
-  const routes = [
-    ...commandRoutes(platform),
-    ...documentRoutes(platform),
-    ...streamRoutes(platform),
-    ...traceRoutes(platform),
-    ...healthRoutes(platform),
-    ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
-    ...(options.routes ?? []),
-  ];
   const info = {
     title: 'Millrace',
     version,
     description: 'Append an event once, and everything else follows.',
   };
-  return startHttpServer({
-    ...server,
-    routes: [...routes, ...referenceRoutes(routes, info)],
+  const audit = createAuditLog(platform.engines.store, { observer });
+  const own = [
+    ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
+    ...(options.routes ?? []),
+  ];
+  const routes = apiRoutes({ platform, audit }, { routes: own, info });
+  const guard = {
     authenticate: authenticateByTokens(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
     observer,
+  };
+  const { corsOrigins } = options;
+  const ws = createWsServer({
+    ...guard,
+    operations: wsOperations(platform, routes),
+    ...(corsOrigins === undefined ? {} : { corsOrigins }),
+    ...(options.wsLimits === undefined ? {} : { limits: options.wsLimits }),
   });
+  const http = await startHttpServer({ ...server, ...guard, routes, onUpgrade: ws.onUpgrade });
+  return {
+    url: http.url,
+    port: http.port,
+    get inFlight() {
+      return http.inFlight;
+    },
+    get connections() {
+      return ws.connections;
+    },
+    async [Symbol.asyncDispose]() {
+      // Together: each waits for connections that are the other's.
+      await Promise.all([ws[Symbol.asyncDispose](), http[Symbol.asyncDispose]()]);
+    },
+  };
 }

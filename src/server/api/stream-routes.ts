@@ -4,18 +4,18 @@ import { Type } from 'typebox';
 import { createEnvelope } from '../../contracts/envelope.ts';
 import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
-import { serverSentEvents, type SentEvent } from '../http/server-sent-events.ts';
+import { route, type Route } from '../http/route.ts';
+import { serverSentEvents } from '../http/server-sent-events.ts';
 import {
   checkStreamAccess,
   correlationOf,
   traceHeadersOf,
   type ApiPlatform,
 } from './api-context.ts';
+import { acceptPayload } from './accept-payload.ts';
 import { eventSchema } from './event-schema.ts';
+import { filterFor, followEvents, followStream } from './follow.ts';
 
 const tag = 'streams';
 const readMax = 1_000;
@@ -76,7 +76,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
-        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen.',
+        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen. Where a module has the aggregate, events have to be its own and fit their schemas.',
       tag,
       access: 'append',
       params: streamParams,
@@ -89,7 +89,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const { tenant, bc, agg, id } = parseStreamName(stream, tenants);
+        const place = parseStreamName(stream, tenants);
+        const { tenant, bc, agg, id } = place;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -98,7 +99,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(
-            { type, payload },
+            { type, payload: acceptPayload(platform, place, { type, payload }) },
             {
               ...context,
               ...rest,
@@ -199,13 +200,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
-        const items = store.subscribe({
-          filter: filterFor(request),
-          signal: request.signal,
-          ...(after === undefined ? {} : { after: after === 'end' ? after : parsePosition(after) }),
-        });
         return serverSentEvents(
-          feedEvents(items, ({ position }) => position),
+          followEvents(platform, request, { ...request.query, after }),
           request,
         );
       },
@@ -224,66 +220,14 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       }),
       answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
       async handle(request) {
-        const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
         const after = request.headers['last-event-id'] ?? request.query.after;
-        const items = store.subscribeToStream(stream, {
-          signal: request.signal,
-          ...(after === undefined ? {} : { after: after === 'end' ? after : revisionOf(after) }),
-        });
         return serverSentEvents(
-          feedEvents(items, ({ revision }) => String(revision)),
+          followStream(platform, request, { ...request.params, after }),
           request,
         );
       },
     }),
   ];
-}
-
-/** A caller of one tenant sees that tenant's events, whatever is asked for. */
-function filterFor({
-  query,
-  principal,
-}: Pick<
-  ApiRequest<
-    unknown,
-    { types?: string[]; typePrefix?: string; category?: string; tenant?: string }
-  >,
-  'principal' | 'query'
->): EventFilter {
-  const own = principal?.tenant;
-  if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
-    throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
-      details: { field: 'tenant' },
-    });
-  }
-  const tenant = own ?? query.tenant;
-  return {
-    ...(query.types === undefined ? {} : { types: query.types }),
-    ...(query.typePrefix === undefined ? {} : { typePrefixes: [query.typePrefix] }),
-    ...(query.category === undefined ? {} : { category: query.category }),
-    ...(tenant === undefined ? {} : { tenant }),
-  };
-}
-
-async function* feedEvents(
-  items: AsyncIterable<FeedItem>,
-  idOf: (event: { readonly position: string; readonly revision: number }) => string,
-): AsyncGenerator<SentEvent> {
-  for await (const item of items) {
-    if (item.kind === 'events') {
-      for (const event of item.events) yield { event: 'event', id: idOf(event), data: event };
-    } else {
-      yield { event: item.kind, data: { position: item.position } };
-    }
-  }
-}
-
-function revisionOf(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new MillraceError('REQUEST_INVALID', `'${text.slice(0, 40)}' is no revision`, {
-    details: { field: 'after' },
-  });
 }
 
 function notThere(stream: string): MillraceError {

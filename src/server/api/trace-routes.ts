@@ -89,10 +89,10 @@ const trace = Type.Object({
 });
 
 export function traceRoutes(platform: ApiPlatform): readonly Route[] {
-  return ['/admin', '/api/v1/admin'].map((prefix) =>
+  return [
     route({
       method: 'GET',
-      path: `${prefix}/traces/{correlationId}`,
+      path: '/admin/traces/{correlationId}',
       summary: 'Commands, events, handlers and deliveries of one flow',
       description:
         'A flow that has just happened is waited for until it is indexed, for `waitMs` at most.',
@@ -119,5 +119,5 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: found };
       },
     }),
-  );
+  ];
 }

@@ -113,6 +113,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     keepAliveTimeout: 65_000,
     // Node looks for slow clients every 30 s, whatever their limit is.
     connectionsCheckingInterval: Math.min(limits.receiveMsMax, 5_000),
+    // Others, such as curl's offer of HTTP/2, are answered as if they had not asked for more.
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      options.onUpgrade !== undefined && request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server: Server =
     tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
@@ -192,14 +195,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
     }
     const principal = await whoIs(request);
-    options.admit?.({ address: request.socket.remoteAddress ?? '', principal });
+    const address = request.socket.remoteAddress ?? '';
+    options.admit?.({ address, principal });
     checkAccess(route.access, principal);
     const input = await inputsOf(request, route, params);
     const { over, requestId, seen } = context;
     // What follows from the request is below its span.
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
-    const asked = { ...input, headers, principal, requestId };
+    const asked = { ...input, headers, principal, requestId, address };
     if (route.isLong === true) {
       return route.handle({ ...asked, signal: longSignal(over.signal, principal) });
     }

@@ -29,7 +29,8 @@ export function openApiDocument(
 }
 
 function operationOf(route: Route): unknown {
-  const { method, path, summary, description, tag, access, body, answers } = route;
+  const { method, path, summary, description, tag, access, answers } = route;
+  const body = route.bodyShown ?? route.body;
   const tenantHeader = {
     name: 'X-Tenant-Id',
     in: 'header',

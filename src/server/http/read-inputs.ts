@@ -27,17 +27,19 @@ export function checked(where: string, schema: TSchema, value: unknown): unknown
 
 /** Query strings hold texts; what the schema wants as a number or a boolean is read from them. */
 export function queryOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
-  const query: Record<string, unknown> = {};
   const { properties } = schema;
-  for (const name of new Set(search.keys())) {
-    const all = search.getAll(name);
-    const property = properties[name];
-    const type = property !== undefined && 'type' in property ? property.type : undefined;
-    if (type === 'array') query[name] = all;
-    else if (all.length > 1) throw invalid(name, 'is there more than once');
-    else query[name] = valueOf(all[0] ?? '', type);
-  }
-  return query;
+  // A name such as __proto__ is one like any other here.
+  return Object.fromEntries(
+    Array.from(new Set(search.keys()), (name): [string, unknown] => {
+      const all = search.getAll(name);
+      if (all.some((text) => text.includes('\0'))) throw invalid(name, 'holds a null character');
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const type = property !== undefined && 'type' in property ? property.type : undefined;
+      if (type === 'array') return [name, all];
+      if (all.length > 1) throw invalid(name, 'is there more than once');
+      return [name, valueOf(all[0] ?? '', type)];
+    }),
+  );
 }
 
 function valueOf(text: string, type: unknown): unknown {

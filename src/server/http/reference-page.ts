@@ -32,7 +32,8 @@ export function referencePage(routes: readonly Route[], info: OpenApiInfo): stri
 }
 
 function routeHtml(route: Route): string {
-  const { method, path, summary, description, access, body, answers } = route;
+  const { method, path, summary, description, access, answers } = route;
+  const body = route.bodyShown ?? route.body;
   const inputs = [
     ...fieldRows('path', route.params),
     ...fieldRows('query', route.query),
@@ -40,11 +41,11 @@ function routeHtml(route: Route): string {
   ];
   const outcomes = Object.entries(answers).map(
     ([status, { description: text }]) =>
-      `<tr><td><code>${status}</code></td><td>${escape(text)}</td></tr>`,
+      `<tr><td><code>${status}</code></td><td>${prose(text)}</td></tr>`,
   );
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
-${description === undefined ? '' : `<p>${escape(description)}</p>`}
+${description === undefined ? '' : `<p>${prose(description)}</p>`}
 <p class="access">${access === 'anonymous' ? 'For everybody.' : `Needs the scope <code>${access}</code>.`}</p>
 ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
 <table><tr><th>answer</th><th>when</th></tr>${outcomes.join('')}</table>
@@ -53,23 +54,40 @@ ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></t
 
 interface Described {
   readonly type?: unknown;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Described[];
+  readonly items?: Described;
   readonly description?: unknown;
   readonly properties?: Readonly<Record<string, Described>>;
   readonly required?: readonly string[];
 }
 
-function fieldRows(place: string, schema: TSchema | undefined): readonly string[] {
+/** A row for each field, and for those of an object within, one level deep. */
+function fieldRows(place: string, schema: TSchema | undefined, within = ''): readonly string[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described;
-  return Object.entries(properties).map(([name, { type, description }]) => {
+  return Object.entries(properties).flatMap(([name, field]) => {
+    const { description } = field;
     const optional = required.includes(name) ? '' : ' <i>optional</i>';
-    const what = [
-      typeof type === 'string' ? type : '',
-      typeof description === 'string' ? description : '',
-    ]
-      .filter((text) => text !== '')
-      .join('; ');
-    return `<tr><td><code>${escape(name)}</code>${optional}</td><td>${place}</td><td>${escape(what)}</td></tr>`;
+    const told = [kindOf(field), typeof description === 'string' ? description : ''];
+    const what = prose(told.filter((text) => text !== '').join('; '));
+    const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
+    const inner = within === '' ? fieldRows(place, field as TSchema, `${name}.`) : [];
+    return [row, ...inner];
   });
+}
+
+function kindOf({ type, const: only, enum: some, anyOf, items }: Described): string {
+  if (only !== undefined) return JSON.stringify(only);
+  if (some !== undefined) return some.map((each) => JSON.stringify(each)).join(' | ');
+  if (anyOf !== undefined) return anyOf.map(kindOf).join(' | ');
+  if (type === 'array') return `list of ${items === undefined ? 'anything' : kindOf(items)}`;
+  return typeof type === 'string' ? type : '';
+}
+
+/** What stands in backticks is code. */
+function prose(text: string): string {
+  return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
 
 function slug(text: string): string {
@@ -96,6 +114,7 @@ summary b { display: inline-block; font-size: .8rem; min-width: 3.8rem; }
 .get { color: #0a7d4b; } .post { color: #2563c9; } .delete { color: #c0392b; } .put, .patch { color: #b26a00; }
 @media (prefers-color-scheme: dark) { .get { color: #4cc38a; } .post { color: #7aa7ff; } .delete { color: #ff7b6b; } .put, .patch { color: #e6a23c; } }
 table { border-collapse: collapse; margin: .5rem 0; width: 100%; } th { color: var(--soft); font-weight: 500; text-align: left; }
-td, th { border-top: 1px solid var(--line); padding: .25rem .75rem .25rem 0; vertical-align: top; overflow-wrap: anywhere; }
+td, th { border-top: 1px solid var(--line); padding: .25rem .75rem .25rem 0; vertical-align: top; overflow-wrap: break-word; }
+details { overflow-x: auto; }
 code { font: .9em ui-monospace, monospace; } .access { color: var(--soft); margin: .25rem 0; }
 `;

@@ -86,13 +86,18 @@ function segmentsOf(path: string): string[] {
 
 function decode(segment: string): string {
   try {
-    return decodeURIComponent(segment);
+    const text = decodeURIComponent(segment);
+    // Databases refuse it, and no name holds it.
+    if (!text.includes('\0')) return text;
   } catch (error) {
     throw new MillraceError('REQUEST_INVALID', 'the path holds a broken percent-encoding', {
       cause: error,
       details: { field: 'path' },
     });
   }
+  throw new MillraceError('REQUEST_INVALID', 'the path holds a null character', {
+    details: { field: 'path' },
+  });
 }
 
 function emptyNode(): Node {

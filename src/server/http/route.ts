@@ -16,6 +16,8 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   /** Fires when the client went away, the credentials ended, or the server stops. */
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** Where the request came from: the peer, whatever headers claim. */
+  readonly address: string;
 }
 
 export interface JsonAnswer {
@@ -55,6 +57,8 @@ export interface Route {
   /** Of strings; numbers and booleans are read from them. */
   readonly query?: TObject;
   readonly body?: TSchema;
+  /** What the reference says of the body, where it knows more than is checked here. */
+  readonly bodyShown?: TSchema;
   /** An answer may be long in coming, or never end: no request timeout. */
   readonly isLong?: boolean;
   readonly answers: Readonly<Record<number, AnswerInfo>>;

@@ -1,0 +1,96 @@
+// The audit: nothing is done that is not on record, whatever breaks.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/index.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { fakeClock } from '../testing/index.ts';
+import { createAuditLog } from './audit-log.ts';
+
+const actor = { kind: 'token', name: 'ada' };
+const purge = { action: 'outbox.purge', target: 'all', actor };
+const nothing = async (): Promise<void> => {};
+
+test('it is asked for on record before it is done, and its outcome is there behind it', async () => {
+  await using store = memoryEventStore();
+  const audit = createAuditLog(store);
+  const seen = await audit.run(purge, async () => (await audit.list({})).entries);
+  assert.deepEqual(
+    seen.map(({ outcome }) => outcome),
+    ['unknown'],
+  );
+  const failing = audit.run(purge, async () => {
+    throw new MillraceError('OUTBOX_UNKNOWN', 'not there');
+  });
+  await assert.rejects(failing, { code: 'OUTBOX_UNKNOWN' });
+  const { entries } = await audit.list({});
+  assert.deepEqual(
+    entries.map(({ outcome, error, action }) => [outcome, error, action]),
+    [
+      ['failed', 'OUTBOX_UNKNOWN', 'outbox.purge'],
+      ['done', undefined, 'outbox.purge'],
+    ],
+  );
+});
+
+test('what cannot be put on record is not done', async () => {
+  const store = memoryEventStore();
+  const audit = createAuditLog(store);
+  await store[Symbol.asyncDispose]();
+  let isDone = false;
+  const asked = audit.run(purge, async () => {
+    isDone = true;
+  });
+  await assert.rejects(asked, { code: 'STORE_CLOSED' });
+  assert.equal(isDone, false);
+});
+
+test('what was done stays done when its outcome cannot be written', async () => {
+  const store = memoryEventStore();
+  const told: unknown[] = [];
+  const quiet = (): void => {};
+  const log = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: (fields: object) => told.push(fields),
+  };
+  const audit = createAuditLog(store, { observer: { log } });
+  const result = await audit.run(purge, async () => {
+    await store[Symbol.asyncDispose]();
+    return 7;
+  });
+  assert.equal(result, 7);
+  assert.equal(told.length, 1);
+});
+
+test('an outcome is found though it stands on the page before', async () => {
+  await using store = memoryEventStore();
+  const audit = createAuditLog(store);
+  await audit.run({ ...purge, target: 'outer' }, () =>
+    audit.run({ ...purge, target: 'inner' }, nothing),
+  );
+  const first = await audit.list({}, { limit: 1 });
+  assert.deepEqual(
+    first.entries.map(({ target, outcome }) => [target, outcome]),
+    [['inner', 'done']],
+  );
+  const { cursor = '' } = first;
+  const second = await audit.list({}, { limit: 1, cursor });
+  assert.deepEqual(
+    second.entries.map(({ target, outcome }) => [target, outcome]),
+    [['outer', 'done']],
+  );
+  assert.equal(second.cursor, undefined);
+  await assert.rejects(audit.list({}, { cursor: 'x' }), { code: 'CURSOR_INVALID' });
+});
+
+test('it is kept for a year, or as long as its metadata says', async () => {
+  const clock = fakeClock();
+  await using store = memoryEventStore({ clock });
+  const audit = createAuditLog(store, { clock, keptSeconds: 60 });
+  await audit.run(purge, nothing);
+  assert.equal((await audit.list({})).entries.length, 1);
+  await clock.advance(61_000);
+  assert.equal((await audit.list({})).entries.length, 0);
+});

@@ -1,0 +1,133 @@
+// What the routes for administrators share: the audit, whose data a caller may touch, and the parts of
+// their inputs and answers that are everywhere the same.
+
+import { Type, type TObject, type TProperties, type TSchema } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import type { AuditLog } from '../../platform/audit-log.ts';
+import { tokenLimits } from '../../platform/token.ts';
+import type { ApiRequest, Route } from '../http/route.ts';
+import type { ApiPlatform } from './api-context.ts';
+
+export interface AdminContext {
+  readonly platform: ApiPlatform;
+  readonly audit: AuditLog;
+}
+
+type Asking = Pick<ApiRequest, 'address' | 'principal' | 'requestId'>;
+
+/** The same routes under `/api/v1` as well; the reference shows them once. */
+export function adminAliases(routes: readonly Route[]): readonly Route[] {
+  return routes
+    .filter(({ path }) => path.startsWith('/admin/'))
+    .map((each) => ({ ...each, path: `/api/v1${each.path}` }));
+}
+
+/** Does it, on record: who asked for what, and what came of it. */
+export async function audited<T>(
+  { audit }: AdminContext,
+  request: Asking,
+  what: { readonly action: string; readonly target: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  const { principal, address, requestId } = request;
+  const { kind = 'anonymous', name = '', tenant } = principal ?? {};
+  const actor = { kind, name, address, ...(tenant === undefined ? {} : { tenant }) };
+  return audit.run({ ...what, actor, requestId }, work);
+}
+
+/** Who asks, for the record of what is changed. */
+export function askedBy({ principal }: Pick<ApiRequest, 'principal'>): string {
+  return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
+}
+
+/** What belongs to no tenant is for administrators of all of them. */
+export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
+  if (principal?.tenant === undefined) return;
+  throw new MillraceError('NOT_ALLOWED', 'this is for administrators of all tenants', {
+    details: { tenant: principal.tenant },
+  });
+}
+
+/** The tenant that is asked for, if the caller may see it; the caller's own, if it is bound to one. */
+export function tenantWithin(
+  { principal }: Pick<ApiRequest, 'principal'>,
+  asked: string | undefined,
+): string | undefined {
+  const own = principal?.tenant;
+  if (own === undefined || asked === undefined || asked === own) return own ?? asked;
+  throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+    details: { field: 'tenant' },
+  });
+}
+
+/** Whether something of this tenant is within the caller's reach. */
+export function isWithin(
+  { principal }: Pick<ApiRequest, 'principal'>,
+  tenant: string | undefined,
+): boolean {
+  return principal?.tenant === undefined || principal.tenant === tenant;
+}
+
+/** A filter that leaves everything must be meant: it is said. */
+export function checkChosen(
+  body: { readonly all?: boolean },
+  isChosen: boolean,
+  parts: string,
+): void {
+  if (isChosen !== (body.all === true)) return;
+  throw new MillraceError('REQUEST_INVALID', `say ${parts}, or all: true, and not both`, {
+    details: { field: 'all' },
+  });
+}
+
+/** For the record: what a filter says. */
+export function filterText(filter: object): string {
+  const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
+  return parts.length === 0
+    ? 'all'
+    : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
+}
+
+const targetCharsMax = 1_000;
+
+export function timeOf(field: string, given: string): Date {
+  const at = new Date(given);
+  // Databases have no years of six digits.
+  if (Number.isFinite(at.getTime()) && /^\d{4}-/.test(at.toISOString())) return at;
+  throw new MillraceError('REQUEST_INVALID', `${field} is no date and time`, {
+    details: { field },
+  });
+}
+
+export const uuid = Type.String({
+  pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+  description: 'An id',
+});
+
+/** Such as every database takes. */
+export function text(charsMax: number, description?: string): ReturnType<typeof Type.String> {
+  return Type.String({
+    minLength: 1,
+    maxLength: charsMax,
+    pattern: '^[^\\u0000]*$',
+    ...(description === undefined ? {} : { description }),
+  });
+}
+
+export const time = text(40, 'A date and time, ISO 8601');
+
+export const pageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
+  cursor: Type.Optional(text(400, 'Of the page before.')),
+};
+
+export function pageOf(item: TSchema): TObject {
+  return closed({ items: Type.Array(item), cursor: Type.Optional(Type.String()) });
+}
+
+/** Nothing else: a filter with a typing error would be no filter. */
+export function closed<Properties extends TProperties>(
+  properties: Properties,
+): TObject<Properties> {
+  return Type.Object(properties, { additionalProperties: false });
+}

@@ -1,0 +1,326 @@
+// What administrators do over HTTP: it works, it stays within their tenant, and it is on record.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compileSchema } from '../../contracts/schema.ts';
+import type { AuditEntry } from '../../platform/index.ts';
+import { createAuditLog } from '../../platform/audit-log.ts';
+import { apiRoutes } from './api-routes.ts';
+import { body, openApi, until, type Api } from './api-rig.test.ts';
+
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly cursor?: string;
+}
+interface Letter {
+  readonly id: string;
+  readonly status: string;
+  readonly tenant: string;
+  readonly eventId: string;
+  readonly replayedBy: string | null;
+  readonly discardReason: string | null;
+  readonly notes: string;
+}
+
+async function get<T>(api: Api, path: string, token: string): Promise<T> {
+  const answer = await api.ask(path, token);
+  assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`);
+  return body<T>(answer);
+}
+
+const pages = async (api: Api, path: string, token: string): Promise<number> => {
+  let count = 0;
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const page: Page<unknown> = await get(api, `${path}${cursor && `&cursor=${cursor}`}`, token);
+    count += page.items.length;
+    ({ cursor } = page);
+  }
+  return count;
+};
+
+test('a dead letter is found, noted, replayed when it is mended, and both paths lead there', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  await api.fail('core');
+  const { items } = await get<Page<Letter>>(api, '/admin/dlq', admin);
+  const [letter] = items;
+  assert.ok(letter);
+  assert.equal(letter.status, 'pending');
+  const path = `/api/v1/admin/dlq/${letter.id}`;
+  await api.post(`${path}/note`, { notes: 'asked the bank' }, admin);
+  assert.equal((await get<Letter>(api, path, admin)).notes, 'asked the bank');
+  api.mending.isMended = true;
+  assert.equal((await api.ask(`${path}/replay`, admin, { method: 'POST' })).status, 202);
+  await until(async () => (await get<Letter>(api, path, admin)).status === 'replayed');
+  assert.match(String((await get<Letter>(api, path, admin)).replayedBy), /^t\d+$/);
+  assert.equal((await api.ask(`${path}/replay`, admin, { method: 'POST' })).status, 409);
+});
+
+test('dead letters are filtered, paged, and given up in bulk only when that is said', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  await api.fail('core');
+  await api.fail('acme');
+  assert.equal(await pages(api, '/admin/dlq?limit=1', admin), 2);
+  assert.equal(await pages(api, '/admin/dlq?tenant=acme&limit=1', admin), 1);
+  assert.equal(await pages(api, '/admin/dlq?subscription=sub:banking:other:v1&limit=1', admin), 0);
+  assert.equal(await pages(api, '/admin/dlq?since=2999-01-01&limit=1', admin), 0);
+  assert.equal(await pages(api, '/admin/dlq?status=discarded&limit=1', admin), 0);
+  const discard = async (sent: object) => api.post('/admin/dlq/discard', sent, admin);
+  assert.equal((await discard({ reason: 'old' })).status, 400);
+  assert.equal((await discard({ reason: 'old', all: true, tenant: 'core' })).status, 400);
+  assert.equal((await discard({ reason: 'old', tennant: 'core' })).status, 400);
+  assert.deepEqual(await body(await discard({ reason: 'old', tenant: 'core' })), { discarded: 1 });
+  const [gone] = (await get<Page<Letter>>(api, '/admin/dlq?status=discarded', admin)).items;
+  assert.equal(gone?.discardReason, 'old');
+  const replayed = await api.post('/admin/dlq/replay', { all: true }, admin);
+  assert.deepEqual(await body(replayed), { requested: 1 });
+});
+
+test('the outbox: read, counted, replayed, paused and purged', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  await api.fail('core');
+  const dead = '/admin/outbox?status=DEAD';
+  const { items } = await get<Page<{ id: string; lastError: string }>>(api, dead, admin);
+  assert.match(items[0]?.lastError ?? '', /out of order/);
+  const counts = await get<{ DEAD: number }>(api, '/admin/outbox/counts', admin);
+  assert.equal(counts.DEAD, 1);
+  const sent = { destination: 'partner:x' };
+  const change = async (verb: string) => body(await api.post(`/admin/outbox/${verb}`, sent, admin));
+  assert.deepEqual(await change('pause'), { ...sent, paused: true, changed: true });
+  const paused = await get<Page<{ integrationType: string }>>(api, '/admin/outbox/paused', admin);
+  assert.deepEqual(
+    paused.items.map(({ integrationType }) => integrationType),
+    ['partner:x'],
+  );
+  api.mending.isMended = true;
+  assert.equal((await api.post('/admin/outbox/replay', {}, admin)).status, 400);
+  const ids = items.map(({ id }) => id);
+  assert.deepEqual(await body(await api.post('/admin/outbox/replay', { ids }, admin)), {
+    replayed: 1,
+  });
+  assert.deepEqual(await change('resume'), { ...sent, paused: false, changed: true });
+  const path = `/admin/outbox/${ids[0]}`;
+  await until(async () => (await get<{ status: string }>(api, path, admin)).status === 'SENT');
+  const purge = await api.post('/admin/outbox/purge', { before: '2999-01-01T00:00:00Z' }, admin);
+  assert.deepEqual(await body(purge), { purged: 3 });
+  assert.equal((await api.ask(path, admin)).status, 404);
+});
+
+test('a subscription is paused, moved back, and goes on', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  await api.fail('core');
+  const name = 'sub:banking:alarm:v1';
+  const path = `/admin/subscriptions/${name}`;
+  type Row = { subscription: string; state: string; workers: number; behind: number };
+  const row = async () =>
+    (await get<Page<Row>>(api, '/admin/subscriptions', admin)).items.find(
+      ({ subscription }) => subscription === name,
+    );
+  assert.deepEqual([(await row())?.state, (await row())?.workers], ['running', 1]);
+  const post = (verb: string, sent: object = {}) => api.post(`${path}/${verb}`, sent, admin);
+  assert.equal((await post('reset', { to: 'start' })).status, 409);
+  assert.equal((await post('pause')).status, 200);
+  assert.equal((await row())?.state, 'paused');
+  assert.equal((await post('reset', { to: 'soon' })).status, 400);
+  const position = '0'.repeat(16);
+  for (const to of ['start', position, '2001-01-01T00:00:00Z']) {
+    assert.deepEqual(await body(await post('reset', { to })), { subscription: name, position });
+  }
+  assert.equal((await post('resume')).status, 200);
+  await until(async () => (await row())?.behind === 0);
+});
+
+test('projections tell their versions; one that is asked is not retired', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  type Row = { projection: string; active: boolean };
+  const { items } = await get<Page<Row>>(api, '/admin/projections', admin);
+  assert.deepEqual(
+    items.map(({ projection, active }) => [projection, active]),
+    [['sub:banking:accounts:v1', true]],
+  );
+  const path = '/admin/projections/sub:banking:accounts:v1';
+  await until(async () => (await api.ask(`${path}/switch`, admin, { method: 'POST' })).ok);
+  assert.equal((await api.ask(`${path}/retire`, admin, { method: 'POST' })).status, 409);
+  const other = '/admin/projections/sub:banking:nobody:v1/switch';
+  assert.equal((await api.ask(other, admin, { method: 'POST' })).status, 404);
+});
+
+test('a parked saga is found, and goes on when it is mended', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin', 'core');
+  await api.fail('core');
+  const { items } = await get<Page<{ stream: string }>>(api, '/admin/sagas?status=parked', admin);
+  const stream = items[0]?.stream ?? '';
+  const path = `/admin/sagas/${stream}`;
+  assert.equal((await get<{ status: string }>(api, path, admin)).status, 'parked');
+  api.mending.isMended = true;
+  const resumed = await api.post(`${path}/resume`, { note: 'mended' }, admin);
+  assert.equal(resumed.status, 200);
+  await until(async () => (await get<{ status: string }>(api, path, admin)).status === 'running');
+  assert.equal((await api.post(`${path}/resume`, {}, admin)).status, 409);
+});
+
+test('a token is made, used and revoked; its secret is told once and kept nowhere', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  const wanted = { name: 'shop', scopes: ['read'], tenant: 'core' };
+  const made = await api.post('/admin/tokens', wanted, admin);
+  assert.equal(made.status, 201);
+  const { secret } = await body<{ secret: string }>(made);
+  assert.equal((await api.ask('/api/v1/events', secret)).status, 200);
+  assert.equal((await api.post('/admin/tokens', wanted, admin)).status, 409);
+  for (const path of ['/admin/tokens', '/admin/audit', '/api/v1/streams/$millrace-audit/events']) {
+    assert.ok(!(await (await api.ask(path, admin)).text()).includes(secret), path);
+  }
+  const revoked = await api.ask('/admin/tokens/shop/revoke', admin, { method: 'POST' });
+  assert.equal((await body<{ state: string }>(revoked)).state, 'revoked');
+  assert.equal((await api.ask('/api/v1/events', secret)).status, 401);
+});
+
+test("an administrator of a tenant sees and touches that tenant's, and nothing that is everybody's", async () => {
+  await using api = await openApi();
+  const [boss, mine] = [await api.token('admin'), await api.token('admin', 'core')];
+  await api.fail('core');
+  await api.fail('acme');
+  for (const list of ['/admin/dlq', '/admin/outbox', '/admin/sagas']) {
+    const seen = await get<Page<{ tenant?: string; tenantId?: string }>>(api, list, mine);
+    assert.ok(seen.items.length > 0, list);
+    const tenants = new Set(seen.items.map(({ tenant, tenantId }) => tenant ?? tenantId));
+    assert.deepEqual([...tenants], ['core'], list);
+    assert.equal((await api.ask(`${list}?tenant=acme`, mine)).status, 403, list);
+    const theirs = await get<Page<{ id?: string; stream?: string }>>(
+      api,
+      `${list}?tenant=acme`,
+      boss,
+    );
+    const key = theirs.items[0]?.id ?? theirs.items[0]?.stream ?? '';
+    assert.equal((await api.ask(`${list}/${key}`, mine)).status, 404, list);
+    const cursor = await api.ask(`${list}?cursor=${key}`, mine);
+    assert.ok(!(await cursor.text()).includes('acme'), list);
+  }
+  const [letter] = (await get<Page<Letter>>(api, '/admin/dlq?tenant=acme', boss)).items;
+  const sent = { reason: 'mine now', notes: 'n' };
+  for (const verb of ['replay', 'discard', 'note']) {
+    const { reason, notes } = sent;
+    const asked = verb === 'discard' ? { reason } : { notes };
+    const answer = await api.post(`/admin/dlq/${letter?.id}/${verb}`, asked, mine);
+    assert.equal(answer.status, 404, verb);
+  }
+  const ids = [letter?.id];
+  assert.deepEqual(await body(await api.post('/admin/dlq/replay', { ids }, mine)), {
+    requested: 0,
+  });
+  const all = { all: true, reason: 'mine' };
+  assert.deepEqual(await body(await api.post('/admin/dlq/discard', all, mine)), { discarded: 1 });
+  assert.deepEqual(await body(await api.post('/admin/outbox/replay', { all: true }, mine)), {
+    replayed: 1,
+  });
+  for (const path of [
+    '/admin/subscriptions',
+    '/admin/projections',
+    '/admin/tokens',
+    '/admin/outbox/counts',
+    '/admin/outbox/paused',
+  ]) {
+    assert.equal((await api.ask(path, mine)).status, 403, path);
+  }
+  for (const [path, given] of [
+    ['/admin/outbox/pause', { destination: 'partner:x' }],
+    ['/admin/outbox/purge', { before: '2999-01-01' }],
+    ['/admin/tokens', { name: 'mine', scopes: ['admin'] }],
+    ['/admin/subscriptions/sub:banking:alarm:v1/pause', {}],
+  ] as const) {
+    assert.equal((await api.post(path, given, mine)).status, 403, path);
+  }
+  const audit = await get<Page<AuditEntry>>(api, '/admin/audit', mine);
+  assert.ok(audit.items.length > 0);
+  assert.ok(audit.items.every(({ actor }) => actor.tenant === 'core'));
+});
+
+test('whoever is no administrator gets nowhere', async () => {
+  await using api = await openApi();
+  const reader = await api.token('append', 'core');
+  for (const path of ['/admin/dlq', '/api/v1/admin/dlq', '/admin/audit', '/admin/tokens']) {
+    assert.equal((await api.ask(path, reader)).status, 403);
+    assert.equal((await api.ask(path)).status, 401);
+  }
+});
+
+/** What each changing route is sent here; one that is missing fails the test. */
+const deeds: Readonly<Record<string, object>> = {
+  '/admin/dlq/{id}/replay': {},
+  '/admin/dlq/{id}/discard': { reason: 'r' },
+  '/admin/dlq/{id}/note': { notes: 'n' },
+  '/admin/dlq/replay': { all: true },
+  '/admin/dlq/discard': { all: true, reason: 'r' },
+  '/admin/outbox/replay': { all: true },
+  '/admin/outbox/pause': { destination: 'd' },
+  '/admin/outbox/resume': { destination: 'd' },
+  '/admin/outbox/purge': { before: '2000-01-01' },
+  '/admin/subscriptions/{name}/pause': {},
+  '/admin/subscriptions/{name}/resume': {},
+  '/admin/subscriptions/{name}/reset': { to: 'start' },
+  '/admin/projections/{name}/switch': {},
+  '/admin/projections/{name}/retire': {},
+  '/admin/sagas/{stream}/resume': {},
+  '/admin/tokens': { name: 'n', scopes: ['read'] },
+  '/admin/tokens/{token}/revoke': {},
+};
+
+test('every deed is on record, with who, what, where from, and what came of it', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  const audit = createAuditLog(api.platform.engines.store);
+  const routes = apiRoutes({ platform: api.platform, audit }, { info: { title: '', version: '' } });
+  const changing = routes.filter(
+    ({ method, path }) => method !== 'GET' && path.startsWith('/admin/'),
+  );
+  assert.deepEqual(changing.map(({ path }) => path).toSorted(), Object.keys(deeds).toSorted());
+  for (const { path } of changing) {
+    const id = '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77';
+    const url = path.replace(/\{stream\}/, 'banking.review.v1-core-x').replace(/\{\w+\}/, id);
+    const answer = await api.post(url, deeds[path], admin);
+    const [entry] = (await get<Page<AuditEntry>>(api, '/admin/audit?limit=1', admin)).items;
+    assert.equal(entry?.requestId, answer.headers.get('x-request-id'), path);
+    assert.equal(entry?.outcome, answer.ok ? 'done' : 'failed', path);
+    assert.equal(entry?.actor.address, '127.0.0.1');
+  }
+  const failed = (await get<Page<AuditEntry>>(api, '/admin/audit', admin)).items.filter(
+    ({ outcome }) => outcome === 'failed',
+  );
+  assert.ok(failed.every(({ error }) => error !== undefined && error !== 'INTERNAL'));
+  assert.equal(await pages(api, '/admin/audit?limit=2', admin), changing.length);
+  assert.equal(await pages(api, '/admin/audit?limit=2&action=token.create', admin), 1);
+  assert.equal(await pages(api, '/admin/audit?limit=2&actor=nobody', admin), 0);
+  assert.equal(await pages(api, '/admin/audit?limit=2&since=2999-01-01', admin), 0);
+  assert.equal(await pages(api, '/admin/audit?limit=2&until=2001-01-01', admin), 0);
+});
+
+test('answers are what the reference says', async () => {
+  await using api = await openApi();
+  const admin = await api.token('admin');
+  await api.fail('core');
+  const [letter] = (await get<Page<Letter>>(api, '/admin/dlq', admin)).items;
+  const [message] = (await get<Page<{ id: string }>>(api, '/admin/outbox', admin)).items;
+  await api.post('/admin/outbox/pause', { destination: 'd' }, admin);
+  const { store } = api.platform.engines;
+  const [event] = await store.readAll({ limit: 1 }).toArray();
+  const audit = createAuditLog(store);
+  const routes = apiRoutes({ platform: api.platform, audit }, { info: { title: '', version: '' } });
+  for (const { method, path, answers } of routes) {
+    if (method !== 'GET' || !path.startsWith('/admin/')) continue;
+    const id = (path.includes('dlq') ? letter?.id : message?.id) ?? '';
+    const url = path
+      .replace('{stream}', 'banking.review.v1-core-saga')
+      .replace('{correlationId}', event?.correlationId ?? '')
+      .replace('{id}', id);
+    const answer = await get<unknown>(api, url, admin);
+    const schema = answers[200]?.schema;
+    assert.ok(schema, path);
+    assert.deepEqual(compileSchema(schema).problems(answer), [], path);
+  }
+});

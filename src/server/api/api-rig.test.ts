@@ -1,0 +1,202 @@
+// A small bank behind the API, for tests: with a handler, a destination and a saga that can fail.
+
+import { z } from 'zod';
+import { defineAggregate, Refused } from '../../aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../contracts/index.ts';
+import {
+  createPlatform,
+  defineModule,
+  type EngineUrls,
+  type Platform,
+  type PlatformModule,
+} from '../../platform/index.ts';
+import type { TokenScope } from '../../platform/token.ts';
+import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
+import { saga } from '../../reactors/index.ts';
+import { subscription, Terminal } from '../../subscriptions/index.ts';
+import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
+
+const money = z.object({ amount: z.number().positive() });
+const deposited = defineEvent('account.deposited.v1', money);
+const deposit = defineCommand('account.deposit', money);
+const review = defineCommand('account.review', z.object({}));
+const account = defineAggregate({
+  bc: 'banking',
+  name: 'account',
+  version: 1,
+  events: [deposited],
+  commands: [deposit, review],
+  initial: 0,
+  evolve: { 'account.deposited.v1': (sum, { amount }) => sum + amount },
+  decide: {
+    'account.deposit': ({ amount }, sum) => {
+      if (sum + amount > 1_000) throw new Refused('too-rich', 'that is too much');
+      return deposited({ amount });
+    },
+    'account.review': () => [],
+  },
+});
+const accounts = projection({
+  name: 'sub:banking:accounts:v1',
+  readModel: readModel<{ readonly balance: number }>({
+    bc: 'banking',
+    aggregate: 'account',
+    version: 1,
+    ranges: { balance: ({ balance }) => balance },
+  }),
+  on: {
+    'account.deposited.v1': (before, { payload }: ProjectedEvent<{ readonly amount: number }>) => ({
+      balance: (before?.balance ?? 0) + payload.amount,
+    }),
+  },
+});
+
+/** Amounts that something goes wrong with, until `isMended`. */
+const unlucky = { handler: 13, destination: 14, saga: 15 } as const;
+
+const outOfOrder = (mending: Mending, amount: unknown, unluckyOne: number): void => {
+  if (amount === unluckyOne && !mending.isMended) throw new Terminal('out of order');
+};
+
+interface Mending {
+  isMended: boolean;
+}
+
+function bank(mending: Mending): PlatformModule {
+  const amountOf = ({ payload }: { readonly payload: unknown }) =>
+    (payload as { amount: number }).amount;
+  return defineModule({
+    name: 'bank',
+    aggregates: [account],
+    projections: [accounts],
+    subscriptions: [
+      subscription({
+        name: 'sub:banking:alarm:v1',
+        filter: { types: ['account.deposited.v1'] },
+        handler: (event) => outOfOrder(mending, amountOf(event), unlucky.handler),
+      }),
+    ],
+    sagas: [
+      saga({
+        bc: 'banking',
+        name: 'review',
+        version: 1,
+        from: 'start',
+        events: [deposited],
+        startOn: ['account.deposited.v1'],
+        correlateBy: ({ aggregate }) => aggregate.id,
+        initial: { amount: 0 },
+        on: {
+          'account.deposited.v1': ({ payload, aggregate }) => [
+            { data: payload },
+            { run: 'review', id: aggregate.id, command: review({}) },
+          ],
+        },
+        steps: {
+          review: {
+            onDone: ({ data }) => {
+              outOfOrder(mending, data.amount, unlucky.saga);
+              return [];
+            },
+          },
+        },
+        retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 1 },
+      }),
+    ],
+    outbox: [
+      {
+        name: 'sub:banking:outbox:v1',
+        filter: { types: ['account.deposited.v1'] },
+        mapper: {
+          map: (event) => ({
+            integrationType: 'partner:x',
+            eventType: event.type,
+            payload: { amount: amountOf(event) },
+          }),
+        },
+      },
+    ],
+    destinations: {
+      partner: async ({ payload }) => outOfOrder(mending, payload['amount'], unlucky.destination),
+    },
+  });
+}
+
+export interface Api extends AsyncDisposable {
+  readonly platform: Platform;
+  readonly server: ApiServer;
+  readonly mending: Mending;
+  token(scope: TokenScope, tenant?: string): Promise<string>;
+  ask(path: string, token?: string, init?: RequestInit): Promise<Response>;
+  post(
+    path: string,
+    body: unknown,
+    token?: string,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
+  /** Deposits one of each kind that goes wrong, and waits until all did. */
+  fail(tenant: string, correlationId?: string): Promise<void>;
+}
+
+let tokens = 0;
+
+export async function openApi(
+  options: ApiOptions = {},
+  engines: EngineUrls = { store: 'memory:' },
+): Promise<Api> {
+  await using stack = new AsyncDisposableStack();
+  const mending = { isMended: false };
+  const platform = stack.use(await createPlatform({ engines, modules: [bank(mending)] }));
+  await platform.start();
+  const server = stack.use(await startApi(platform, { port: 0, ...options }));
+  const ask: Api['ask'] = (path, token, init = {}) =>
+    fetch(server.url + path, {
+      ...init,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(init.headers as Record<string, string> | undefined),
+      },
+    });
+  const all = stack.move();
+  return {
+    platform,
+    server,
+    mending,
+    ask,
+    post: (path, body, token, headers = {}) =>
+      ask(path, token, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    async token(scope, tenant) {
+      const name = `t${(tokens += 1)}`;
+      const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
+      return (await platform.tokens.create(wanted)).secret;
+    },
+    async fail(tenant, correlationId = 'failing') {
+      for (const [id, amount] of Object.entries(unlucky)) {
+        await platform.handle({ tenant, id, command: deposit({ amount }), correlationId });
+      }
+      const { storage, ledger, sagas } = platform.engines;
+      await until(async () => {
+        const letters = await storage.deadLetters.list({ tenant, status: 'pending' });
+        const messages = await ledger.list({ tenantId: tenant, status: 'DEAD' });
+        const parked = await sagas.list({ tenant, status: 'parked' });
+        return [letters, messages, parked].every((each) => each.length > 0);
+      });
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** Looks again and again, for a minute at most. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error('it did not happen within a minute');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+export const body = async <T>(answer: Response): Promise<T> => (await answer.json()) as T;

@@ -1,0 +1,43 @@
+// Every route of the API, in one list.
+
+import type { Route } from '../http/route.ts';
+import type { OpenApiInfo } from '../http/openapi.ts';
+import { adminAliases, type AdminContext } from './admin-context.ts';
+import { auditRoutes } from './audit-routes.ts';
+import { commandRoutes } from './command-routes.ts';
+import { deadLetterRoutes } from './dead-letter-routes.ts';
+import { documentRoutes } from './document-routes.ts';
+import { healthRoutes } from './health-routes.ts';
+import { outboxRoutes } from './outbox-routes.ts';
+import { projectionRoutes } from './projection-routes.ts';
+import { referenceRoutes } from './reference-routes.ts';
+import { sagaRoutes } from './saga-routes.ts';
+import { streamRoutes } from './stream-routes.ts';
+import { subscriptionRoutes } from './subscription-routes.ts';
+import { tokenRoutes } from './token-routes.ts';
+import { traceRoutes } from './trace-routes.ts';
+import { wsRoute } from './ws-operations.ts';
+
+export function apiRoutes(
+  context: AdminContext,
+  { routes: own = [], info }: { readonly routes?: readonly Route[]; readonly info: OpenApiInfo },
+): readonly Route[] {
+  const { platform } = context;
+  const routes = [
+    ...commandRoutes(platform),
+    ...documentRoutes(platform),
+    ...streamRoutes(platform),
+    ...deadLetterRoutes(context),
+    ...outboxRoutes(context),
+    ...subscriptionRoutes(context),
+    ...projectionRoutes(context),
+    ...sagaRoutes(context),
+    ...tokenRoutes(context),
+    ...auditRoutes(context),
+    ...traceRoutes(platform),
+    wsRoute,
+    ...healthRoutes(platform),
+    ...own,
+  ];
+  return [...routes, ...adminAliases(routes), ...referenceRoutes(routes, info)];
+}

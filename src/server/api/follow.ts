@@ -1,0 +1,86 @@
+// Followers of events, by server-sent events and by WebSocket alike: what they may see, and from where.
+
+import { MillraceError } from '../../foundation/error.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import type { FeedItem } from '../../store/event-store.ts';
+import { parsePosition } from '../../store/position.ts';
+import type { ApiRequest } from '../http/route.ts';
+import type { SentEvent } from '../http/server-sent-events.ts';
+import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
+
+type Asking = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
+
+export interface EventQuery {
+  readonly types?: readonly string[];
+  readonly typePrefix?: string;
+  readonly category?: string;
+  readonly tenant?: string;
+}
+
+/** Of all streams: `after` is a position, or `end`. What is wrong is told at once. */
+export function followEvents(
+  { engines }: ApiPlatform,
+  { principal, signal }: Asking,
+  { after, ...query }: EventQuery & { readonly after?: string | undefined },
+): AsyncIterable<SentEvent> {
+  const items = engines.store.subscribe({
+    filter: filterFor({ principal, query }),
+    signal,
+    ...(after === undefined ? {} : { after: after === 'end' ? after : parsePosition(after) }),
+  });
+  return feedEvents(items, ({ position }) => position);
+}
+
+/** Of one stream: `after` is a revision, or `end`. */
+export function followStream(
+  platform: ApiPlatform,
+  asking: Asking,
+  { stream, after }: { readonly stream: string; readonly after?: string | undefined },
+): AsyncIterable<SentEvent> {
+  checkStreamAccess(platform, stream, asking);
+  const items = platform.engines.store.subscribeToStream(stream, {
+    signal: asking.signal,
+    ...(after === undefined ? {} : { after: after === 'end' ? after : revisionOf(after) }),
+  });
+  return feedEvents(items, ({ revision }) => String(revision));
+}
+
+/** A caller of one tenant sees that tenant's events, whatever is asked for. */
+export function filterFor({
+  query,
+  principal,
+}: Pick<ApiRequest<unknown, EventQuery>, 'principal' | 'query'>): EventFilter {
+  const own = principal?.tenant;
+  if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
+    throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+      details: { field: 'tenant' },
+    });
+  }
+  const tenant = own ?? query.tenant;
+  return {
+    ...(query.types === undefined ? {} : { types: query.types }),
+    ...(query.typePrefix === undefined ? {} : { typePrefixes: [query.typePrefix] }),
+    ...(query.category === undefined ? {} : { category: query.category }),
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+}
+
+async function* feedEvents(
+  items: AsyncIterable<FeedItem>,
+  idOf: (event: { readonly position: string; readonly revision: number }) => string,
+): AsyncGenerator<SentEvent> {
+  for await (const item of items) {
+    if (item.kind === 'events') {
+      for (const event of item.events) yield { event: 'event', id: idOf(event), data: event };
+    } else {
+      yield { event: item.kind, data: { position: item.position } };
+    }
+  }
+}
+
+function revisionOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new MillraceError('REQUEST_INVALID', `'${text.slice(0, 40)}' is no revision`, {
+    details: { field: 'after' },
+  });
+}

@@ -1,0 +1,89 @@
+// Slow: thousands of messages that nobody should send.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { WebSocket } from 'ws';
+import { wsMessages } from '../http/ws-message.ts';
+import { openApi, until } from './api-rig.test.ts';
+import { assertOwn, fuzzRuns, openForFuzz, poolOf } from './fuzz-cases.test.ts';
+import { valueFor, type SchemaPart } from './fuzz-rig.test.ts';
+
+test('a WebSocket takes whatever is sent, and tells nothing of others', async () => {
+  await using api = await openForFuzz();
+  const token = await api.token('admin', 'core');
+  const pool = await poolOf(api);
+  const { toServer } = (wsMessages as SchemaPart).properties ?? {};
+  const messages = (toServer?.anyOf ?? []).map((schema) => valueFor(schema, pool));
+  const raw = fc.constantFrom('', '{', '[]', 'null', '1', '"x"', '{"type":{}}', '['.repeat(20_000));
+  const some = fc.oneof(
+    ...messages.map((each) => each.map((value) => JSON.stringify(value) ?? '')),
+    raw,
+  );
+  const told: string[] = [];
+  const open = async (): Promise<WebSocket> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws`, { headers });
+    socket.on('message', (data: Buffer) => told.push(data.toString()));
+    socket.on('error', () => {});
+    await once(socket, 'open');
+    return socket;
+  };
+  let socket = await open();
+  let sent = 0;
+  await fc.assert(
+    fc.asyncProperty(some, async (text) => {
+      if (sent % 100 === 99) {
+        socket.terminate();
+        socket = await open();
+      }
+      sent += 1;
+      told.length = 0;
+      socket.send(text);
+      // Whatever came before is answered before this is.
+      const last = `last ${sent}`;
+      socket.send(JSON.stringify({ type: 'unsubscribe', id: last }));
+      await until(() => told.some((each) => each.includes(`"${last}"`)));
+      assert.equal(socket.readyState, WebSocket.OPEN);
+      for (const each of told) {
+        assertOwn(each, `${text.slice(0, 300)}: ${each.slice(0, 500)}`);
+        assert.doesNotMatch(each, /"status":500/, text.slice(0, 300));
+      }
+    }),
+    { seed: 9, numRuns: fuzzRuns / 2, endOnFailure: true },
+  );
+  socket.terminate();
+  await until(() => api.server.connections === 0);
+});
+
+test('frames of any bytes end a WebSocket, and nothing else', async () => {
+  await using api = await openApi();
+  const token = await api.token('read', 'core');
+  const { port } = api.server;
+  const handshake = [
+    'GET /ws HTTP/1.1',
+    `host: 127.0.0.1:${port}`,
+    'upgrade: websocket',
+    'connection: upgrade',
+    'sec-websocket-version: 13',
+    `sec-websocket-key: ${Buffer.alloc(16).toString('base64')}`,
+    `authorization: Bearer ${token}`,
+    '',
+    '',
+  ].join('\r\n');
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write(handshake);
+      await once(socket, 'data');
+      socket.resume();
+      socket.end(bytes);
+      await once(socket, 'close');
+    }),
+    { seed: 10, numRuns: Math.min(300, fuzzRuns / 10) },
+  );
+  await until(() => api.server.connections === 0);
+  assert.equal((await api.ask('/health/live')).status, 200);
+});

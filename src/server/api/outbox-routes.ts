@@ -1,0 +1,248 @@
+// The outbox over HTTP: what is to leave, what became of it, and which destinations are paused.
+
+import { Type } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
+import { outboxLimits } from '../../outbox/outbox-limits.ts';
+import { route, type ApiRequest, type Route } from '../http/route.ts';
+import {
+  askedBy,
+  audited,
+  checkChosen,
+  checkGlobal,
+  closed,
+  filterText,
+  isWithin,
+  pageOf,
+  pageQuery,
+  tenantWithin,
+  text,
+  time,
+  timeOf,
+  uuid,
+  type AdminContext,
+} from './admin-context.ts';
+
+const tag = 'admin: outbox';
+const access = 'admin';
+const idsMax = 500;
+const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
+
+const optional = Type.Optional(Type.String());
+const json = Type.Record(Type.String(), Type.Unknown());
+const message = Type.Object(
+  {
+    id: Type.String(),
+    sourceStreamId: Type.String(),
+    sourceEventId: Type.String(),
+    integrationType: Type.String(),
+    eventType: Type.String(),
+    payload: json,
+    headers: Type.Optional(json),
+    tenantId: optional,
+    userId: optional,
+    correlationId: optional,
+    orderingKey: optional,
+    dueAt: Type.String(),
+    attempts: Type.Integer({ description: 'Those that failed.' }),
+    maxAttempts: Type.Integer(),
+    status: Type.Enum([...statuses]),
+    lockedAt: optional,
+    lockedBy: optional,
+    createdAt: Type.String(),
+    updatedAt: Type.String(),
+    sentAt: optional,
+    lastError: optional,
+  },
+  { title: 'OutboxMessage' },
+);
+const paused = closed({
+  integrationType: Type.String(),
+  pausedAt: Type.String(),
+  pausedBy: Type.String(),
+});
+const destination = text(outboxLimits.integrationTypeMax, 'As in kafka:payments.');
+const changed = closed({
+  destination: Type.String(),
+  paused: Type.Boolean(),
+  changed: Type.Boolean({ description: 'False: it was so before.' }),
+});
+
+const filterFields = {
+  destination: Type.Optional(destination),
+  tenant: Type.Optional(text(outboxLimits.tenantIdMax)),
+  since: Type.Optional(time),
+};
+
+interface MessageQuery {
+  readonly ids?: readonly string[];
+  readonly destination?: string;
+  readonly tenant?: string;
+  readonly since?: string;
+}
+
+export function outboxRoutes(context: AdminContext): readonly Route[] {
+  const { ledger } = context.platform.engines;
+
+  const pauseRoute = (verb: 'pause' | 'resume'): Route =>
+    route({
+      method: 'POST',
+      path: `/admin/outbox/${verb}`,
+      summary:
+        verb === 'pause'
+          ? 'Stops sending to a destination; what is under way comes to its end'
+          : 'Sends to a destination again',
+      tag,
+      access,
+      body: closed({ destination }),
+      answers: { 200: { description: 'As it is now', schema: changed } },
+      handle: (request) => {
+        const target = request.body.destination;
+        return audited(context, request, { action: `outbox.${verb}`, target }, async () => {
+          checkGlobal(request);
+          const isChanged =
+            verb === 'pause'
+              ? await ledger.pause(target, askedBy(request))
+              : await ledger.resume(target);
+          return {
+            body: { destination: target, paused: verb === 'pause', changed: isChanged },
+          };
+        });
+      },
+    });
+
+  return [
+    route({
+      method: 'GET',
+      path: '/admin/outbox',
+      summary: 'Messages for the outside, oldest first',
+      tag,
+      access,
+      query: closed({
+        ...filterFields,
+        status: Type.Optional(Type.Enum([...statuses])),
+        ...pageQuery,
+        cursor: Type.Optional(uuid),
+      }),
+      answers: { 200: { description: 'A page', schema: pageOf(message) } },
+      async handle(request) {
+        const { status, limit = 100, cursor, ...query } = request.query;
+        const filter = { ...filterOf(request, query), status };
+        const items = await ledger.list(filter, { limit, after: cursor });
+        const last = items.length === limit ? items.at(-1)?.id : undefined;
+        return { body: { items, ...(last === undefined ? {} : { cursor: last }) } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/admin/outbox/counts',
+      summary: 'How many messages there are of each status',
+      tag,
+      access,
+      answers: {
+        200: {
+          description: 'By status',
+          schema: closed(Object.fromEntries(statuses.map((each) => [each, Type.Integer()]))),
+        },
+      },
+      async handle(request) {
+        checkGlobal(request);
+        return { body: await ledger.counts() };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/admin/outbox/paused',
+      summary: 'Destinations that nothing is sent to now',
+      tag,
+      access,
+      answers: { 200: { description: 'All of them', schema: pageOf(paused) } },
+      async handle(request) {
+        checkGlobal(request);
+        return { body: { items: await ledger.paused() } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/admin/outbox/{id}',
+      summary: 'A message with its payload',
+      tag,
+      access,
+      params: closed({ id: uuid }),
+      answers: { 200: { description: 'The message', schema: message } },
+      async handle(request) {
+        const { id } = request.params;
+        const found = await ledger.find(id);
+        if (found !== undefined && isWithin(request, found.tenantId)) return { body: found };
+        throw new MillraceError('OUTBOX_UNKNOWN', `the outbox has no message '${id}'`, {
+          details: { id },
+        });
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/admin/outbox/replay',
+      summary: 'Makes dead messages due again: by ids, by a filter, or all',
+      tag,
+      access,
+      body: closed({
+        ids: Type.Optional(Type.Array(uuid, { minItems: 1, maxItems: idsMax })),
+        ...filterFields,
+        all: Type.Optional(Type.Boolean()),
+      }),
+      answers: {
+        200: { description: 'How many', schema: closed({ replayed: Type.Integer() }) },
+      },
+      async handle(request) {
+        const { all: _all, ...query } = request.body;
+        checkChosen(request.body, Object.keys(query).length > 0, 'ids or a filter');
+        const what = { action: 'outbox.replay', target: filterText(query) };
+        const replayed = await audited(context, request, what, async () =>
+          ledger.replay(filterOf(request, query)),
+        );
+        return { body: { replayed } };
+      },
+    }),
+    pauseRoute('pause'),
+    pauseRoute('resume'),
+    route({
+      method: 'POST',
+      path: '/admin/outbox/purge',
+      summary: 'Forgets messages that were sent before a time',
+      tag,
+      access,
+      body: closed({ before: time }),
+      answers: { 200: { description: 'How many', schema: closed({ purged: Type.Integer() }) } },
+      async handle(request) {
+        const { before } = request.body;
+        const what = { action: 'outbox.purge', target: `sent before ${before}` };
+        const purged = await audited(context, request, what, async () => {
+          checkGlobal(request);
+          return purge(timeOf('before', before), request.signal);
+        });
+        return { body: { purged } };
+      },
+    }),
+  ];
+
+  async function purge(before: Date, signal: AbortSignal): Promise<number> {
+    for (let purged = 0; ;) {
+      if (signal.aborted) throw new MillraceError('ABORTED', `stopped after ${purged}`);
+      const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
+      purged += count;
+      if (count < outboxLimits.purgeBatchDefault) return purged;
+    }
+  }
+}
+
+function filterOf(
+  request: Pick<ApiRequest, 'principal'>,
+  { ids, destination: integrationType, tenant, since }: MessageQuery,
+): OutboxFilter {
+  return {
+    ids,
+    integrationType,
+    tenantId: tenantWithin(request, tenant),
+    since: since === undefined ? undefined : timeOf('since', since),
+  };
+}

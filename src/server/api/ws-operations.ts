@@ -1,0 +1,87 @@
+// What messages of a WebSocket do: what the routes do, by the routes themselves.
+
+import { MillraceError } from '../../foundation/error.ts';
+import { callRoute } from '../http/call-route.ts';
+import { route, type Route } from '../http/route.ts';
+import type { WsAsking, WsOperations } from '../http/ws-connection.ts';
+import { wsMessages, type WsMessage } from '../http/ws-message.ts';
+import type { ApiPlatform } from './api-context.ts';
+import { followEvents, followStream } from './follow.ts';
+
+const documentsPath = '/api/v1/documents/{bc}/{aggregate}';
+
+export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): WsOperations {
+  const byPath = new Map(routes.map((each) => [`${each.method} ${each.path}`, each]));
+  const call = async (
+    name: string,
+    asking: WsAsking,
+    parts: { readonly params?: object; readonly query?: object; readonly body?: object },
+    headers: Readonly<Record<string, string | undefined>>,
+  ): Promise<unknown> => {
+    const found = byPath.get(name);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `there is no ${name}`);
+    const inputs = { params: {}, query: {}, body: undefined, ...parts };
+    const answer = await callRoute(found, { ...asking, ...inputs, headers });
+    return 'body' in answer ? answer.body : undefined;
+  };
+
+  const command = (message: WsMessage['command'], asking: WsAsking): Promise<unknown> => {
+    const { aggregateId, payload, expected, idempotencyKey, correlationId, tenant } = message;
+    const body = {
+      payload,
+      ...(aggregateId === undefined ? {} : { id: aggregateId }),
+      ...(expected === undefined ? {} : { expected }),
+    };
+    return call(
+      `POST /api/v1/commands/${message.command}`,
+      asking,
+      { body },
+      {
+        'x-tenant-id': tenant,
+        'idempotency-key': idempotencyKey,
+        'x-correlation-id': correlationId,
+      },
+    );
+  };
+
+  const query = (message: WsMessage['query'], asking: WsAsking): Promise<unknown> => {
+    const { bc, aggregate, documentId, query: given = {}, tenant } = message;
+    const headers = { 'x-tenant-id': tenant };
+    if (documentId === undefined) {
+      const parts = { params: { bc, aggregate }, query: given };
+      return call(`GET ${documentsPath}`, asking, parts, headers);
+    }
+    const parts = { params: { bc, aggregate, id: documentId }, query: given };
+    return call(`GET ${documentsPath}/{id}`, asking, parts, headers);
+  };
+
+  return {
+    follow({ stream, type: _type, id: _id, ...wanted }, asking) {
+      const who = { ...asking, headers: {} };
+      if (stream === undefined) return followEvents(platform, who, wanted);
+      return followStream(platform, who, { stream, after: wanted.after });
+    },
+    answer: (message, asking) =>
+      message.type === 'command' ? command(message, asking) : query(message, asking),
+  };
+}
+
+/** For the reference; and for those who come without an upgrade. */
+export const wsRoute: Route = route({
+  method: 'GET',
+  path: '/ws',
+  summary: 'Subscriptions, commands and queries over one WebSocket',
+  description:
+    'Subprotocol millrace.v1. Credentials by Authorization, or by a first message of type auth. docs/websocket.md has the rest.',
+  tag: 'websocket',
+  access: 'anonymous',
+  answers: {
+    101: { description: 'From then on messages, as JSON', schema: wsMessages },
+    426: { description: 'This is no WebSocket' },
+  },
+  handle: async () => ({
+    status: 426,
+    headers: { upgrade: 'websocket', connection: 'upgrade' },
+    body: { detail: 'connect by WebSocket' },
+  }),
+});

@@ -1,0 +1,240 @@
+// One WebSocket: who it is, what it follows, what it asked for; within limits, and never ahead of a
+// client that does not read.
+
+import type { RawData, WebSocket } from 'ws';
+import { MillraceError } from '../../foundation/error.ts';
+import { createIds } from '../../foundation/ids.ts';
+import type { Observer } from '../../foundation/observer.ts';
+import type { Caller } from './http-server.ts';
+import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import { problemOf, statusOf } from './problem.ts';
+import type { ApiRequest } from './route.ts';
+import type { SentEvent } from './server-sent-events.ts';
+import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
+import { readMessage, type AnyWsMessage, type WsMessage } from './ws-message.ts';
+
+/** What messages ask for; who asks, until when, and under which id the log has it. */
+export type WsAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
+  readonly principal: Principal;
+};
+
+export interface WsOperations {
+  /** Throws at once what is wrong with it. */
+  follow(message: WsMessage['subscribe'], asking: WsAsking): AsyncIterable<SentEvent>;
+  answer(message: WsMessage['command'] | WsMessage['query'], asking: WsAsking): Promise<unknown>;
+}
+
+export interface WsConnectionOptions {
+  readonly address: string;
+  /** Undefined: the first message has to say. */
+  readonly principal: Principal | undefined;
+  readonly authenticate: Authenticate;
+  readonly admit: ((caller: Caller) => void) | undefined;
+  readonly operations: WsOperations;
+  readonly limits: WsLimits;
+  readonly observer: Observer;
+}
+
+export interface WsConnection {
+  /** Lets what was asked for come to its end, then says goodbye. */
+  stop(): Promise<void>;
+}
+
+const ids = createIds();
+const timerMsMax = 0x7fff_ffff;
+
+export function serveConnection(socket: WebSocket, options: WsConnectionOptions): WsConnection {
+  const { address, authenticate, admit, operations, limits, observer } = options;
+  const over = new AbortController();
+  const feeds = new Map<string, AbortController>();
+  let known: Promise<Principal> | undefined;
+  let requests = 0;
+  let idle: (() => void) | undefined;
+  let hasPong = true;
+  let isStopping = false;
+
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  void closed.then(() => end());
+  // What the library finds wrong (too large, not UTF-8, broken frames) it closes by itself.
+  socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
+  socket.on('pong', () => (hasPong = true));
+  socket.on('message', (data, isBinary) => void take(data, isBinary));
+
+  const late = setTimeout(
+    () => cutOff(wsCloseCodes.notAuthenticated, 'say who you are'),
+    limits.authMsMax,
+  );
+  const heart = setInterval(() => {
+    if (!hasPong) return cutOff(wsCloseCodes.tooSlow, 'no sign of life');
+    hasPong = false;
+    socket.ping();
+  }, limits.heartbeatMs);
+  if (options.principal !== undefined) {
+    const { principal } = options;
+    welcome(principal);
+    known = Promise.resolve(principal);
+  }
+
+  function end(): void {
+    over.abort();
+    clearTimeout(late);
+    clearInterval(heart);
+  }
+
+  function cutOff(code: number, reason: string): void {
+    if (over.signal.aborted) return;
+    end();
+    socket.close(code, reason);
+    // Who does not read does not read this either.
+    const timer = setTimeout(() => socket.terminate(), limits.closeMsMax);
+    void closed.then(() => clearTimeout(timer));
+  }
+
+  /** Resolves when it is on its way; a feed that waits for that is never ahead of its client. */
+  async function send(message: object): Promise<void> {
+    if (over.signal.aborted || socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount > limits.unreadBytesMax) {
+      cutOff(wsCloseCodes.tooSlow, 'read what you asked for');
+      return;
+    }
+    await new Promise<void>((resolve) => socket.send(JSON.stringify(message), () => resolve()));
+  }
+
+  async function take(data: RawData, isBinary: boolean): Promise<void> {
+    if (over.signal.aborted || isStopping) return;
+    if (isBinary) return cutOff(wsCloseCodes.unsupported, 'messages are JSON text');
+    const requestId = ids.next();
+    let id: string | undefined;
+    requests += 1;
+    try {
+      if (requests > limits.requestsMax) throw tooMany(`at most ${limits.requestsMax} at a time`);
+      // One Buffer: that is what the server is set to.
+      const read = readMessage((data as Buffer).toString('utf8'));
+      ({ id } = read);
+      await handle(read.check(), requestId);
+    } catch (error) {
+      await tell(error, id, requestId);
+      if (known === undefined) cutOff(wsCloseCodes.notAuthenticated, 'say who you are');
+    } finally {
+      requests -= 1;
+      if (requests === 0) idle?.();
+    }
+  }
+
+  async function handle(message: AnyWsMessage, requestId: string): Promise<void> {
+    if (message.type === 'auth') {
+      if (known !== undefined) throw invalid('type', 'it is known already who you are');
+      known = signIn(message.token);
+      // Who waits for it is told by its own message; nobody may be waiting.
+      known.catch(() => {
+        known = undefined;
+      });
+      await known;
+      return;
+    }
+    if (known === undefined) throw notAuthenticated('the first message is auth');
+    const principal = await known;
+    admit?.({ address, principal });
+    if (message.type === 'unsubscribe') return unsubscribe(message.id);
+    const asking = { principal, address, requestId };
+    if (message.type === 'subscribe') return subscribe(message, asking);
+    const result = await operations.answer(message, { ...asking, signal: over.signal });
+    await send({ type: 'result', id: message.id, result });
+  }
+
+  async function signIn(token: string): Promise<Principal> {
+    admit?.({ address, principal: undefined });
+    const principal = await authenticate(`Bearer ${token}`);
+    if (principal === undefined || principal.ended?.aborted === true) {
+      throw notAuthenticated('the credentials have ended');
+    }
+    welcome(principal);
+    return principal;
+  }
+
+  function welcome({ name, scopes, tenant, ended, expiresAtMs }: Principal): void {
+    clearTimeout(late);
+    const signals = [
+      ...(ended === undefined ? [] : [ended]),
+      ...(expiresAtMs === undefined
+        ? []
+        : [AbortSignal.timeout(Math.max(0, Math.min(expiresAtMs - Date.now(), timerMsMax)))]),
+    ];
+    for (const signal of signals) {
+      const leave = (): void => cutOff(wsCloseCodes.notAuthenticated, 'the credentials have ended');
+      signal.addEventListener('abort', leave, { once: true, signal: over.signal });
+    }
+    void send({ type: 'ready', name, scopes, ...(tenant === undefined ? {} : { tenant }) });
+  }
+
+  function subscribe(message: WsMessage['subscribe'], asking: Omit<WsAsking, 'signal'>): void {
+    const { id } = message;
+    checkAccess('read', asking.principal);
+    if (feeds.has(id)) throw invalid('id', 'there is a subscription of this id');
+    if (feeds.size >= limits.subscriptionsMax) {
+      throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);
+    }
+    const ending = new AbortController();
+    const signal = AbortSignal.any([over.signal, ending.signal]);
+    const events = operations.follow(message, { ...asking, signal });
+    feeds.set(id, ending);
+    void pass(id, events, signal, asking.requestId);
+  }
+
+  async function pass(
+    id: string,
+    events: AsyncIterable<SentEvent>,
+    signal: AbortSignal,
+    requestId: string,
+  ): Promise<void> {
+    try {
+      await send({ type: 'subscribed', id });
+      for await (const { event, data } of events) {
+        if (signal.aborted) break;
+        const content = event === 'event' ? { event: data } : (data as object);
+        await send({ type: event, id, ...content });
+      }
+    } catch (error) {
+      if (!signal.aborted) await tell(error, id, requestId);
+    }
+    feeds.delete(id);
+    await send({ type: 'unsubscribed', id });
+  }
+
+  function unsubscribe(id: string): void {
+    const ending = feeds.get(id);
+    if (ending === undefined) throw invalid('id', 'there is no subscription of this id');
+    ending.abort();
+  }
+
+  async function tell(error: unknown, id: string | undefined, requestId: string): Promise<void> {
+    if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'message failed');
+    const problem = problemOf(error, requestId);
+    await send({ type: 'problem', ...(id === undefined ? {} : { id }), problem });
+  }
+
+  return {
+    async stop() {
+      isStopping = true;
+      for (const ending of feeds.values()) ending.abort();
+      if (requests > 0) {
+        let timer: NodeJS.Timeout | undefined;
+        await Promise.race([
+          new Promise<void>((resolve) => (idle = resolve)),
+          new Promise<void>((resolve) => (timer = setTimeout(resolve, limits.drainMsMax))),
+        ]);
+        clearTimeout(timer);
+      }
+      cutOff(wsCloseCodes.goingAway, 'the server stops');
+      await closed;
+    },
+  };
+}
+
+function tooMany(reason: string): MillraceError {
+  return new MillraceError('RATE_LIMITED', reason, { details: { retryAfterSeconds: 1 } });
+}
+
+function invalid(field: string, reason: string): MillraceError {
+  return new MillraceError('REQUEST_INVALID', reason, { details: { field } });
+}

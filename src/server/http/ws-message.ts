@@ -1,0 +1,134 @@
+// What goes over a WebSocket, as schemas: they check what comes in, and describe both ways.
+
+import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import { checked } from './read-inputs.ts';
+
+function message<const Name extends string, Properties extends TProperties>(
+  type: Name,
+  properties: Properties,
+) {
+  return Type.Object(
+    { type: Type.Literal(type), ...properties },
+    { additionalProperties: false, title: type },
+  );
+}
+
+const id = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: 'Yours; what is answered to it has the same.',
+});
+const short = Type.Optional(Type.String({ maxLength: 400 }));
+/** As the headers of HTTP hold it. */
+const header = Type.Optional(Type.String({ maxLength: 400, pattern: '^[\\x20-\\x7e]+$' }));
+const tenant = Type.Optional(
+  Type.String({ maxLength: 100, description: 'Where the token is for all tenants.' }),
+);
+
+const incoming = {
+  auth: message('auth', {
+    token: Type.String({ maxLength: 10_000, description: 'An API key or a JWT.' }),
+  }),
+  subscribe: message('subscribe', {
+    id,
+    stream: Type.Optional(
+      Type.String({ maxLength: 400, description: 'Absent: all streams, by the filter.' }),
+    ),
+    after: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: "A position; of a stream, a revision; or 'end'. Default: from the first on.",
+      }),
+    ),
+    types: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 1_000 })),
+    typePrefix: short,
+    category: short,
+    tenant,
+  }),
+  unsubscribe: message('unsubscribe', { id }),
+  command: message('command', {
+    id,
+    command: Type.String({ maxLength: 400, description: 'As in account.deposit.' }),
+    aggregateId: short,
+    payload: Type.Unknown(),
+    expected: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('none'), Type.Literal('exists')]),
+    ),
+    idempotencyKey: header,
+    correlationId: header,
+    tenant,
+  }),
+  query: message('query', {
+    id,
+    bc: Type.String({ maxLength: 100 }),
+    aggregate: Type.String({ maxLength: 100 }),
+    documentId: Type.Optional(
+      Type.String({ maxLength: 400, description: 'Absent: a page, as GET /api/v1/documents.' }),
+    ),
+    query: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+        description: 'set, index, value, range, from, to, limit, cursor, waitFor, waitMs',
+      }),
+    ),
+    tenant,
+  }),
+} as const;
+
+export type WsMessage = { [Name in keyof typeof incoming]: Static<(typeof incoming)[Name]> };
+export type AnyWsMessage = WsMessage[keyof WsMessage];
+
+const outgoing: readonly TObject[] = [
+  message('ready', {
+    name: Type.String(),
+    scopes: Type.Array(Type.String()),
+    tenant: Type.Optional(Type.String()),
+  }),
+  message('subscribed', { id }),
+  message('event', { id, event: Type.Unknown() }),
+  message('caughtUp', { id, position: Type.String() }),
+  message('fellBehind', { id, position: Type.String() }),
+  message('checkpoint', { id, position: Type.String() }),
+  message('unsubscribed', { id }),
+  message('result', { id, result: Type.Unknown() }),
+  message('problem', { id: Type.Optional(id), problem: Type.Unknown() }),
+];
+
+/** For the reference: both ways. */
+export const wsMessages: TSchema = closedPair({
+  toServer: Type.Union(Object.values(incoming)),
+  toClient: Type.Union([...outgoing]),
+});
+
+function closedPair(pair: TProperties): TSchema {
+  return Type.Object(pair, { title: 'WebSocketMessages', additionalProperties: false });
+}
+
+/** The id comes back even if the rest does not fit: whoever sent it has to know which it was. */
+export function readMessage(text: string): {
+  readonly id: string | undefined;
+  readonly check: () => AnyWsMessage;
+} {
+  const value = parse(text);
+  const { id: given, type } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    id: typeof given === 'string' && given.length <= 100 ? given : undefined,
+    check() {
+      if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
+        const names = Object.keys(incoming).join(', ');
+        throw new MillraceError('REQUEST_INVALID', `the type of a message is one of ${names}`, {
+          details: { field: 'type' },
+        });
+      }
+      return checked('message', incoming[type as keyof WsMessage], value) as AnyWsMessage;
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new MillraceError('REQUEST_INVALID', 'a message is JSON', { cause: error });
+  }
+}

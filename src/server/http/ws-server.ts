@@ -1,0 +1,129 @@
+// WebSockets beside HTTP: takes a connection over when its path, its origin and its credentials are
+// right. The library is loaded when the first one comes.
+
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocketServer } from 'ws';
+import { MillraceError } from '../../foundation/error.ts';
+import { createIds } from '../../foundation/ids.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { Caller } from './http-server.ts';
+import { notAuthenticated, type Authenticate } from './principal.ts';
+import { problemOf, statusOf } from './problem.ts';
+import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
+import { wsLimits, type WsLimits } from './ws-limits.ts';
+
+export interface WsServerOptions {
+  /** Default: `/ws`. */
+  readonly path?: string;
+  readonly operations: WsOperations;
+  readonly authenticate: Authenticate;
+  readonly admit?: (caller: Caller) => void;
+  /** Origins that browsers may connect from, beside our own. */
+  readonly corsOrigins?: readonly string[];
+  readonly limits?: Partial<WsLimits>;
+  readonly observer?: Observer;
+}
+
+export interface WsServer extends AsyncDisposable {
+  readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  readonly connections: number;
+}
+
+const wsProtocol = 'millrace.v1';
+
+const ids = createIds();
+
+export function createWsServer(options: WsServerOptions): WsServer {
+  const { path = '/ws', operations, authenticate, admit, corsOrigins = [] } = options;
+  const { observer = silentObserver } = options;
+  const limits = { ...wsLimits, ...options.limits };
+  const connections = new Set<WsConnection>();
+  let server: WebSocketServer | undefined;
+  let isStopping = false;
+
+  async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server stops');
+    if (request.url?.split('?', 1)[0] !== path) throw new MillraceError('NOT_FOUND', 'not here');
+    checkOrigin(request, corsOrigins);
+    const address = request.socket.remoteAddress ?? '';
+    const principal = await authenticate(request.headers.authorization);
+    if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
+    admit?.({ address, principal });
+    server ??= await open();
+    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server stops');
+    server.handleUpgrade(request, socket, head, (accepted) => {
+      const connection = serveConnection(accepted, {
+        address,
+        principal,
+        authenticate,
+        admit,
+        operations,
+        limits,
+        observer,
+      });
+      connections.add(connection);
+      accepted.once('close', () => connections.delete(connection));
+    });
+  }
+
+  async function open(): Promise<WebSocketServer> {
+    const { WebSocketServer: Server } = await loadDriver('ws', () => import('ws'));
+    return new Server({
+      noServer: true,
+      clientTracking: false,
+      // Compression would let a small message become a large one, and costs memory for each.
+      perMessageDeflate: false,
+      maxPayload: limits.messageBytesMax,
+      handleProtocols: (offered) => (offered.has(wsProtocol) ? wsProtocol : false),
+    });
+  }
+
+  return {
+    onUpgrade(request, socket, head) {
+      // Nobody else listens to it until it is a WebSocket.
+      socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
+      upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error, observer));
+    },
+    get connections() {
+      return connections.size;
+    },
+    async [Symbol.asyncDispose]() {
+      isStopping = true;
+      await Promise.all([...connections].map((each) => each.stop()));
+    },
+  };
+}
+
+/** Browsers say where a page came from; others do not, and have no cookies to steal. */
+function checkOrigin(
+  { headers: { origin, host } }: IncomingMessage,
+  allowed: readonly string[],
+): void {
+  if (origin === undefined || allowed.includes(origin)) return;
+  if (URL.canParse(origin) && new URL(origin).host === host) return;
+  throw new MillraceError('NOT_ALLOWED', 'pages of this origin may not connect', {
+    details: { field: 'origin' },
+  });
+}
+
+function refuse(socket: Duplex, error: unknown, observer: Observer): void {
+  const requestId = ids.next();
+  const status = statusOf(error);
+  if (status === 500) observer.log?.error({ requestId, err: error }, 'upgrade failed');
+  const text = JSON.stringify(problemOf(error, requestId));
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+      'connection: close',
+      'content-type: application/problem+json',
+      `content-length: ${Buffer.byteLength(text)}`,
+      `x-request-id: ${requestId}`,
+      ...(status === 401 ? ['www-authenticate: Bearer'] : []),
+      '',
+      text,
+    ].join('\r\n'),
+    () => socket.destroy(),
+  );
+}
