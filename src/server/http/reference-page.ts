@@ -72,7 +72,7 @@ function fieldRows(place: string, schema: TSchema | undefined, within = ''): rea
     const told = [kindOf(field), typeof description === 'string' ? description : ''];
     const what = prose(told.filter((text) => text !== '').join('; '));
     const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
-    const inner = within === '' ? fieldRows(place, field as TSchema, `${name}.`) : [];
+    const inner = within === '' ? fieldRows(place, field, `${name}.`) : [];
     return [row, ...inner];
   });
 }
