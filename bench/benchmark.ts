@@ -13,6 +13,8 @@ export interface Benchmark {
   /** Its `import.meta.url`, for memory cases: a process of its own loads the subject from there. */
   readonly url: string;
   readonly cases: (context: BenchmarkContext) => readonly Case[] | Promise<readonly Case[]>;
+  /** Of a full run, setting up and filling included. Default: 5. */
+  readonly secondsPerSubject?: number;
 }
 
 export interface BenchmarkContext {

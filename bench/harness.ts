@@ -35,14 +35,14 @@ export interface Outcome {
 
 const quickBudgets: Budgets = { measuringMs: 30_000, totalMs: 42_000, roundsMax: 7 };
 const fullRoundsMax = 15;
-const fullMsPerSubject = 5_000;
+const fullSecondsPerSubject = 5;
 
 /** Measures every case; an abort rejects, after what was open has been closed. */
 export async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<Outcome> {
   const { quick, signal, only = '' } = options;
   await using opened = await openCases(benchmark, { quick, signal });
   const cases = opened.cases.filter(({ name }) => name.includes(only));
-  const budgets = options.budgets ?? (quick ? quickBudgets : fullBudgets(cases));
+  const budgets = options.budgets ?? (quick ? quickBudgets : fullBudgets(cases, benchmark));
   const msPerSubject = budgets.measuringMs / countSubjects(cases);
   const endMs = performance.now() + budgets.totalMs;
   const measured: CaseRounds[] = [];
@@ -65,8 +65,11 @@ export async function runBenchmark(benchmark: Benchmark, options: RunOptions): P
   return { measured, failures };
 }
 
-function fullBudgets(cases: readonly Case[]): Budgets {
-  const measuringMs = countSubjects(cases) * fullMsPerSubject;
+function fullBudgets(
+  cases: readonly Case[],
+  { secondsPerSubject = fullSecondsPerSubject }: Pick<Benchmark, 'secondsPerSubject'>,
+): Budgets {
+  const measuringMs = countSubjects(cases) * secondsPerSubject * 1_000;
   return { measuringMs, totalMs: 2 * measuringMs, roundsMax: fullRoundsMax };
 }
 

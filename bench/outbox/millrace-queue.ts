@@ -65,8 +65,9 @@ export const millraceStream: QueueSubject = {
     openLedger(places, {
       declared: destinations,
       left: `exists (select from core_outbox.stream_parked) or exists (
-        select from core_outbox.stream_lanes l join core_outbox.messages m
-          on m.stream_lane = l.id and m.seq > l.cursor)`,
+        select from core_outbox.stream_lanes l cross join lateral (
+          select from core_outbox.messages m where m.stream_lane = l.id and m.seq > l.cursor
+          order by m.seq limit 1) m)`,
       async start(ledger, { concurrency, handle }) {
         const relay = createOutboxStreamRelay({
           ledger,
