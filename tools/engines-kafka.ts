@@ -1,37 +1,68 @@
-// Apache Kafka as a folder of jars from Maven Central (31 MB), each checked against its pinned hash. The
+// Apache Kafka as a folder of jars (31 MB) that Maven fetches, each checked against its pinned hash. The
 // broker and its tools are run by the Java that is on the PATH.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { kafkaJars, kafkaVersion } from './engines-kafka-jars.ts';
 
-const repository = 'https://repo1.maven.org/maven2';
-/** Of one jar; a mirror may be slow. */
-const timeoutMs = 180_000;
+const run = promisify(execFile);
+/** Of all jars; a mirror may be slow. */
+const timeoutMs = 600_000;
 const javaMin = 17;
 
 /** The folder of its jars; what is there already is not fetched again. */
 export async function fetchKafka(folder: string): Promise<string> {
   await checkJava();
   const home = join(folder, `kafka-${kafkaVersion}`);
-  mkdirSync(home, { recursive: true });
-  const missing = Object.entries(kafkaJars).filter(
-    ([place]) => !existsSync(join(home, jarOf(place))),
-  );
-  if (missing.length > 0) console.log(`fetching Kafka ${kafkaVersion} (${missing.length} jars)…`);
-  for (const [place, sha256] of missing) {
-    const bytes = await fetchJar(`${repository}/${place}/${jarOf(place)}`);
-    const found = createHash('sha256').update(bytes).digest('hex');
-    if (found !== sha256) throw new Error(`${jarOf(place)} is not what was pinned: ${found}`);
-    const path = join(home, jarOf(place));
-    // A download that was cut short must not pass for a jar.
-    writeFileSync(`${path}.${process.pid}`, bytes);
-    renameSync(`${path}.${process.pid}`, path);
+  if (existsSync(home)) return home;
+  console.log(`fetching Kafka ${kafkaVersion} (${Object.keys(kafkaJars).length} jars)…`);
+  // Whole or not at all: what was cut short must not pass for a broker.
+  const fresh = `${home}.${process.pid}`;
+  try {
+    await fetchJars(fresh);
+    for (const [place, sha256] of Object.entries(kafkaJars)) {
+      const bytes = readFileSync(join(fresh, jarOf(place)));
+      const found = createHash('sha256').update(bytes).digest('hex');
+      if (found !== sha256) throw new Error(`${jarOf(place)} is not what was pinned: ${found}`);
+    }
+    renameSync(fresh, home);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
   }
   return home;
+}
+
+async function fetchJars(into: string): Promise<void> {
+  mkdirSync(into, { recursive: true });
+  const pom = join(into, 'pom.xml');
+  writeFileSync(pom, pomOf(Object.keys(kafkaJars)));
+  const flags = ['-DexcludeTransitive=true', `-DoutputDirectory=${into}`];
+  try {
+    await run('mvn', ['-B', '-q', '-f', pom, 'dependency:copy-dependencies', ...flags], {
+      timeout: timeoutMs,
+    });
+  } catch (error) {
+    const { code, stdout } = error as { readonly code?: unknown; readonly stdout?: string };
+    if (code === 'ENOENT')
+      throw new Error('mvn is not on the PATH (Debian: maven)', { cause: error });
+    throw new Error(`Maven did not get the jars: ${stdout?.split('\n')[0] ?? ''}`, {
+      cause: error,
+    });
+  }
+}
+
+/** `org/apache/kafka/kafka_2.13/4.3.1` → group, artifact and version. */
+function pomOf(places: readonly string[]): string {
+  const dependencies = places.map((place) => {
+    const [group, artifact] = [dirname(dirname(place)), basename(dirname(place))];
+    const id = `<groupId>${group.replaceAll('/', '.')}</groupId><artifactId>${artifact}</artifactId>`;
+    return `<dependency>${id}<version>${basename(place)}</version></dependency>`;
+  });
+  const own = '<groupId>millrace</groupId><artifactId>engines</artifactId><version>1</version>';
+  return `<project><modelVersion>4.0.0</modelVersion>${own}<dependencies>${dependencies.join('')}</dependencies></project>`;
 }
 
 /** `org/apache/kafka/kafka_2.13/4.3.1` → `kafka_2.13-4.3.1.jar` */
@@ -39,18 +70,8 @@ function jarOf(place: string): string {
   return `${basename(dirname(place))}-${basename(place)}.jar`;
 }
 
-async function fetchJar(url: string): Promise<Buffer> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-    return Buffer.from(await answer.arrayBuffer());
-  } catch (error) {
-    throw new Error(`Maven Central is not reached: ${url}: ${String(error)}`, { cause: error });
-  }
-}
-
 async function checkJava(): Promise<void> {
-  const said = await promisify(execFile)('java', ['-version']).then(
+  const said = await run('java', ['-version']).then(
     ({ stderr }) => stderr,
     () => {
       throw new Error('java is not on the PATH (https://adoptium.net)');
