@@ -114,6 +114,7 @@ export const naiveQueue: QueueSubject = {
               }
             };
             await Promise.all(Array.from({ length: concurrency }, send));
+            // Rejects only when it is stopped, and then the loop ends.
             if (isEmpty) await setTimeout(tickIntervalMs, null, { signal }).catch(() => null);
           }
         }

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import type { Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../store/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
@@ -19,6 +19,7 @@ import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { tellOutcome, whenTold, type OnDead } from './tell-outcome.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 export interface OutboxDispatcherOptions {
   readonly ledger: OutboxLedger;
@@ -87,7 +88,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   const observer = safeObserver(options.observer ?? silentObserver);
   checkNumbers({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
 
-  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
   const looks = createIdleLooks();
 
@@ -225,18 +225,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     await whenTold(telling, { clock, drainMs });
   }
 
-  const lifecycle = createLifecycle({
-    async start() {
-      const stopping = new AbortController();
-      running = { stopping, done: run(stopping.signal) };
-    },
-    async stop() {
-      const { stopping, done } = running ?? {};
-      running = undefined;
-      stopping?.abort();
-      await done;
-    },
-  });
+  const lifecycle = runUntilStopped(run);
   return {
     get state() {
       return lifecycle.state;

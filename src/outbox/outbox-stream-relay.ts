@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import type { Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createWaiters } from '../store/waiters.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
@@ -18,6 +18,7 @@ import type { OutboxLedger } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 import type { LaneBatch, LaneMessage } from './outbox-streams.ts';
 import { createRelayLanes, type RelayLane } from './relay-lanes.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 export interface OutboxStreamRelayOptions {
   readonly ledger: OutboxLedger;
@@ -96,7 +97,6 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
   checkTypes(integrationTypes);
 
   const lanes = createRelayLanes();
-  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let starts = 0;
 
   async function run(stopping: AbortSignal): Promise<void> {
@@ -270,19 +270,9 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
     lanes.takeAll();
   }
 
-  const lifecycle = createLifecycle({
-    async start() {
-      // Refused now, by an error, and not over and over in the log.
-      if (!ledger.capabilities.streamMode) await ledger.streams.declared();
-      const stopping = new AbortController();
-      running = { stopping, done: run(stopping.signal) };
-    },
-    async stop() {
-      const { stopping, done } = running ?? {};
-      running = undefined;
-      stopping?.abort();
-      await done;
-    },
+  const lifecycle = runUntilStopped(run, async () => {
+    // Refused now, by an error, and not over and over in the log.
+    if (!ledger.capabilities.streamMode) await ledger.streams.declared();
   });
   return {
     get state() {

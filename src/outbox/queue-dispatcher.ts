@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import type { Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createWaiters } from '../store/waiters.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
@@ -14,6 +14,7 @@ import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger, OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 export interface QueueDispatcherOptions {
   readonly ledger: OutboxLedger;
@@ -67,8 +68,6 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
   const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
   const observer = safeObserver(options.observer ?? silentObserver);
   checkNumbers({ batchSize, leaseMs, waitingMax, inlineBytesMax, tickIntervalMs });
-
-  let running: { readonly stopping: AbortController; readonly done: Promise<unknown> } | undefined;
 
   async function pump(stopping: AbortSignal): Promise<void> {
     let releases: OutboxOutcome[] = [];
@@ -184,19 +183,7 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     }
   }
 
-  return createLifecycle({
-    async start() {
-      const stopping = new AbortController();
-      const { signal } = stopping;
-      running = { stopping, done: Promise.all([pump(signal), keepLeases(signal)]) };
-    },
-    async stop() {
-      const { stopping, done } = running ?? {};
-      running = undefined;
-      stopping?.abort();
-      await done;
-    },
-  });
+  return runUntilStopped((signal) => Promise.all([pump(signal), keepLeases(signal)]));
 }
 
 function released(dueAt?: Date): (claim: OutboxClaim) => OutboxOutcome {

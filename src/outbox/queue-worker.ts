@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import type { Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
@@ -24,6 +24,7 @@ import {
   type OnDead,
   type SettledMessage,
 } from './tell-outcome.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 export interface QueueWorkerOptions {
   readonly ledger: OutboxLedger;
@@ -83,7 +84,6 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
   const observer = safeObserver(options.observer ?? silentObserver);
   checkNumbers({ concurrency, leaseMs, timeoutMs, drainMs });
 
-  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
   let inFlight = 0;
 
   async function run(stopping: AbortSignal): Promise<void> {
@@ -155,18 +155,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     await whenTold(telling, { clock, drainMs });
   }
 
-  const lifecycle = createLifecycle({
-    async start() {
-      const stopping = new AbortController();
-      running = { stopping, done: run(stopping.signal) };
-    },
-    async stop() {
-      const { stopping, done } = running ?? {};
-      running = undefined;
-      stopping?.abort();
-      await done;
-    },
-  });
+  const lifecycle = runUntilStopped(run);
   return {
     get state() {
       return lifecycle.state;

@@ -110,6 +110,7 @@ export async function bullmqDeliveryQueue(
     const late = clock.sleep(timeoutMs, done.signal).then(() => {
       throw new MillraceError('STORE_UNAVAILABLE', `no answer of Redis within ${timeoutMs} ms`);
     });
+    // Its end by the abort below is no failure of anybody's.
     late.catch(() => undefined);
     try {
       return await Promise.race([work, late]);

@@ -68,6 +68,7 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
         if (!redisUnavailable(error).retryable) observer.log?.error({ err: error }, 'no queues');
       }
       const lookMs = needsLook ? work.discoverMs : 3_600_000;
+      // Rejects only when the signal fires, and then the loop ends.
       await clock.sleep(lookMs, signal).catch(() => undefined);
     }
   } finally {

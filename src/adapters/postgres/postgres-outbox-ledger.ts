@@ -38,6 +38,7 @@ import {
   toMessage,
   type Source,
 } from './postgres-outbox-rows.ts';
+import * as queries from './postgres-outbox-queries.ts';
 import * as sql from './postgres-outbox-sql.ts';
 import { postgresOutboxStreams } from './postgres-outbox-streams.ts';
 import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
@@ -119,7 +120,7 @@ export async function postgresOutboxLedger(
   const renewSql = statement('renew', sql.renewSql);
   const extendSql = statement('extend', sql.extendSql);
   const promoteSql = statement('promote', sql.promoteSql);
-  const parkSql = statement('park', sql.parkSql);
+  const parkSql = statement('park', queries.parkSql);
   const ask = (each: PreparedSql, values: readonly unknown[]): Promise<readonly Row[]> =>
     askPostgres(() => connection.query(each, values));
   const listener = createPostgresOutboxListener(connection, {
@@ -270,7 +271,7 @@ export async function postgresOutboxLedger(
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
     async list(filter, { limit, after }) {
       const { ids = null, status, integrationType = null, tenantId = null, since } = filter;
-      const listSql = statement(`list ${status ?? ''}`, sql.listSql(status));
+      const listSql = statement(`list ${status ?? ''}`, queries.listSql(status));
       const sinceMs = since?.getTime() ?? null;
       const values = [
         ids,
@@ -288,12 +289,12 @@ export async function postgresOutboxLedger(
         source_stream_id: each.sourceStreamId,
         source_event_id: each.sourceEventId,
       }));
-      const bySourceSql = statement('by-source', sql.bySourceSql);
+      const bySourceSql = statement('by-source', queries.bySourceSql);
       return (await ask(bySourceSql, [JSON.stringify(wanted), limit])).map(toMessage);
     },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
-      for (const [status, count] of await ask(statement('counts', sql.countsSql), [])) {
+      for (const [status, count] of await ask(statement('counts', queries.countsSql), [])) {
         counts[String(status) as keyof typeof counts] += Number(count);
       }
       return counts;
@@ -308,39 +309,39 @@ export async function postgresOutboxLedger(
         lock,
         channel,
       ];
-      const [[count] = []] = await ask(statement('replay', sql.replaySql), values);
+      const [[count] = []] = await ask(statement('replay', queries.replaySql), values);
       floors.forget();
       listener.wakeAll();
       return Number(count);
     },
     async purge(sentBeforeMs, limit) {
-      const [[count] = []] = await ask(statement('purge', sql.purgeSql), [sentBeforeMs, limit]);
+      const [[count] = []] = await ask(statement('purge', queries.purgeSql), [sentBeforeMs, limit]);
       const left = limit - Number(count);
       if (left <= 0) return Number(count);
-      const purgeStreams = statement('purge-streams', sql.purgeStreamsSql);
+      const purgeStreams = statement('purge-streams', queries.purgeStreamsSql);
       const [[more] = []] = await ask(purgeStreams, [sentBeforeMs, left]);
       return Number(count) + Number(more);
     },
     async sentFirst(sentBeforeMs, limit) {
-      const sentFirst = statement('sent-first', sql.sentFirstSql);
-      const streamedFirst = statement('streamed-first', sql.streamedFirstSql);
+      const sentFirst = statement('sent-first', queries.sentFirstSql);
+      const streamedFirst = statement('streamed-first', queries.streamedFirstSql);
       const rows = await ask(sentFirst, [sentBeforeMs, limit]);
       const left = limit - rows.length;
       const more = left > 0 ? await ask(streamedFirst, [sentBeforeMs, left]) : [];
       return [...rows, ...more].map(toMessage);
     },
-    forget: async (ids) => void (await ask(statement('forget', sql.forgetSql), [ids])),
+    forget: async (ids) => void (await ask(statement('forget', queries.forgetSql), [ids])),
     pause: async (integrationType, by) =>
-      (await ask(statement('pause', sql.pauseSql), [integrationType, by])).length > 0,
+      (await ask(statement('pause', queries.pauseSql), [integrationType, by])).length > 0,
     async resume(integrationType) {
       const values = [integrationType, lock, channel];
-      const [[was] = []] = await ask(statement('resume', sql.resumeSql), values);
+      const [[was] = []] = await ask(statement('resume', queries.resumeSql), values);
       floors.forget();
       listener.wakeAll();
       return was === true;
     },
     async paused() {
-      return (await ask(statement('paused', sql.pausedSql), [])).map(([type, at, by]) => ({
+      return (await ask(statement('paused', queries.pausedSql), [])).map(([type, at, by]) => ({
         integrationType: String(type),
         pausedAt: new Date(Number(at)),
         pausedBy: String(by),

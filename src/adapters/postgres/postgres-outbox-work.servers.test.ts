@@ -10,7 +10,7 @@ import { fakeClock } from '../../testing/fake-clock.ts';
 import { startPostgres } from '../../testing/servers/postgres-server.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { postgresOutboxLedger } from './postgres-outbox-ledger.ts';
-import { purgeSql } from './postgres-outbox-sql.ts';
+import { purgeSql } from './postgres-outbox-queries.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 4 });
