@@ -19,6 +19,8 @@ export interface TestRunOptions {
   readonly lanes: number;
   /** A test that hangs is a failed test with a name, not a run that somebody else has to kill. */
   readonly groupTimeoutMs: number;
+  /** How many of the groups that took longest are told. Default: none. */
+  readonly slowest?: number;
 }
 
 export interface TestRun {
@@ -29,9 +31,11 @@ export interface TestRun {
   readonly finish: () => void;
 }
 
-export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRun {
+export function createTestRun(options: TestRunOptions): TestRun {
+  const { lanes, groupTimeoutMs, slowest = 0 } = options;
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
+  const taken: { readonly files: string; readonly seconds: number }[] = [];
   const children = new Set<ChildProcess>();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
@@ -70,6 +74,10 @@ export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRu
     },
 
     finish() {
+      const longest = taken.toSorted((one, other) => other.seconds - one.seconds);
+      for (const { files, seconds } of longest.slice(0, slowest)) {
+        console.log(`${seconds.toFixed(1).padStart(7)} s  ${files}`);
+      }
       for (const failure of failures) console.log(`\n✗ ${failure}`);
       if (totals.passed + totals.failed === 0) console.log('no test ran');
       const skipped = totals.skipped > 0 ? `, ${totals.skipped} skipped` : '';
@@ -80,6 +88,7 @@ export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRu
 
   async function runGroup(paths: readonly string[]): Promise<void> {
     const failedBefore = totals.failed;
+    const startedAt = performance.now();
     const child = spawn(
       process.execPath,
       ['--test', '--test-isolation=none', '--test-reporter=./tools/test-reporter.ts', ...paths],
@@ -109,7 +118,8 @@ export function createTestRun({ lanes, groupTimeoutMs }: TestRunOptions): TestRu
     children.delete(child);
     await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
     child.stdout.destroy();
-    const files = paths.length === 1 ? paths[0] : `${paths.length} files`;
+    const files = paths.length === 1 ? `${paths[0]}` : `${paths.length} files`;
+    taken.push({ files, seconds: (performance.now() - startedAt) / 1000 });
     if (isLate) {
       const titles = [...running].map((title) => `\n    ${title}`).join('');
       fail(

@@ -1,5 +1,6 @@
 // `npm test`: every check and every test, one summary line. `--fast` leaves out what needs servers
-// or packs the package; words after `--` pick test files by path and leave out the checks.
+// or packs the package; `--slowest` tells which files took longest; words after `--` pick test
+// files by path and leave out the checks.
 
 import { globSync } from 'node:fs';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
@@ -22,7 +23,11 @@ const plain = files.filter((file) => !needsMore(file));
 const heavy = fast ? [] : files.filter(needsMore);
 
 keepTestFilesInMemory();
-const run = createTestRun({ lanes: 3, groupTimeoutMs: 600_000 });
+const run = createTestRun({
+  lanes: 3,
+  groupTimeoutMs: 600_000,
+  slowest: words.includes('--slowest') ? 40 : 0,
+});
 if (picked.length === 0) {
   // Two cores: the checks in pairs, each a process of its own.
   await Promise.all([
