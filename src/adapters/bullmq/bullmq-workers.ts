@@ -13,6 +13,7 @@ import {
 import type { DeliveryJob, WorkOptions } from '../../outbox/delivery-queue.ts';
 import type { RedisClient } from '../redis/redis-connection.ts';
 import { redisUnavailable } from '../redis/redis-error.ts';
+import { keepCopies } from './patient-client.ts';
 
 export interface BullmqWork extends WorkOptions {
   readonly handle: (job: DeliveryJob) => Promise<void>;
@@ -38,6 +39,7 @@ const reconnectMs = 1_000;
 
 export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
   const { types, signal, client, clock, observer, perTenant } = work;
+  const endCopies = keepCopies(client);
   const workers = new Map<string, Worker>();
   const running = new Set<Promise<void>>();
   const handle = (job: DeliveryJob): Promise<void> => {
@@ -73,6 +75,7 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
     }
   } finally {
     await closeAll([...workers.values()], client, running);
+    endCopies();
   }
 }
 
