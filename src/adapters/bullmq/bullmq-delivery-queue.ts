@@ -122,6 +122,7 @@ export async function bullmqDeliveryQueue(
   const listOf = (name: string): string => `${prefix}:${name}:wait`;
 
   return {
+    perTenant,
     async offer(jobs, { waitingMax }) {
       if (jobs.length === 0) return [];
       const byName = Map.groupBy(jobs, (job) => deliveryQueueName(job, perTenant));
