@@ -26,6 +26,7 @@ import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
+import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
 import { startProjection, type ProjectionRunner } from '../projections/start-projection.ts';
 import { waitForProjection } from '../projections/wait-for-projection.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
@@ -52,6 +53,7 @@ import {
 import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import { startSweeper } from './start-sweeper.ts';
+import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
@@ -88,6 +90,8 @@ export interface Platform extends Lifecycle {
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
+  /** Of projections of the modules, in this process; they end with it. */
+  readonly rebuilds: ProjectionRebuilds;
   readonly delivery: Delivery;
   /** What came of one request, as a tree, by its correlation id. */
   readonly traces: Traces;
@@ -180,16 +184,43 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
 
   /** Those that this process runs know at once how far they are; others write it down every second. */
   const projectors = new Map<string, ProjectionRunner>();
-  const project = async (each: Projection): Promise<AsyncDisposable> => {
-    const runner = await startProjection(store, each, projecting);
-    projectors.set(each.name, runner);
-    return {
-      async [Symbol.asyncDispose]() {
-        projectors.delete(each.name);
-        await runner.stop();
-      },
-    };
+  const runHere = async (each: Projection): Promise<void> => {
+    projectors.set(each.name, await startProjection(store, each, projecting));
   };
+  const restHere = async ({ name }: Projection): Promise<boolean> => {
+    const runner = projectors.get(name);
+    projectors.delete(name);
+    await runner?.stop();
+    return runner !== undefined;
+  };
+  const project = async (each: Projection): Promise<AsyncDisposable> => {
+    await runHere(each);
+    return { [Symbol.asyncDispose]: async () => void (await restHere(each)) };
+  };
+
+  const shared = leases === undefined ? storage : withLeases(storage, leases);
+  const rebuilds = createProjectionRebuilds({
+    projections: modules.projections,
+    clock,
+    async check({ name, readModel: { bc, aggregate, version } }) {
+      const known = await readModelVersions.list(`${bc}.${aggregate}`);
+      const own = known.find((each) => each.version === version);
+      if (own !== undefined) checkRebuildable(name, own);
+    },
+    async build(each, building) {
+      // It holds the leases that the rebuild needs, until the documents are there.
+      const wasHere = await restHere(each);
+      try {
+        return await rebuildProjection(store, each, {
+          ...projecting,
+          ...building,
+          storage: shared,
+        });
+      } finally {
+        if (wasHere && lifecycle.state === 'started') await runHere(each);
+      }
+    },
+  });
 
   const { traces: keepsTraces = true, traceRetentionMs = traceRetentionMsDefault } = config;
   let indexing: SubscriptionRunner | undefined;
@@ -279,6 +310,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     async stop() {
       const stopping = running;
       running = [];
+      await rebuilds[Symbol.asyncDispose]();
       // All at once: each may take its time to finish, and the time is short.
       throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
@@ -291,6 +323,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     async [Symbol.asyncDispose]() {
+      await rebuilds[Symbol.asyncDispose]();
       await lifecycle.stop();
       await all.disposeAsync();
     },
@@ -301,9 +334,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     delivery,
     traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
     subscriptions: subscriptionAdmin(store, {
-      storage: leases === undefined ? storage : withLeases(storage, leases),
+      storage: shared,
       clock,
     }),
+    rebuilds,
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
