@@ -80,16 +80,6 @@ export function checkChosen(
   });
 }
 
-/** For the record: what a filter says. */
-export function filterText(filter: object): string {
-  const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
-  return parts.length === 0
-    ? 'all'
-    : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
-}
-
-const targetCharsMax = 1_000;
-
 export function timeOf(field: string, given: string): Date {
   const at = new Date(given);
   // Databases have no years of six digits.

@@ -3,13 +3,13 @@
 import { Type } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
+import { filterText } from '../../platform/audit-log.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';
 import {
   askedBy,
   audited,
   checkChosen,
   closed,
-  filterText,
   isWithin,
   pageOf,
   pageQuery,

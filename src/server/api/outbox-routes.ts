@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
+import { filterText } from '../../platform/audit-log.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';
 import {
   askedBy,
@@ -11,7 +12,6 @@ import {
   checkChosen,
   checkGlobal,
   closed,
-  filterText,
   isWithin,
   pageOf,
   pageQuery,
