@@ -10,7 +10,7 @@ import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
-import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
+import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
@@ -43,7 +43,7 @@ import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
-import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
+import { sendingBy, withSettings } from './outbox-settings.ts';
 import {
   openEngines,
   type EngineOptions,
@@ -133,16 +133,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const handlers = bindHandlers(engines, modules, { observer, clock, tenants: tokens.tenants });
   for (const handler of handlers.values()) opened.use(handler);
   const { outbox = readOutboxEnvironment({}), dispatcher = {} } = config;
-  const destinations = withWebhookTimeouts(modules.destinations, outbox.webhookTimeoutMs);
-  const delivery = createDelivery({ destinations, clock, observer });
+  const send = sendingBy(outbox, modules.destinations)({ ledger, clock, observer });
   const sending = {
-    ...deadLettersTo(outbox, Object.keys(destinations))(engines.ledger),
-    deliver: delivery.deliver,
-    ledger: engines.ledger,
-    clock,
-    observer,
-    batchSize: outbox.batchSize,
-    tickIntervalMs: outbox.tickIntervalMs,
+    ...send.options,
     ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
     ...dispatcher,
   };
@@ -331,7 +324,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     engines,
     modules,
     tokens,
-    delivery,
+    delivery: send.delivery,
     traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
     subscriptions: subscriptionAdmin(store, {
       storage: shared,
