@@ -3,19 +3,14 @@
 
 import { userInfo } from 'node:os';
 import { hasCode } from '../foundation/error.ts';
-import type { AuditRequest } from '../platform/audit-log.ts';
+import { createAuditLog, type AuditRequest } from '../platform/audit-log.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { CommandContext } from './command.ts';
 import { openExistingStore, shownStore, storeUrl } from './store-option.ts';
 
 type Deed = Pick<AuditRequest, 'action' | 'target'>;
 
-export async function onRecord<T>(
-  store: EventStore,
-  deed: Deed,
-  work: () => Promise<T>,
-): Promise<T> {
-  const { createAuditLog } = await import('../platform/audit-log.ts');
+export function onRecord<T>(store: EventStore, deed: Deed, work: () => Promise<T>): Promise<T> {
   const actor = { kind: 'cli', name: `cli:${systemUser()}` };
   return createAuditLog(store).run({ ...deed, actor }, work);
 }

@@ -2,7 +2,7 @@
 // outcomes is a narrow row in one of five tables, and the document's relation is a view over them.
 
 import type { ClientBase } from 'pg';
-import { ms, outboxFunctions, renewFunctions } from './postgres-outbox-sql.ts';
+import { outboxFunctions, renewFunctions } from './postgres-outbox-sql.ts';
 import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
@@ -158,23 +158,16 @@ begin
 end $$;
 `;
 
-/** Whoever was here before has the functions of the steps above as they were then. */
+/**
+ * Whoever was here before has the functions of the steps above as they were then. The old renewal has another
+ * signature and stays, for processes that are yet to be restarted.
+ */
 const jobsStep = `
 alter table {schema}.ready add column jobs jsonb;
 alter table {schema}.retry add column jobs jsonb;
 alter table {schema}.sent add column jobs jsonb;
 alter table {schema}.dead add column jobs jsonb;
 
--- Ends the job that the worker with this token has begun; one that was put back has done nothing.
-create function {schema}.jobs_after(p_jobs jsonb, p_token bigint, p_kind text) returns jsonb
-language sql volatile strict as $$
-  select case when (p_jobs -> -1 ->> 2)::bigint is distinct from p_token then p_jobs
-    when p_kind = 'released' then nullif(p_jobs - -1, '[]')
-    else jsonb_set(p_jobs, '{-1}', (p_jobs -> -1)
-      || jsonb_build_array(floor(${ms('clock_timestamp()')}), p_kind)) end
-$$;
-
-drop function if exists {schema}.renew_claims(bigint[], bigint[], boolean[], text, integer);
 ${[outboxFunctions, renewFunctions].join('').replaceAll('create function', 'create or replace function')}
 `;
 

@@ -62,6 +62,13 @@ select m.id::text, m.source_stream_id, m.source_event_id, m.integration_type
 from json_to_recordset($1::json) as r(source_stream_id text, source_event_id text, integration_type text)
 join {schema}.messages m using (source_stream_id, source_event_id, integration_type)`;
 
+/** Ends the job that the worker with the row's token has begun; one that was put back has done nothing. */
+const jobsAfter = (kind: string): string => `
+  case when (r.jobs -> -1 ->> 2)::bigint is distinct from r.token then r.jobs
+    when ${kind} = 'released' then nullif(r.jobs - -1, '[]')
+    else jsonb_set(r.jobs, '{-1}', (r.jobs -> -1)
+      || jsonb_build_array(floor(${ms('clock_timestamp()')}), ${kind})) end`;
+
 /** $1…$5: seq, token, kind, error and due time of each outcome; where the rest has none, the last two end early. */
 const settling = `
 outcome as materialized (
@@ -70,7 +77,7 @@ outcome as materialized (
 ), freed as (
   update {schema}.ready r
   set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1,
-    jobs = {schema}.jobs_after(r.jobs, r.token, 'released')
+    jobs = ${jobsAfter(`'released'`)}
   from outcome o
   where o.kind = 'released' and o.due_at_ms is null and r.seq = o.seq and r.token = o.token
   returning r.seq, o.token, r.lane
@@ -85,7 +92,7 @@ outcome as materialized (
     -- Asked again of a row that somebody claimed meanwhile: its token is another one.
     and r.seq = o.seq and r.token = o.token
   returning r.seq, o.token, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, o.kind, o.error,
-    o.due_at_ms, {schema}.jobs_after(r.jobs, r.token, o.kind) as jobs
+    o.due_at_ms, ${jobsAfter('o.kind')} as jobs
 ), to_sent as (
   insert into {schema}.sent (seq, attempts, sent_at, last_error, jobs)
   select seq, attempts, clock_timestamp(), last_error, jobs from gone where kind = 'sent'
