@@ -2,6 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import { snapshotLimits } from './encode-state.ts';
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 
@@ -58,20 +59,11 @@ export function createSnapshotWriter(
     },
 
     async flush(deadlineMs) {
-      const drained = new AbortController();
-      const deadline = clock.sleep(deadlineMs, drained.signal).then(
-        () => false,
-        () => true,
-      );
       const written = (async () => {
         while (writers.size > 0) await Promise.all(writers);
         return true;
       })();
-      try {
-        return await Promise.race([written, deadline]);
-      } finally {
-        drained.abort();
-      }
+      return withinTime(written, { ms: deadlineMs, late: () => false, clock });
     },
   };
 }

@@ -1,6 +1,8 @@
 // `millrace dlq discard`: gives dead letters up, for a reason that is kept.
 
+import { filterText } from '../platform/audit-log.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { chosenLetters, letterFilterOptions } from './letter-filter-options.ts';
 import { askedBy, byOption, openSubscriptions } from './open-subscriptions.ts';
 import { grouped } from './progress-bar.ts';
@@ -39,12 +41,16 @@ export const dlqDiscardCommand: Command = {
       throw usage('nothing brings discarded letters back: pass --yes if several are meant');
     }
     await using subscriptions = await openSubscriptions(context, values.store);
-    const { admin } = subscriptions;
+    const { admin, store } = subscriptions;
     const request = { by: askedBy(context, values.by), reason };
-    let discarded = 1;
-    // One that is not there, or not pending, is told by name.
-    if (ids.length === 1 && id !== undefined) await admin.discard(id, request);
-    else discarded = await admin.discardAll(filter, request);
+    const target = ids.length === 1 ? String(id) : filterText(filter);
+    const deed = { action: 'dead-letter.discard', target };
+    const discarded = await onRecord(store, deed, async () => {
+      if (ids.length !== 1 || id === undefined) return admin.discardAll(filter, request);
+      // One that is not there, or not pending, is told by name.
+      await admin.discard(id, request);
+      return 1;
+    });
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ discarded })}\n`

@@ -1,6 +1,7 @@
 // `millrace dlq note`: what whoever looked into it found out.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { openSubscriptions } from './open-subscriptions.ts';
 import { jsonOption, storeOption, storeSections } from './store-option.ts';
 
@@ -21,7 +22,9 @@ export const dlqNoteCommand: Command = {
       throw usage('dlq note takes an id and one text, in quotes');
     }
     await using subscriptions = await openSubscriptions(context, values.store);
-    await subscriptions.admin.note(id, notes);
+    await onRecord(subscriptions.store, { action: 'dead-letter.note', target: id }, () =>
+      subscriptions.admin.note(id, notes),
+    );
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ id, notes })}\n`

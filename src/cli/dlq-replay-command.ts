@@ -2,10 +2,12 @@
 // where that is wanted.
 
 import { systemClock } from '../foundation/clock.ts';
+import { filterText } from '../platform/audit-log.ts';
 import type { DeadLetterFilter } from '../subscriptions/dead-letter.ts';
 import { workersOf } from '../subscriptions/subscription-overview.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { chosenLetters, letterFilterOptions } from './letter-filter-options.ts';
 import { askedBy, byOption, openSubscriptions } from './open-subscriptions.ts';
 import { durationSeconds } from './option-values.ts';
@@ -62,20 +64,26 @@ export const dlqReplayCommand: Command = {
         ? Number.POSITIVE_INFINITY
         : durationSeconds('timeout', values.timeout) * 1_000;
     await using subscriptions = await openSubscriptions(context, values.store);
-    const { admin, storage } = subscriptions;
+    const { admin, storage, store } = subscriptions;
     const by = askedBy(context, values.by);
+    const target = ids.length === 1 ? String(ids[0]) : filterText(filter);
+    const deed = { action: 'dead-letter.replay', target };
     if (values.wait !== true) {
-      let requested = ids.length;
-      if (ids.length === 0) requested = await admin.replayAll(filter, { by });
-      // One that is not there, or not pending, is told by name.
-      else for (const id of ids) await admin.replay(id, { by });
+      const requested = await onRecord(store, deed, async () => {
+        if (ids.length === 0) return admin.replayAll(filter, { by });
+        // One that is not there, or not pending, is told by name.
+        for (const id of ids) await admin.replay(id, { by });
+        return ids.length;
+      });
       return say({ requested });
     }
     const chosen = ids.length > 0 ? ids : await pendingIds(storage, filter);
-    for (const page of pagesOf(chosen)) {
-      if (ids.length > 0) for (const id of page) await admin.replay(id, { by });
-      else await admin.replayAll({ ids: page }, { by });
-    }
+    await onRecord(store, deed, async () => {
+      for (const page of pagesOf(chosen)) {
+        if (ids.length > 0) for (const id of page) await admin.replay(id, { by });
+        else await admin.replayAll({ ids: page }, { by });
+      }
+    });
     await warnIfStopped(chosen[0]);
     return say(await wait(chosen));
 

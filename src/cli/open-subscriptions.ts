@@ -11,6 +11,8 @@ import { usage, type CommandContext } from './command.ts';
 import { openExistingStore } from './store-option.ts';
 
 export interface Subscriptions extends AsyncDisposable {
+  /** For the record of what is done. */
+  readonly store: EventStore;
   readonly storage: SubscriptionStorage;
   readonly admin: SubscriptionAdmin;
 }
@@ -28,6 +30,7 @@ export async function openSubscriptions(
     });
   }
   return {
+    store,
     storage,
     admin: subscriptionAdmin(store, { storage }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

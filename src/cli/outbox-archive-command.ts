@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { outboxOnRecord } from './on-record.ts';
 import { openOutbox } from './open-outbox.ts';
 import { durationSeconds } from './option-values.ts';
 import { createProgress } from './progress.ts';
@@ -41,14 +42,18 @@ export const outboxArchiveCommand: Command = {
     const progress = createProgress(stderr);
     let archived = 0;
     try {
-      await archiveOutbox(ledger, resolve(context.cwd, to), {
-        sentBefore,
-        signal,
-        onProgress(count) {
-          archived = count;
-          progress.show(`${grouped(count)} messages archived`);
-        },
-      });
+      const target = `sent before ${sentBefore.toISOString()}`;
+      const deed = { action: 'outbox.archive', target, given: values.store };
+      await outboxOnRecord(context, deed, () =>
+        archiveOutbox(ledger, resolve(context.cwd, to), {
+          sentBefore,
+          signal,
+          onProgress(count) {
+            archived = count;
+            progress.show(`${grouped(count)} messages archived`);
+          },
+        }),
+      );
     } catch (error) {
       if (!signal.aborted) throw error;
       progress.clear();

@@ -1,6 +1,7 @@
 // `millrace outbox pause` and `resume`: a destination in all processes, from their next claim on.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { outboxOnRecord } from './on-record.ts';
 import { openOutbox } from './open-outbox.ts';
 import { askedBy, byOption } from './open-subscriptions.ts';
 import { jsonOption, storeOption, outboxSections } from './store-option.ts';
@@ -37,10 +38,12 @@ function switchCommand(
         throw usage(`${name} takes one destination, such as webhook:partner-x`);
       }
       await using ledger = await openOutbox(context, values.store);
-      const changed =
+      const deed = { action: `outbox.${verb}`, target: destination, given: values.store };
+      const changed = await outboxOnRecord(context, deed, () =>
         verb === 'pause'
-          ? await ledger.pause(destination, askedBy(context, values.by))
-          : await ledger.resume(destination);
+          ? ledger.pause(destination, askedBy(context, values.by))
+          : ledger.resume(destination),
+      );
       const answer = { destination, paused: verb === 'pause', changed };
       const text = changed ? paint.green(done) : paint.dim(`was ${done} already`);
       stdout.write(

@@ -2,6 +2,7 @@
 
 import { outboxLimits } from '../outbox/outbox-limits.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { outboxOnRecord } from './on-record.ts';
 import { openOutbox } from './open-outbox.ts';
 import { durationSeconds } from './option-values.ts';
 import { grouped } from './progress-bar.ts';
@@ -37,13 +38,16 @@ export const outboxPurgeCommand: Command = {
     if (values.yes !== true) throw usage('what is purged is gone: pass --yes if that is meant');
     const before = new Date(Date.now() - durationSeconds('older-than', olderThan) * 1_000);
     await using ledger = await openOutbox(context, values.store);
-    let purged = 0;
-    for (;;) {
-      signal.throwIfAborted();
-      const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
-      purged += count;
-      if (count < outboxLimits.purgeBatchDefault) break;
-    }
+    const target = `sent before ${before.toISOString()}`;
+    const deed = { action: 'outbox.purge', target, given: values.store };
+    const purged = await outboxOnRecord(context, deed, async () => {
+      for (let sum = 0; ;) {
+        signal.throwIfAborted();
+        const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
+        sum += count;
+        if (count < outboxLimits.purgeBatchDefault) return sum;
+      }
+    });
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ purged })}\n`

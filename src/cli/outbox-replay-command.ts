@@ -1,6 +1,8 @@
 // `millrace outbox replay`: dead messages are due again, with all their attempts ahead.
 
+import { filterText } from '../platform/audit-log.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { outboxOnRecord } from './on-record.ts';
 import { openOutbox, outboxFilterOf, outboxFilterOptions } from './open-outbox.ts';
 import { grouped } from './progress-bar.ts';
 import { jsonOption, storeOption, outboxSections } from './store-option.ts';
@@ -38,7 +40,9 @@ export const outboxReplayCommand: Command = {
       throw usage('several messages may be sent again: pass --yes if that is meant');
     }
     await using ledger = await openOutbox(context, values.store);
-    const replayed = await ledger.replay(ids.length > 0 ? { ids } : filter);
+    const chosen = ids.length > 0 ? { ids } : filter;
+    const deed = { action: 'outbox.replay', target: filterText(chosen), given: values.store };
+    const replayed = await outboxOnRecord(context, deed, () => ledger.replay(chosen));
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ replayed })}\n`

@@ -2,6 +2,7 @@
 
 import type { RebuildProgress } from '../projections/rebuild-progress.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { createProgress } from './progress.ts';
 import { grouped, progressBar } from './progress-bar.ts';
 import { chosenProjection, loadProjections, modulesOption } from './projection-modules.ts';
@@ -34,11 +35,14 @@ export const projectionsRebuildCommand: Command = {
     await using store = await openExistingStore(context, values.store);
     const { rebuildProjection } = await import('../projections/rebuild-projection.ts');
     const progress = createProgress(stderr);
-    const result = await rebuildProjection(store, projection, {
-      signal,
-      onProgress: (told) => progress.show(progressBar(told.done, noteOf(told))),
-      ...(readModels === undefined ? {} : { readModels }),
-    }).finally(() => progress.clear());
+    const deed = { action: 'projection.rebuild', target: wanted };
+    const result = await onRecord(store, deed, () =>
+      rebuildProjection(store, projection, {
+        signal,
+        onProgress: (told) => progress.show(progressBar(told.done, noteOf(told))),
+        ...(readModels === undefined ? {} : { readModels }),
+      }),
+    ).finally(() => progress.clear());
     if (values.json === true) {
       stdout.write(`${JSON.stringify(result)}\n`);
       return exitCodes.ok;

@@ -1,6 +1,7 @@
 // `millrace projections retire`: removes the documents of a version that nobody asks any more.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { createProgress } from './progress.ts';
 import { grouped } from './progress-bar.ts';
 import { loadProjections, modulesOption } from './projection-modules.ts';
@@ -33,11 +34,14 @@ export const projectionsRetireCommand: Command = {
     const version = await versionArgument(store, name, positionals);
     const { retireProjection } = await import('../projections/switch-projection.ts');
     const progress = createProgress(stderr);
-    const removed = await retireProjection(store, version, {
-      signal,
-      onProgress: (count) => progress.show(`${grouped(count)} documents removed`),
-      ...(readModels === undefined ? {} : { readModels }),
-    }).finally(() => progress.clear());
+    const deed = { action: 'projection.retire', target: version.name };
+    const removed = await onRecord(store, deed, () =>
+      retireProjection(store, version, {
+        signal,
+        onProgress: (count) => progress.show(`${grouped(count)} documents removed`),
+        ...(readModels === undefined ? {} : { readModels }),
+      }),
+    ).finally(() => progress.clear());
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ removed })}\n`

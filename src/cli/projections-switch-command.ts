@@ -1,6 +1,7 @@
 // `millrace projections switch`: lets queries ask another version, from one moment to the next.
 
 import { exitCodes, readArgs, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { versionArgument } from './projection-version.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
@@ -20,7 +21,8 @@ export const projectionsSwitchCommand: Command = {
     await using store = await openExistingStore(context, values.store);
     const version = await versionArgument(store, name, positionals);
     const { switchProjection } = await import('../projections/switch-projection.ts');
-    await switchProjection(store, version);
+    const deed = { action: 'projection.switch', target: version.name };
+    await onRecord(store, deed, () => switchProjection(store, version));
     const { bc, aggregate, version: number } = version.readModel;
     stdout.write(
       values.json === true

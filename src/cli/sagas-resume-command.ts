@@ -2,6 +2,7 @@
 
 import { userInfo } from 'node:os';
 import { exitCodes, readArgs, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { sagaArgument, sagaHost } from './saga-argument.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 
@@ -32,7 +33,9 @@ export const sagasResumeCommand: Command = {
     await using store = await openExistingStore(context, values.store);
     const { sagaAt } = await import('../reactors/saga-at.ts');
     const { sagas, address } = await sagaAt(sagaHost(store), stream);
-    await sagas[how](address, note === undefined ? { by } : { by, note });
+    await onRecord(store, { action: `saga.${how}`, target: stream }, () =>
+      sagas[how](address, note === undefined ? { by } : { by, note }),
+    );
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ stream, how })}\n`

@@ -1,5 +1,6 @@
 // Stopping in time: requests first, since they may wait for what the rest still does, then the rest.
 
+import { withinTime } from '../foundation/within-time.ts';
 import { usage } from './command.ts';
 import { durationSeconds } from './option-values.ts';
 
@@ -29,14 +30,9 @@ export function shutdownTimes(text: string | undefined): ShutdownTimes {
 }
 
 /** False: its time was up before it was done. */
-export async function doneWithin(work: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, ms, false);
-  });
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function doneWithin(work: Promise<void>, ms: number): Promise<boolean> {
+  return withinTime(
+    work.then(() => true),
+    { ms, late: () => false },
+  );
 }

@@ -1,6 +1,7 @@
 // `millrace subscriptions pause` and `resume`: processes that run it notice within about a second.
 
 import { exitCodes, readArgs, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { openSubscriptions, subscriptionArgument } from './open-subscriptions.ts';
 import { jsonOption, storeOption, storeSections } from './store-option.ts';
 
@@ -33,7 +34,8 @@ function switchCommand(
       const { values, positionals } = readArgs({ name, args: context.args }, options);
       const subscription = subscriptionArgument(name, positionals);
       await using subscriptions = await openSubscriptions(context, values.store);
-      await subscriptions.admin[verb](subscription);
+      const deed = { action: `subscription.${verb}`, target: subscription };
+      await onRecord(subscriptions.store, deed, () => subscriptions.admin[verb](subscription));
       const answer = { subscription, paused: verb === 'pause' };
       stdout.write(
         values.json === true

@@ -2,6 +2,7 @@
 
 import { placeOf } from '../subscriptions/subscription-overview.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import {
   askedBy,
   byOption,
@@ -40,14 +41,17 @@ export const subscriptionsResetCommand: Command = {
       throw usage(`${subscription} will handle events again: pass --yes if that is meant`);
     }
     await using subscriptions = await openSubscriptions(context, values.store);
-    const { admin } = subscriptions;
+    const { admin, store } = subscriptions;
     const to = await placeOf(values.to, admin);
     if (to === undefined) {
       throw usage(
         `--to takes start, a position of 16 digits, or a date and time, not '${values.to}'`,
       );
     }
-    await admin.reset(subscription, { to, by: askedBy(context, values.by) });
+    const deed = { action: 'subscription.reset', target: `${subscription} to ${to}` };
+    await onRecord(store, deed, () =>
+      admin.reset(subscription, { to, by: askedBy(context, values.by) }),
+    );
     stdout.write(
       values.json === true
         ? `${JSON.stringify({ subscription, position: to })}\n`

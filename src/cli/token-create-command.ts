@@ -2,6 +2,7 @@
 
 import { tokenScopes, type TokenScope } from '../platform/token.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { timeAhead } from './option-values.ts';
 import { jsonOption, openStore, storeOption, storeSections } from './store-option.ts';
 import { whoAmI } from './who-am-i.ts';
@@ -40,13 +41,16 @@ export const tokenCreateCommand: Command = {
     const { openTokens } = await import('../platform/open-tokens.ts');
     await using store = await openStore(context, values.store);
     await using tokens = await openTokens(store);
-    const { token, secret } = await tokens.create({
-      name,
-      scopes,
-      ...(values.tenant === undefined ? {} : { tenant: values.tenant }),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...whoAmI(context),
-    });
+    const deed = { action: 'token.create', target: name };
+    const { token, secret } = await onRecord(store, deed, () =>
+      tokens.create({
+        name,
+        scopes,
+        ...(values.tenant === undefined ? {} : { tenant: values.tenant }),
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+        ...whoAmI(context),
+      }),
+    );
     const text = [
       `${paint.green('created')} ${token.name}: ${token.scopes.join(', ')}, ${token.tenant ?? 'all tenants'}`,
       '',

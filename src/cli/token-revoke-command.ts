@@ -1,6 +1,7 @@
 // `millrace token revoke`: a token ends, also for those who are connected with it.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
+import { onRecord } from './on-record.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
 import { whoAmI } from './who-am-i.ts';
 
@@ -22,7 +23,8 @@ export const tokenRevokeCommand: Command = {
     const { openTokens } = await import('../platform/open-tokens.ts');
     await using store = await openExistingStore(context, values.store);
     await using tokens = await openTokens(store);
-    const token = await tokens.revoke(nameOrId, whoAmI(context));
+    const deed = { action: 'token.revoke', target: nameOrId };
+    const token = await onRecord(store, deed, () => tokens.revoke(nameOrId, whoAmI(context)));
     stdout.write(
       values.json === true
         ? `${JSON.stringify(token)}\n`

@@ -30,7 +30,7 @@ type Host = EventStore & Partial<SubscriptionHost & TraceHost>;
 
 export const traceCommand: Command = {
   name,
-  summary: 'shows the commands, events, handlers and deliveries of one flow as a tree',
+  summary: 'shows the commands, events, handlers, deliveries and jobs of one flow as a tree',
   usage: `${name} <correlationId>`,
   options,
   examples: [`millrace ${name} order-4711`, `millrace ${name} order-4711 --json`],

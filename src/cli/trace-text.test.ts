@@ -64,6 +64,17 @@ function flow(): Trace {
         updatedAt: new Date(startMs + 950),
         sentAt: new Date(startMs + 950),
         lastError: undefined,
+        jobs: [
+          {
+            id: 'outbox~m1~2~7.9',
+            queue: 'outbox-webhook~partner',
+            attempt: 2,
+            enqueuedAt: new Date(startMs + 900),
+            startedAt: new Date(startMs + 910),
+            finishedAt: new Date(startMs + 950),
+            outcome: 'sent',
+          },
+        ],
       },
     ],
   });
@@ -82,6 +93,7 @@ test('a flow is drawn as a tree with its times', () => {
     ' +603 ms     └─ order.step1.v1  shop.order.v1-core-o1 @1',
     '                ├─ · sub:shop:later:v1  pending',
     ' +700 ms        └─ ➜ webhook:partner  SENT in 250 ms after 1 failure  outbox m1',
+    ' +900 ms           └─ ⚙ outbox-webhook~partner #2  sent in 40 ms, waited 10 ms  job outbox~m1~2~7.9',
     '',
   ]);
 });

@@ -1,7 +1,7 @@
 // A flow for people: its tree with rails, times at the left, what is wrong in red.
 
 import type { Trace } from '../traces/create-traces.ts';
-import type { DeliveryNode, HandlerNode, TraceNode } from '../traces/trace-node.ts';
+import type { DeliveryNode, HandlerNode, JobNode, TraceNode } from '../traces/trace-node.ts';
 import type { Paint } from './paint.ts';
 
 /** Deeper than this, no screen is wide enough. */
@@ -65,6 +65,8 @@ function nodeText(node: TraceNode, paint: Paint): string {
     }
     case 'handler':
       return handlerText(node, paint);
+    case 'job':
+      return jobText(node, paint);
     default:
       return deliveryText(node, paint);
   }
@@ -99,6 +101,20 @@ function deliveryText(node: DeliveryNode, paint: Paint): string {
   const what = `${status}${took}${failed}${due}${why}`;
   const letter = paint.dim(`  outbox ${node.message}`);
   return `${sign} ${node.destination}  ${status === 'DEAD' ? paint.red(what) : what}${letter}`;
+}
+
+function jobText(node: JobNode, paint: Paint): string {
+  const { queue, attempt, outcome, waitedMs, durationMs, job } = node;
+  const signs = {
+    sent: paint.green('⚙'),
+    failed: paint.yellow('⚙'),
+    lost: paint.yellow('⚙'),
+    dead: paint.red('⚙'),
+    running: paint.dim('⚙'),
+  };
+  const took = durationMs === null ? '' : ` in ${durationText(durationMs)}`;
+  const waited = paint.dim(`, waited ${durationText(waitedMs)}`);
+  return `${signs[outcome]} ${queue} #${attempt}  ${outcome}${took}${waited}${paint.dim(`  job ${job}`)}`;
 }
 
 /** What stands before each: of all above it, those that go on are a line. */

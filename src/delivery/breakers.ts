@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import type { BreakerStore, SharedBreaker } from './breaker-store.ts';
 import {
   admitCall,
@@ -74,16 +75,11 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   }
 
   /** A store that hangs is as good as away: neither a probe nor the next list waits for it. */
-  async function within<T>(work: () => Promise<T>): Promise<T> {
-    const over = new AbortController();
-    const late = clock.sleep(refreshMs, over.signal).then((): never => {
+  function within<T>(work: () => Promise<T>): Promise<T> {
+    const late = (): never => {
       throw new MillraceError('STORE_UNAVAILABLE', `no answer within ${refreshMs} ms`);
-    });
-    try {
-      return await Promise.race([work(), late]);
-    } finally {
-      over.abort();
-    }
+    };
+    return withinTime(work(), { ms: refreshMs, late, clock });
   }
 
   function enqueue(work: (store: BreakerStore) => Promise<void>): Promise<void> {

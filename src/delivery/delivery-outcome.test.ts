@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { RetryAfter, Snooze, Terminal } from '../subscriptions/handler-outcome.ts';
-import { cleanText, errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
+import { cleanText } from '../foundation/error-text.ts';
+import { errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
 
 test('the words of handlers are understood', () => {
   assert.deepEqual(outcomeOfError(new Terminal('no')), { kind: 'dead', error: 'no' });
@@ -31,6 +32,9 @@ test('the text of an error tells its causes, once each, and ends in a circle of 
   assert.equal(errorText('plain'), 'plain');
   assert.equal(errorText({ code: 7 }), '{"code":7}');
   assert.equal(errorText(undefined), 'unknown error');
+  const self: { self?: object } = {};
+  self.self = self;
+  assert.equal(errorText(self), 'object');
 });
 
 test('the text of an error fits into any database column', () => {

@@ -1,5 +1,6 @@
 // What became of an attempt. Plain values: the ledger writes them down, and imports nothing of this.
 
+import { errorText as textOfError } from '../foundation/error-text.ts';
 import { outcomeOf as wordOf } from '../subscriptions/handler-outcome.ts';
 
 /** The beginning of what an HTTP receiver answered. */
@@ -86,29 +87,5 @@ const endsWithProcess: ReadonlySet<unknown> = new Set([
  * console.log(errorText(new Error('fetch failed', { cause: new Error('ECONNREFUSED') }))); // fetch failed: ECONNREFUSED
  */
 export function errorText(error: unknown): string {
-  const parts: string[] = [];
-  let current: unknown = error;
-  // Causes can form a circle.
-  for (let depth = 0; depth < 5 && current !== undefined && current !== null; depth += 1) {
-    const text = messageOf(current);
-    if (text !== '' && !parts.some((part) => part.includes(text))) parts.push(text);
-    current = current instanceof Error ? current.cause : undefined;
-  }
-  return cleanText(parts.join(': ') || 'unknown error', errorTextLimits.charsMax);
-}
-
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
-
-/** PostgreSQL refuses U+0000 in a text, and half of a surrogate pair in JSON. */
-export function cleanText(text: string, charsMax: number): string {
-  return text.slice(0, charsMax).toWellFormed().replace(control, '�');
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') {
-    return error.errors.map((each) => messageOf(each)).join(', ');
-  }
-  if (error instanceof Error) return error.message === '' ? error.name : error.message;
-  return typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error));
+  return textOfError(error, errorTextLimits.charsMax);
 }

@@ -6,7 +6,8 @@ import { request as httpsRequest, Agent as HttpsAgent } from 'node:https';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { MillraceError } from '../foundation/error.ts';
-import { cleanText, errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
+import { cleanText } from '../foundation/error-text.ts';
+import { errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
 
 export interface HttpClientOptions {
   /** How names become addresses; what it answers is what is connected to. */

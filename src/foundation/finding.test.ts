@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from './error.ts';
 import {
-  createExaminer,
   examine,
+  examineOver,
   isAtLeast,
   isBroken,
   latencyFinding,
@@ -79,14 +79,13 @@ test('what is slow is told with what to do', async () => {
 test('a connection that comes too late is closed all the same', async () => {
   const connecting = Promise.withResolvers<AsyncDisposable>();
   const closed = Promise.withResolvers<void>();
-  const examiner = createExaminer(
+  const next = (): never => assert.fail('nobody is there: the others are not asked');
+  const found = await examineOver(
     () => connecting.promise,
-    { timeoutMs: 10 },
-    () => undefined,
+    { reachable: async () => [], next },
+    { timeoutMs: 10, remedyOf: unreachableRemedy },
   );
-  assert.ok(isBroken(await examiner.look('reachable', async () => [])));
-  const closing = examiner[Symbol.asyncDispose]();
+  assert.deepEqual([found.length, isBroken(found)], [1, true]);
   connecting.resolve({ [Symbol.asyncDispose]: async () => closed.resolve() });
   await closed.promise;
-  await closing;
 });

@@ -1,6 +1,7 @@
 // What a check found: for `millrace doctor`, whose checks stand beside the adapters that they are about.
 
 import { MillraceError } from './error.ts';
+import { withinTime } from './within-time.ts';
 
 /** `broken`: it will not work, or loses what it promised to keep. `unknown`: nobody could tell. */
 export type FindingLevel = 'ok' | 'warning' | 'broken' | 'unknown';
@@ -28,50 +29,45 @@ export async function examine(
   { timeoutMs }: Pick<Examination, 'timeoutMs'>,
   remedyOf: (error: unknown) => string | undefined = () => undefined,
 ): Promise<readonly Finding[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<readonly Finding[]>((resolve) => {
+  const late = (): readonly Finding[] => {
     const detail = `no answer within ${timeoutMs} ms`;
     const remedy = 'See whether it is overloaded, or a firewall drops the packets.';
-    timer = setTimeout(resolve, timeoutMs, [{ check, level: 'broken', detail, remedy }]);
-  });
+    return [{ check, level: 'broken', detail, remedy }];
+  };
   try {
-    return await Promise.race([work(), late]);
+    return await withinTime(work(), { ms: timeoutMs, late });
   } catch (error) {
     const remedy = remedyOf(error);
     const detail = reasonOf(error);
     return [{ check, level: 'broken', detail, ...(remedy === undefined ? {} : { remedy }) }];
-  } finally {
-    clearTimeout(timer);
   }
 }
 
-export interface Examiner<Connection> extends AsyncDisposable {
-  look(
-    check: string,
-    work: (connection: Connection) => Promise<readonly Finding[]>,
-  ): Promise<readonly Finding[]>;
+/** By the name of each; where the first one is broken, the others would only say it again. */
+export type Checks<Connection> = Readonly<
+  Record<string, (connection: Connection) => Promise<readonly Finding[]>>
+>;
+
+export interface CheckOptions extends Pick<Examination, 'timeoutMs'> {
+  readonly remedyOf: (error: unknown) => string | undefined;
 }
 
-/** Checks over one connection, which the first of them opens within its time. */
-export function createExaminer<Connection extends AsyncDisposable>(
+/** One check after the other over one connection, which the first of them opens within its time. */
+export async function examineOver<Connection extends AsyncDisposable>(
   connect: () => Promise<Connection>,
-  limits: Pick<Examination, 'timeoutMs'>,
-  remedyOf: (error: unknown) => string | undefined,
-): Examiner<Connection> {
+  checks: Checks<Connection>,
+  options: CheckOptions,
+): Promise<readonly Finding[]> {
   let opening: Promise<Connection> | undefined;
-  return {
-    look: (check, work) =>
-      examine(check, async () => work(await (opening ??= connect())), limits, remedyOf),
-    async [Symbol.asyncDispose]() {
-      let timer: NodeJS.Timeout | undefined;
-      // What does not answer any more does not hold up the report; it is closed whenever it does.
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, letGoMsMax);
-      });
-      await Promise.race([close(opening), late]);
-      clearTimeout(timer);
-    },
-  };
+  const found: Finding[] = [];
+  for (const [at, [check, work]] of Object.entries(checks).entries()) {
+    const look = async () => work(await (opening ??= connect()));
+    found.push(...(await examine(check, look, options, options.remedyOf)));
+    if (at === 0 && isBroken(found)) break;
+  }
+  // What does not answer any more does not hold up the report; it is closed whenever it does.
+  await withinTime(close(opening), { ms: letGoMsMax, late: () => undefined });
+  return found;
 }
 
 async function close(opening: Promise<AsyncDisposable> | undefined): Promise<void> {
@@ -88,7 +84,17 @@ export function isBroken(findings: readonly Finding[]): boolean {
   return findings.some(({ level }) => level === 'broken');
 }
 
-/** What every driver says when nobody is there. */
+/** By what the driver says; else by what all of them say when nobody is there. */
+export function remedyBy(
+  ...remedies: readonly (readonly [says: RegExp, remedy: string])[]
+): (error: unknown) => string | undefined {
+  return (error) => {
+    const text = error instanceof Error ? error.message : '';
+    const known = remedies.find(([says]) => says.test(text));
+    return known === undefined ? unreachableRemedy(error) : known[1];
+  };
+}
+
 export function unreachableRemedy(error: unknown): string | undefined {
   const text = [error, (error as { readonly cause?: unknown } | null)?.cause]
     .map((each) => (each instanceof Error ? `${each.name} ${each.message}` : ''))
@@ -118,6 +124,25 @@ export async function medianMs(call: () => Promise<unknown>, count = 5): Promise
 export interface LatencyLimit {
   readonly slowMs: number;
   readonly remedy: string;
+}
+
+/** How long a call takes. */
+export async function latencyOf(
+  check: string,
+  call: () => Promise<unknown>,
+  limit: LatencyLimit,
+): Promise<readonly Finding[]> {
+  return [latencyFinding(check, await medianMs(call), limit)];
+}
+
+/** How far the server's clock is from ours. */
+export async function skewOf(
+  nowMs: Examination['nowMs'],
+  readServerMs: () => Promise<number>,
+): Promise<readonly Finding[]> {
+  const beforeMs = nowMs();
+  const serverMs = await readServerMs();
+  return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
 }
 
 export function latencyFinding(

@@ -3,6 +3,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import {
@@ -138,18 +139,12 @@ export class MillraceHealthIndicator {
     };
   }
 
-  async #within<T>(work: () => Promise<T>): Promise<T> {
-    const { timeoutMs } = this.#limits;
-    const done = new AbortController();
-    const late = this.#clock.sleep(timeoutMs, done.signal).then(() => {
-      throw new MillraceError('WAIT_TIMEOUT', `no answer within ${timeoutMs} ms`);
-    });
-    try {
-      return await Promise.race([work(), late]);
-    } finally {
-      done.abort();
-      late.catch(() => undefined);
-    }
+  #within<T>(work: () => Promise<T>): Promise<T> {
+    const { timeoutMs: ms } = this.#limits;
+    const late = (): never => {
+      throw new MillraceError('WAIT_TIMEOUT', `no answer within ${ms} ms`);
+    };
+    return withinTime(work(), { ms, late, clock: this.#clock });
   }
 }
 

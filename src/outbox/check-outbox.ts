@@ -1,5 +1,6 @@
 // The edge of the ledger: what is refused, by a typed error, before anything is written.
 
+import { cleanText } from '../foundation/error-text.ts';
 import { createHash } from 'node:crypto';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -97,8 +98,7 @@ export function checkTypes(integrationTypes: readonly string[]): void {
 
 /** An error as the ledger keeps it: as long as the column is meant to be, and such as databases take. */
 export function lastErrorText(error: string): string {
-  // PostgreSQL has no U+0000 in a text.
-  return error.slice(0, limits.lastErrorMax).toWellFormed().replaceAll('\u0000', '\uFFFD');
+  return cleanText(error, limits.lastErrorMax);
 }
 
 export function pageLimit(page: OutboxPage | undefined): number {

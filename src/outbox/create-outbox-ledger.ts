@@ -135,13 +135,13 @@ export function createOutboxLedger<Transaction>(
 
   /** Of two that renew one claim, the first has it. */
   const renew: OutboxLedger['renew'] = async (claims, request) => {
-    const { workerId, leaseMs = limits.leaseMsDefault } = request;
+    const { workerId, leaseMs = limits.leaseMsDefault, perTenant = false } = request;
     checkClaim(workerId, 1, leaseMs);
     if (claims.length === 0) return [];
     const byClaim = new Map(claims.toReversed().map((claim) => [claimKey(claim), claim]));
     const unique = [...byClaim.values()];
     const asked = unique.map((claim) => ({ claim, isRead: !('payload' in claim) }));
-    const answers = await engine.renew(asked, { workerId, leaseMs });
+    const answers = await engine.renew(asked, { workerId, leaseMs, perTenant });
     const renewed = new Map<OutboxClaim, Renewed>();
     for (const [at, claim] of unique.entries()) {
       const answer = answers[at] ?? 'stale';

@@ -1,8 +1,10 @@
 // One attempt to deliver: bounded in time, and whatever comes of it is a result.
 
 import type { CallDeadlines } from '../foundation/call-deadlines.ts';
+import { errorText } from '../foundation/error-text.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import type { DeliveryResult } from './decide-delivery.ts';
+import { outboxLimits } from './outbox-limits.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
 export interface DeliverContext {
@@ -78,27 +80,10 @@ export function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): st
 }
 
 export function resultOf(error: unknown): DeliveryResult {
-  const text = errorText(error);
+  const text = errorText(error, outboxLimits.lastErrorMax);
   const outcome = outcomeOf(error);
   if (outcome.kind === 'terminal') return { kind: 'dead', error: text };
   if (outcome.kind === 'failed') return { kind: 'retry', error: text };
   const attempted = outcome.kind === 'retry-after';
   return { kind: 'retry', error: text, afterMs: outcome.ms, attempted };
-}
-
-/** With its causes: `fetch failed` alone helps nobody. */
-function errorText(error: unknown): string {
-  const parts: string[] = [];
-  let current = error;
-  // Causes can form a circle.
-  for (let depth = 0; depth < 5 && current !== undefined && current !== null; depth += 1) {
-    parts.push(textOf(current));
-    current = current instanceof Error ? current.cause : undefined;
-  }
-  return parts.join(': ') || 'unknown error';
-}
-
-function textOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name;
-  return typeof error === 'string' ? error : (JSON.stringify(error) ?? typeof error);
 }

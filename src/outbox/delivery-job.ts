@@ -35,7 +35,11 @@ export function toDeliveryJob(message: ClaimedMessage, inlineBytesMax: number): 
  * One for each claim: a message that is claimed again after its lease ran out has the same attempt ahead, and
  * must not be taken for the job that was lost.
  */
-export function deliveryJobId({ outboxId, attempt, token }: DeliveryJob): string {
+export function deliveryJobId({
+  outboxId,
+  attempt,
+  token,
+}: Pick<DeliveryJob, 'attempt' | 'outboxId' | 'token'>): string {
   return encodeJobId(`outbox:${outboxId}:${attempt}:${token}`);
 }
 

@@ -45,6 +45,8 @@ export interface WaitingJobs {
  * for await (const { queue: name, claims } of queue.waiting()) console.log(name, claims.length);
  */
 export interface DeliveryQueue extends AsyncDisposable {
+  /** There is a queue for each tenant of a type. */
+  readonly perTenant: boolean;
   /** In order. A job that waits already is taken once. Rejects when nobody knows what was taken. */
   offer(
     jobs: readonly DeliveryJob[],

@@ -68,6 +68,7 @@ export function memoryDeliveryQueue({ perTenant = false } = {}): DeliveryQueue {
   }
 
   return {
+    perTenant,
     async offer(jobs, { waitingMax }) {
       const offered = jobs.map((job) => {
         const queue = queueOf(job);

@@ -5,6 +5,7 @@ import { createIds } from '../foundation/ids.ts';
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
+import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
   ClaimRequest,
   OutboxFilter,
@@ -33,6 +34,7 @@ interface Entry {
   updatedAtMs: number;
   sentAtMs: number | undefined;
   lastError: string | undefined;
+  jobs: readonly JobEntry[];
 }
 
 /**
@@ -76,6 +78,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       updatedAtMs: nowMs,
       sentAtMs: undefined,
       lastError: undefined,
+      jobs: [],
     };
     entries.set(entry.id, entry);
     bySource.set(source, entry);
@@ -87,6 +90,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
     if (String(entry.token) !== outcome.claim.token) return 'stale';
     const nowMs = clock.now();
+    entry.jobs = jobsAfter(entry, outcome.kind, nowMs);
     Object.assign(entry, { token: 0, leaseUntilMs: 0, lockedAtMs: undefined, lockedBy: undefined });
     entry.updatedAtMs = nowMs;
     switch (outcome.kind) {
@@ -150,7 +154,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   function renew(
     { id, token }: OutboxClaim,
     isRead: boolean,
-    { workerId, leaseMs }: Required<RenewRequest>,
+    { workerId, leaseMs, perTenant }: Required<RenewRequest>,
   ): Renewal | 'stale' | 'paused' {
     const entry = entries.get(id);
     if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
@@ -161,6 +165,9 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     }
     const nowMs = clock.now();
     lastToken += 1;
+    const { attempts, token: was, lockedAtMs = nowMs, jobs } = entry;
+    const job: JobEntry = [attempts + 1, was, lastToken, perTenant, lockedAtMs, nowMs];
+    entry.jobs = [...jobs, job].slice(-jobsKept);
     Object.assign(entry, { token: lastToken, leaseUntilMs: nowMs + leaseMs, lockedBy: workerId });
     Object.assign(entry, { lockedAtMs: nowMs, updatedAtMs: nowMs });
     const { lockedAt, lockedBy, updatedAt, ...rest } = toMessage(entry);
@@ -201,6 +208,12 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       sentAt: sentAtMs === undefined ? undefined : new Date(sentAtMs),
       lastError: entry.lastError,
     };
+  }
+
+  function withJobs(entry: Entry): OutboxMessage {
+    const message = toMessage(entry);
+    if (entry.jobs.length === 0) return message;
+    return { ...message, jobs: outboxJobs(entry.jobs, message, String) };
   }
 
   function sentFirst(sentBeforeMs: number, limit: number): readonly Entry[] {
@@ -258,14 +271,14 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return found(filter)
         .filter(({ id }) => after === undefined || id > after)
         .slice(0, limit)
-        .map(toMessage);
+        .map(withJobs);
     },
     async bySource(sources, limit) {
       const wanted = new Set(sources.map(sourceKey));
       return [...entries.values()]
         .filter(({ row }) => wanted.has(sourceKey(row)))
         .slice(0, limit)
-        .map(toMessage);
+        .map(withJobs);
     },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
@@ -287,7 +300,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       forget(old);
       return old.length;
     },
-    sentFirst: async (sentBeforeMs, limit) => sentFirst(sentBeforeMs, limit).map(toMessage),
+    sentFirst: async (sentBeforeMs, limit) => sentFirst(sentBeforeMs, limit).map(withJobs),
     forget: async (old) =>
       forget(old.flatMap((id) => entries.get(id) ?? []).filter(({ place }) => place === 'sent')),
     async pause(integrationType, by) {
@@ -305,6 +318,22 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     [Symbol.asyncDispose]: async () => waiters.wakeAll(),
   };
   return createOutboxLedger(engine);
+}
+
+/** One that was put back has done nothing. */
+function jobsAfter(
+  { jobs, token }: Entry,
+  outcome: OutboxOutcome['kind'],
+  nowMs: number,
+): readonly JobEntry[] {
+  const last = jobs.at(-1);
+  if (last?.[2] !== token) return jobs;
+  const [attempt, was, taken, perTenant, claimedMs, startedMs] = last;
+  const ended: JobEntry | undefined =
+    outcome === 'released'
+      ? undefined
+      : [attempt, was, taken, perTenant, claimedMs, startedMs, nowMs, outcome];
+  return [...jobs.slice(0, -1), ...(ended === undefined ? [] : [ended])];
 }
 
 function sourceKey({ sourceStreamId, sourceEventId }: OutboxSource): string {

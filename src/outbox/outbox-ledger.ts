@@ -43,6 +43,8 @@ export interface ClaimRequest extends ClaimOptions {
 
 export interface RenewRequest extends ClaimOptions {
   readonly workerId: string;
+  /** Whether the queue that the jobs came from is one of a tenant's own; told of the message's jobs. */
+  readonly perTenant?: boolean;
 }
 
 /**
@@ -143,7 +145,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   }>;
   /**
    * Takes claims over from whoever made them: each has a new token and a new lease, and whoever comes with
-   * the old token is late. A claim that is a whole message is not read again.
+   * the old token is late. A claim that is a whole message is not read again. Each is a job that begins.
    */
   renew(
     claims: readonly (OutboxClaim | ClaimedMessage)[],

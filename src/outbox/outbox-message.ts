@@ -1,5 +1,7 @@
 // What is enqueued, and what the ledger tells of it: the outbox document's names and statuses.
 
+import type { OutboxJob } from './outbox-job.ts';
+
 export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -49,6 +51,8 @@ export interface OutboxMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
+  /** Of one that went through a queue, where it was looked up: its jobs that workers began, oldest first. */
+  readonly jobs?: readonly OutboxJob[];
 }
 
 /** What a claim is settled by. The token is that of one claim: the next one has another. */

@@ -102,7 +102,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     };
     const renew = inBatches(async (claims: readonly (OutboxClaim | ClaimedMessage)[]) => {
       const leasedAtMs = clock.now();
-      const renewed = await ledger.renew(claims, { workerId, leaseMs });
+      const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant: queue.perTenant });
       return renewed.map((each) => ({ renewed: each, leasedAtMs }));
     }, batch);
     const settle = inBatches(async (ended: readonly SettledMessage[]) => {

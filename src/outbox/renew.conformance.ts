@@ -13,6 +13,8 @@ import {
   statusOf,
   type LedgerCases,
 } from './ledger-fixture.conformance.ts';
+import { deliveryJobId } from './delivery-job.ts';
+import { jobsKept } from './outbox-job.ts';
 import type { OutboxLedger, Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
@@ -176,6 +178,70 @@ export const renewCases: LedgerCases = {
     assert.equal(await statusOf(ledger, id), 'CLAIMED');
     assert.deepEqual(await claim(ledger), []);
     assert.equal(await ledger.markSent(claimed), 'settled');
+  },
+
+  async 'every renewal is a job, and what became of it is told when the queue has forgotten it'(
+    _opened,
+    ledger,
+  ) {
+    const [id = ''] = await enqueued(ledger, { tenantId: 'core' });
+    const jobs = async () => (await ledger.find(id))?.jobs;
+    assert.equal(await jobs(), undefined);
+    const first = await claimOne(ledger);
+    assert.equal(await jobs(), undefined, 'a claim alone is no job');
+    await ledger.release(await renewedOf(ledger, first), past);
+    assert.equal(await jobs(), undefined, 'what was put back has done nothing');
+
+    const second = await claimOne(ledger);
+    const failing = await renewedOf(ledger, second);
+    const [running] = (await jobs()) ?? [];
+    const attempt = { outboxId: id, attempt: 1, token: second.token };
+    assert.deepEqual(running, {
+      id: deliveryJobId(attempt),
+      queue: 'outbox-webhook~partner-x',
+      attempt: 1,
+      enqueuedAt: second.lockedAt,
+      startedAt: failing.lockedAt,
+      finishedAt: undefined,
+      outcome: 'running',
+    });
+    await ledger.markFailed(failing, 'HTTP 503', past);
+    const again = await claimOne(ledger);
+    await ledger.renew([claimOf(again)], { workerId: 'dying', leaseMs: 1, perTenant: true });
+    const dying = await renewedOf(ledger, await claimAgain(ledger));
+    await ledger.deadLetter(dying, 'HTTP 400');
+    assert.equal(await ledger.replay({ ids: [id] }), 1);
+    await ledger.markSent(await renewedOf(ledger, await claimOne(ledger)));
+
+    const message = await ledger.find(id);
+    const told = message?.jobs ?? assert.fail('no jobs');
+    assert.deepEqual(
+      told.map(({ attempt: nth, outcome }) => `${nth} ${outcome}`),
+      ['1 failed', '2 lost', '2 dead', '1 sent'],
+    );
+    assert.equal(told[1]?.queue, 'outbox-webhook~partner-x@core');
+    assert.equal(told[1]?.id, deliveryJobId({ outboxId: id, attempt: 2, token: again.token }));
+    assert.equal(told[1]?.finishedAt, undefined);
+    for (const { enqueuedAt, startedAt, finishedAt, outcome } of told) {
+      assert.ok(enqueuedAt <= startedAt, outcome);
+      if (outcome !== 'lost')
+        assert.ok(finishedAt !== undefined && finishedAt >= startedAt, outcome);
+    }
+    const { sourceStreamId = '', sourceEventId = '' } = message ?? {};
+    const [bySource] = await ledger.bySource([{ sourceStreamId, sourceEventId }]);
+    assert.deepEqual(bySource?.jobs, told);
+  },
+
+  async 'of a message that is replayed for ever, the last jobs are kept'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    for (let nth = 1; nth <= jobsKept + 2; nth += 1) {
+      await ledger.markFailed(await renewedOf(ledger, await claimOne(ledger)), 'no', past);
+    }
+    const attempts = (await ledger.find(id))?.jobs?.map(({ attempt }) => attempt);
+    assert.deepEqual(
+      [attempts?.length, attempts?.[0], attempts?.at(-1)],
+      [jobsKept, 3, jobsKept + 2],
+    );
   },
 
   async 'renewals that make no sense are refused'(_opened, ledger) {

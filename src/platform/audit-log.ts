@@ -72,6 +72,7 @@ const auditStream = '$millrace-audit';
 const askedType = '$audit-asked';
 const endedType = '$audit-ended';
 
+const targetCharsMax = 1_000;
 const keptSecondsDefault = 365 * 86_400;
 const limitDefault = 100;
 /** Events that one page looks at: a rare filter must not read years of them. */
@@ -182,6 +183,14 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       return { entries, cursor: next === undefined ? undefined : String(next) };
     },
   };
+}
+
+/** For the record: what a filter says. */
+export function filterText(filter: object): string {
+  const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
+  return parts.length === 0
+    ? 'all'
+    : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
 }
 
 /** Whoever may write to the system's streams may have written anything. */

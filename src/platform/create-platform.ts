@@ -10,7 +10,7 @@ import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
-import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
+import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
@@ -26,6 +26,7 @@ import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
+import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
 import { startProjection, type ProjectionRunner } from '../projections/start-projection.ts';
 import { waitForProjection } from '../projections/wait-for-projection.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
@@ -42,7 +43,7 @@ import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
-import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
+import { sendingBy, withSettings } from './outbox-settings.ts';
 import {
   openEngines,
   type EngineOptions,
@@ -52,6 +53,7 @@ import {
 import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import { startSweeper } from './start-sweeper.ts';
+import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
@@ -88,6 +90,8 @@ export interface Platform extends Lifecycle {
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
+  /** Of projections of the modules, in this process; they end with it. */
+  readonly rebuilds: ProjectionRebuilds;
   readonly delivery: Delivery;
   /** What came of one request, as a tree, by its correlation id. */
   readonly traces: Traces;
@@ -129,16 +133,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const handlers = bindHandlers(engines, modules, { observer, clock, tenants: tokens.tenants });
   for (const handler of handlers.values()) opened.use(handler);
   const { outbox = readOutboxEnvironment({}), dispatcher = {} } = config;
-  const destinations = withWebhookTimeouts(modules.destinations, outbox.webhookTimeoutMs);
-  const delivery = createDelivery({ destinations, clock, observer });
+  const send = sendingBy(outbox, modules.destinations)({ ledger, clock, observer });
   const sending = {
-    ...deadLettersTo(outbox, Object.keys(destinations))(engines.ledger),
-    deliver: delivery.deliver,
-    ledger: engines.ledger,
-    clock,
-    observer,
-    batchSize: outbox.batchSize,
-    tickIntervalMs: outbox.tickIntervalMs,
+    ...send.options,
     ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
     ...dispatcher,
   };
@@ -180,16 +177,43 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
 
   /** Those that this process runs know at once how far they are; others write it down every second. */
   const projectors = new Map<string, ProjectionRunner>();
-  const project = async (each: Projection): Promise<AsyncDisposable> => {
-    const runner = await startProjection(store, each, projecting);
-    projectors.set(each.name, runner);
-    return {
-      async [Symbol.asyncDispose]() {
-        projectors.delete(each.name);
-        await runner.stop();
-      },
-    };
+  const runHere = async (each: Projection): Promise<void> => {
+    projectors.set(each.name, await startProjection(store, each, projecting));
   };
+  const restHere = async ({ name }: Projection): Promise<boolean> => {
+    const runner = projectors.get(name);
+    projectors.delete(name);
+    await runner?.stop();
+    return runner !== undefined;
+  };
+  const project = async (each: Projection): Promise<AsyncDisposable> => {
+    await runHere(each);
+    return { [Symbol.asyncDispose]: async () => void (await restHere(each)) };
+  };
+
+  const shared = leases === undefined ? storage : withLeases(storage, leases);
+  const rebuilds = createProjectionRebuilds({
+    projections: modules.projections,
+    clock,
+    async check({ name, readModel: { bc, aggregate, version } }) {
+      const known = await readModelVersions.list(`${bc}.${aggregate}`);
+      const own = known.find((each) => each.version === version);
+      if (own !== undefined) checkRebuildable(name, own);
+    },
+    async build(each, building) {
+      // It holds the leases that the rebuild needs, until the documents are there.
+      const wasHere = await restHere(each);
+      try {
+        return await rebuildProjection(store, each, {
+          ...projecting,
+          ...building,
+          storage: shared,
+        });
+      } finally {
+        if (wasHere && lifecycle.state === 'started') await runHere(each);
+      }
+    },
+  });
 
   const { traces: keepsTraces = true, traceRetentionMs = traceRetentionMsDefault } = config;
   let indexing: SubscriptionRunner | undefined;
@@ -279,6 +303,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     async stop() {
       const stopping = running;
       running = [];
+      await rebuilds[Symbol.asyncDispose]();
       // All at once: each may take its time to finish, and the time is short.
       throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
@@ -291,6 +316,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     async [Symbol.asyncDispose]() {
+      await rebuilds[Symbol.asyncDispose]();
       await lifecycle.stop();
       await all.disposeAsync();
     },
@@ -298,12 +324,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     engines,
     modules,
     tokens,
-    delivery,
+    delivery: send.delivery,
     traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
     subscriptions: subscriptionAdmin(store, {
-      storage: leases === undefined ? storage : withLeases(storage, leases),
+      storage: shared,
       clock,
     }),
+    rebuilds,
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,

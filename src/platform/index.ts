@@ -90,4 +90,5 @@ export {
   type ModuleContext,
   type PlatformModule,
 } from './platform-module.ts';
+export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
 export { platformRoles, type PlatformRole } from './platform-role.ts';

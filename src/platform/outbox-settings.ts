@@ -1,13 +1,31 @@
 // What the environment says of the outbox, put to use: by `startOutbox` and by the platform.
 
-import type { DestinationSettings } from '../delivery/create-delivery.ts';
+import {
+  createDelivery,
+  type Delivery,
+  type DestinationSettings,
+} from '../delivery/create-delivery.ts';
 import type { Destination } from '../delivery/destination.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
 import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
+import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import type { OnDead } from '../outbox/tell-outcome.ts';
 import type { OutboxSettings } from './outbox-environment.ts';
+
+interface SendingParts {
+  readonly ledger: OutboxLedger;
+  readonly observer: Observer;
+  readonly clock?: Clock;
+}
+
+type SendingOptions = Pick<
+  OutboxDispatcherOptions,
+  'batchSize' | 'clock' | 'deliver' | 'ledger' | 'observer' | 'onDead' | 'tickIntervalMs'
+>;
 
 type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
@@ -32,7 +50,26 @@ export function withSettings(
   };
 }
 
-export function withWebhookTimeouts(destinations: Destinations, timeoutMs: number): Destinations {
+/**
+ * What sends by these settings. Before anything is opened it is told what cannot be: a topic for dead letters
+ * that nobody can publish to would be found out when the first one dies.
+ */
+export function sendingBy(
+  settings: OutboxSettings,
+  destinations: Destinations,
+): (parts: SendingParts) => { readonly delivery: Delivery; readonly options: SendingOptions } {
+  const deadLetters = deadLettersTo(settings, Object.keys(destinations));
+  const limited = withWebhookTimeouts(destinations, settings.webhookTimeoutMs);
+  const { batchSize, tickIntervalMs } = settings;
+  return ({ ledger, ...telemetry }) => {
+    const delivery = createDelivery({ destinations: limited, ...telemetry });
+    const { deliver } = delivery;
+    const parts = { ledger, deliver, ...telemetry, ...deadLetters(ledger) };
+    return { delivery, options: { ...parts, batchSize, tickIntervalMs } };
+  };
+}
+
+function withWebhookTimeouts(destinations: Destinations, timeoutMs: number): Destinations {
   return Object.fromEntries(
     Object.entries(destinations).map(([name, each]) => {
       const settings: DestinationSettings = typeof each === 'function' ? { send: each } : each;
@@ -41,11 +78,8 @@ export function withWebhookTimeouts(destinations: Destinations, timeoutMs: numbe
   );
 }
 
-/**
- * Whoever sends enqueues a message of each that died. A topic that nobody can publish to would be found
- * out when the first one dies: it is told now.
- */
-export function deadLettersTo(
+/** Whoever sends enqueues a message of each that died. */
+function deadLettersTo(
   { deadLetterTopic }: Pick<OutboxSettings, 'deadLetterTopic'>,
   destinations: readonly string[],
 ): (ledger: OutboxLedger) => { readonly onDead?: OnDead } {

@@ -24,7 +24,7 @@ import { openLeases } from './open-leases.ts';
 import { openOutboxLedger } from './open-outbox-ledger.ts';
 import { openReadModels } from './open-read-models.ts';
 import { openSagaIndex } from './open-saga-index.ts';
-import { parseStoreUrl } from './store-url.ts';
+import { isSameDatabase, parseStoreUrl } from './store-url.ts';
 
 /** A URL for each role; what is not said follows from the store. */
 export interface EngineUrls {
@@ -117,7 +117,7 @@ export async function openEngines(
       keyClaims: present('idempotency keys', side.keyClaims),
     },
     ledger,
-    sharesDatabase: urls.outbox === urls.store && !urls.store.startsWith('memory:'),
+    sharesDatabase: isSameDatabase(side === store ? urls.store : urls.outbox, urls.outbox),
     leases,
     queue,
     urls,

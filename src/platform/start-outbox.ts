@@ -1,7 +1,6 @@
 // The outbox as one thing to run: store, ledger, projectors, destinations and sender, by a definition and
 // the environment's settings.
 
-import { createDelivery } from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
@@ -15,8 +14,8 @@ import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
 import { openEventStore } from './open-event-store.ts';
 import { openOutboxLedger } from './open-outbox-ledger.ts';
 import type { OutboxSettings } from './outbox-environment.ts';
-import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
-import { parseStoreUrl } from './store-url.ts';
+import { sendingBy, withSettings } from './outbox-settings.ts';
+import { isSameDatabase } from './store-url.ts';
 
 export interface StartOutboxOptions {
   readonly settings: OutboxSettings;
@@ -58,25 +57,10 @@ export async function startOutbox(
     const destination = typeof each === 'function' ? each : each.send;
     if (Symbol.asyncDispose in destination) stack.use(destination as unknown as AsyncDisposable);
   }
-  const deadLetters = deadLettersTo(settings, Object.keys(destinations));
+  const send = sendingBy(settings, destinations);
   const ledger = stack.use(await openOutboxLedger(outboxUrl, { observer }));
-  const { deliver } = createDelivery({
-    destinations: withWebhookTimeouts(destinations, settings.webhookTimeoutMs),
-    observer,
-  });
   const sending: OutboxSender = stack.use(
-    sender(
-      {
-        ...definition.dispatcher,
-        ledger,
-        deliver,
-        observer,
-        batchSize: settings.batchSize,
-        tickIntervalMs: settings.tickIntervalMs,
-        ...deadLetters(ledger),
-      },
-      settings,
-    ),
+    sender({ ...send({ ledger, observer }).options, ...definition.dispatcher }, settings),
   );
   await sending.start();
   await stack.use(createOutboxMetrics({ ledger, observer })).start();
@@ -129,12 +113,4 @@ async function hostOf(
       details: { field: 'outbox' },
     },
   );
-}
-
-/** Rows and checkpoint are one commit then. */
-function isSameDatabase(one: string, other: string): boolean {
-  const [a, b] = [parseStoreUrl(one), parseStoreUrl(other)];
-  if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;
-  if (a.engine === 'postgres' && b.engine === 'postgres') return a.connection === b.connection;
-  return false;
 }

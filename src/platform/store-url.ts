@@ -116,3 +116,11 @@ function unknownScheme(scheme: string | undefined): MillraceError {
 function invalid(message: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', message, { details: { field: 'store' } });
 }
+
+/** Rows and checkpoint are one commit then. */
+export function isSameDatabase(one: string, other: string): boolean {
+  const [a, b] = [parseStoreUrl(one), parseStoreUrl(other)];
+  if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;
+  if (a.engine === 'postgres' && b.engine === 'postgres') return a.connection === b.connection;
+  return false;
+}

@@ -12,6 +12,7 @@ import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './proj
 import { projectionLimits as limits } from './projection-limits.ts';
 import type { Projection } from './projection.ts';
 import { createPageProjector } from './rebuild-pages.ts';
+import type { ReadModelVersion } from './read-model-versions.ts';
 import { createProgressMeter, type RebuildProgress } from './rebuild-progress.ts';
 import { takeAllShards, type ShardLeases } from './shard-leases.ts';
 import { checkVersion, projectionSubscription } from './start-projection.ts';
@@ -31,6 +32,16 @@ export interface RebuildResult {
   readonly position: Position;
   /** What could not be handled waits as a dead letter, as always. */
   readonly deadLetters: number;
+}
+
+export function checkRebuildable(name: string, version: ReadModelVersion): void {
+  checkVersion(name, version);
+  if (!version.active || version.status !== 'ready') return;
+  throw new MillraceError(
+    'PROJECTION_INVALID',
+    `${name} is being asked: build a new version beside it`,
+    { details: { name, family: version.family, version: version.version } },
+  );
 }
 
 /**
@@ -63,14 +74,7 @@ export async function rebuildProjection<Document extends object>(
   const key = { family: familyOf(readModel), version: readModel.version };
   const target = await store.head();
   const version = await versions.declare({ ...key, projection: name, target }, clock.now());
-  checkVersion(name, version);
-  if (version.active && version.status === 'ready') {
-    throw new MillraceError(
-      'PROJECTION_INVALID',
-      `${name} is being asked: build a new version beside it`,
-      { details: { name, ...key } },
-    );
-  }
+  checkRebuildable(name, version);
   const subscription = projectionSubscription(projection, readModels);
   const { shards } = await storage.checkpoints.open(name, subscription.shards);
   const meter = createProgressMeter();

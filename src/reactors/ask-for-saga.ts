@@ -4,6 +4,8 @@ import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
+import { messageOf } from '../foundation/error-text.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import { askCommand, type CommandAnswer } from './command-answer.ts';
 import type { SendCommand } from './reaction.ts';
@@ -58,38 +60,22 @@ export function createAskForSaga({
       signal: AbortSignal.any([signal, late.signal]),
       ...(trace === undefined ? {} : { headers: trace }),
     });
+    const ms = saga.commandTimeoutMs;
+    const expire = (): never => {
+      late.abort();
+      throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${ms} ms`);
+    };
     try {
-      return await within(sent, { clock, limitMs: saga.commandTimeoutMs, late });
+      return await withinTime(sent, { ms, late: expire, clock });
     } catch (error) {
       const isPutOff = outcomeOf(error).kind === 'snooze';
       if (!isLast || isPutOff || signal.aborted || isAway(error)) throw error;
-      return { kind: 'doubt', message: textOf(error) };
+      return { kind: 'doubt', message: messageOf(error) };
     }
   };
-}
-
-async function within<T>(
-  work: Promise<T>,
-  { clock, limitMs, late }: { clock: Clock; limitMs: number; late: AbortController },
-): Promise<T> {
-  const over = new AbortController();
-  const expired = async (): Promise<never> => {
-    await clock.sleep(limitMs, over.signal);
-    late.abort();
-    throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${limitMs} ms`);
-  };
-  try {
-    return await Promise.race([work, expired()]);
-  } finally {
-    over.abort();
-  }
 }
 
 /** The database is away, or this process is going: no attempt, however long it takes. */
 export function isAway(error: unknown): boolean {
   return (hasCode(error, 'STORE_UNAVAILABLE') && error.retryable) || hasCode(error, 'STORE_CLOSED');
-}
-
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,7 +6,8 @@ import { hasCode } from '../foundation/error.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { createAskForSaga, isAway, textOf } from './ask-for-saga.ts';
+import { messageOf } from '../foundation/error-text.ts';
+import { createAskForSaga, isAway } from './ask-for-saga.ts';
 import {
   decideAnswer,
   decideCompensationAnswer,
@@ -80,7 +81,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         return await write(cause, decide, more);
       } catch (error) {
         if (!isLast || isOurs(error)) throw error;
-        const why = { reason: 'handler-failed', message: textOf(error) };
+        const why = { reason: 'handler-failed', message: messageOf(error) };
         return write(`park ${cause}`, (now) => decidePark(now, at, why));
       }
     };

@@ -1,5 +1,6 @@
 // A dead letter: an event that its handler could not take, why, and what became of it.
 
+import { cleanText, messageOf } from '../foundation/error-text.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { subjectHeader } from '../store/erasure.ts';
@@ -135,6 +136,5 @@ export function matchesFilter(letter: DeadLetter, filter: DeadLetterFilter): boo
 }
 
 function errorText(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.slice(0, subscriptionLimits.errorCharsMax);
+  return cleanText(messageOf(error), subscriptionLimits.errorCharsMax);
 }

@@ -9,6 +9,7 @@ export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-i
 export type {
   HandlerFact,
   TracedEvent,
+  TracedJob,
   TracedLetter,
   TracedMessage,
   TraceFacts,
@@ -20,5 +21,12 @@ export {
   type TraceIndex,
   type TraceQuery,
 } from './trace-index.ts';
-export type { CommandNode, DeliveryNode, EventNode, HandlerNode, TraceNode } from './trace-node.ts';
+export type {
+  CommandNode,
+  DeliveryNode,
+  EventNode,
+  HandlerNode,
+  JobNode,
+  TraceNode,
+} from './trace-node.ts';
 export { buildTraceTree, traceLimits, type TraceTree } from './trace-tree.ts';

@@ -28,6 +28,17 @@ export type TracedLetter = Pick<
   'attempts' | 'createdAt' | 'error' | 'eventId' | 'handler' | 'id' | 'status' | 'stream'
 >;
 
+/** One that carried a message through a queue. */
+export interface TracedJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly attempt: number;
+  readonly enqueuedAt: Date;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | undefined;
+  readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
+}
+
 /** A message for the outside; fits what the outbox tells. */
 export interface TracedMessage {
   readonly id: string;
@@ -44,6 +55,8 @@ export interface TracedMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
+  /** Those that were begun, oldest first; absent where no queue was between. */
+  readonly jobs?: readonly TracedJob[];
 }
 
 export interface TraceFacts {

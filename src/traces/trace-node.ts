@@ -1,6 +1,12 @@
 // What stands in the tree of a flow, and how each is made of what is known.
 
-import type { HandlerFact, TracedEvent, TracedLetter, TracedMessage } from './trace-facts.ts';
+import type {
+  HandlerFact,
+  TracedEvent,
+  TracedJob,
+  TracedLetter,
+  TracedMessage,
+} from './trace-facts.ts';
 
 interface NodeBase {
   readonly id: string;
@@ -68,7 +74,24 @@ export interface DeliveryNode extends NodeBase {
   readonly error: string | null;
 }
 
-export type TraceNode = CommandNode | DeliveryNode | EventNode | HandlerNode;
+/** Below the delivery that it carried through a queue: one for each attempt. */
+export interface JobNode extends NodeBase {
+  readonly kind: 'job';
+  /** As the queue knew it. */
+  readonly job: string;
+  readonly queue: string;
+  readonly attempt: number;
+  readonly outcome: TracedJob['outcome'];
+  readonly enqueuedAt: string;
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  /** From being enqueued until a worker began. */
+  readonly waitedMs: number;
+  /** From there until it was finished. */
+  readonly durationMs: number | null;
+}
+
+export type TraceNode = CommandNode | DeliveryNode | EventNode | HandlerNode | JobNode;
 
 /** Before its place is known. */
 export type Draft<Node extends TraceNode = TraceNode> = Node extends TraceNode
@@ -127,6 +150,24 @@ export function deliveryNode(message: TracedMessage): Draft {
     durationMs: sentAt === undefined ? null : sentAt.getTime() - createdAt.getTime(),
     error: message.lastError ?? null,
     atMs: createdAt.getTime(),
+  };
+}
+
+export function jobNode({ id, queue, attempt, outcome, ...times }: TracedJob): Draft {
+  const { enqueuedAt, startedAt, finishedAt } = times;
+  return {
+    kind: 'job',
+    id: `job ${id}`,
+    job: id,
+    queue,
+    attempt,
+    outcome,
+    enqueuedAt: enqueuedAt.toISOString(),
+    startedAt: startedAt.toISOString(),
+    finishedAt: finishedAt?.toISOString() ?? null,
+    waitedMs: startedAt.getTime() - enqueuedAt.getTime(),
+    durationMs: finishedAt === undefined ? null : finishedAt.getTime() - startedAt.getTime(),
+    atMs: enqueuedAt.getTime(),
   };
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toPosition } from '../store/position.ts';
-import type { TracedEvent, TracedMessage, TraceFacts } from './trace-facts.ts';
+import type { TracedEvent, TracedJob, TracedMessage, TraceFacts } from './trace-facts.ts';
 import { buildTraceTree, type TraceTree } from './trace-tree.ts';
 
 const startMs = Date.UTC(2025, 8, 30, 10);
@@ -52,6 +52,19 @@ function message(source: TracedEvent, more: Partial<TracedMessage> = {}): Traced
   };
 }
 
+function job(attempt: number, more: Partial<TracedJob> = {}): TracedJob {
+  return {
+    id: `outbox~m1~${attempt}`,
+    queue: 'outbox-webhook~partner',
+    attempt,
+    enqueuedAt: new Date(startMs + attempt * 100),
+    startedAt: new Date(startMs + attempt * 100 + 5),
+    finishedAt: undefined,
+    outcome: 'running',
+    ...more,
+  };
+}
+
 const none: TraceFacts = { events: [], handlers: [], letters: [], messages: [] };
 
 /** `  event e1`, indented by its depth. */
@@ -64,7 +77,9 @@ function drawn({ nodes }: TraceTree): string[] {
           ? node.command
           : node.kind === 'handler'
             ? `${node.subscription} ${node.state}`
-            : `${node.destination} ${node.status}`;
+            : node.kind === 'job'
+              ? `${node.queue} #${node.attempt} ${node.outcome}`
+              : `${node.destination} ${node.status}`;
     return `${'  '.repeat(node.depth)}${node.kind} ${name}`;
   });
 }
@@ -102,7 +117,14 @@ test('a flow from a command by a reactor to a delivery, with what is known of ea
         createdAt: iso(900),
       },
     ],
-    messages: [message(billed)],
+    messages: [
+      message(billed, {
+        jobs: [
+          job(1, { outcome: 'failed', finishedAt: new Date(startMs + 220) }),
+          job(2, { outcome: 'lost' }),
+        ],
+      }),
+    ],
   });
   assert.deepEqual(drawn(tree), [
     'command order.place',
@@ -113,6 +135,8 @@ test('a flow from a command by a reactor to a delivery, with what is known of ea
     '        event e2',
     '          handler sub:shop:slow:v1 waiting',
     '          delivery webhook:partner SENT',
+    '            job outbox-webhook~partner #1 failed',
+    '            job outbox-webhook~partner #2 lost',
     '          event e4',
     '        event e3',
     '    handler sub:shop:mail:v1 dead',
@@ -124,6 +148,14 @@ test('a flow from a command by a reactor to a delivery, with what is known of ea
   const delivery = tree.nodes.find(({ kind }) => kind === 'delivery');
   assert.ok(delivery?.kind === 'delivery');
   assert.deepEqual([delivery.offsetMs, delivery.durationMs, delivery.error], [90, 250, 'HTTP 503']);
+  const jobs = tree.nodes.filter((node) => node.kind === 'job');
+  assert.deepEqual(
+    jobs.map((each) => [each.parent, each.offsetMs, each.waitedMs, each.durationMs]),
+    [
+      [delivery.id, 90, 5, 115],
+      [delivery.id, 190, 5, null],
+    ],
+  );
   const dead = tree.nodes.at(-1);
   assert.ok(dead?.kind === 'handler');
   assert.deepEqual([dead.failures, dead.deadLetter, dead.error], [6, 'd1', 'no such mailbox']);

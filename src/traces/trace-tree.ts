@@ -10,6 +10,7 @@ import {
   deliveryNode,
   eventNode,
   eventNodeId,
+  jobNode,
   timeOf,
   type Draft,
   type HandlerNode,
@@ -64,7 +65,10 @@ export function buildTraceTree(
   const byPlace = new Map(events.map((event) => [sourceKey(event.stream, event.eventId), event]));
   for (const message of facts.messages) {
     const source = byPlace.get(sourceKey(message.sourceStreamId, message.sourceEventId));
-    if (source !== undefined) place(deliveryNode(message), eventNodeId(source));
+    if (source === undefined) continue;
+    const delivery = deliveryNode(message);
+    place(delivery, eventNodeId(source));
+    for (const job of message.jobs ?? []) place(jobNode(job), delivery.id);
   }
   for (const [first, ...rest] of groups.values()) {
     if (first === undefined) continue;

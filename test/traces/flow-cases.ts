@@ -64,10 +64,14 @@ const broken = subscription({
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-export function flowCases(
-  engine: string,
-  enginesOf: () => Promise<{ readonly store: string; readonly outbox?: string }>,
-): void {
+interface Engines {
+  readonly store: string;
+  readonly outbox?: string;
+  /** With it, every delivery goes through a job. */
+  readonly queue?: string;
+}
+
+export function flowCases(engine: string, enginesOf: () => Promise<Engines>): void {
   test(`a flow is told from its command to its deliveries on ${engine}`, async () => {
     const engines = await enginesOf();
     await using receiver = await startHttpReceiver({
@@ -111,7 +115,8 @@ export function flowCases(
     await platform.handle({ tenant: 'core', id: 'o1', command, correlationId });
     await platform.handle({ tenant: 'core', id: 'o2', command, correlationId: 'flow-2' });
     await until('checkpoints and outcomes are there', () => isWhole(platform, correlationId));
-    checkFlow(await platform.traces.get(correlationId));
+    const hasJobs = engines.queue !== undefined;
+    checkFlow(await platform.traces.get(correlationId), hasJobs);
 
     await using api = await startApi(platform, { port: 0, jwt: { secret, audience: 'millrace' } });
     const token = await new SignJWT({ tenant: '*', roles: ['admin'] })
@@ -122,7 +127,7 @@ export function flowCases(
       .sign(Buffer.from(secret));
     const headers = { authorization: `Bearer ${token}` };
     const answer = await fetch(`${api.url}/admin/traces/${correlationId}`, { headers });
-    checkFlow((await answer.json()) as Trace);
+    checkFlow((await answer.json()) as Trace, hasJobs);
 
     const millrace = (...args: string[]) =>
       runMillrace(['trace', ...args], {
@@ -131,7 +136,7 @@ export function flowCases(
     const printed = await millrace(correlationId, '--json', '--wait', '60000');
     assert.equal(printed.code, 0, printed.stderr);
     const fromCli = JSON.parse(printed.stdout) as Trace;
-    checkFlow(fromCli);
+    checkFlow(fromCli, hasJobs);
     assert.equal(fromCli.complete, true);
     const drawn = await millrace(correlationId);
     assert.match(drawn.stdout, /^flow-1 {2}2 commands, 3 events, 2 deliveries, 1 dead, /);
@@ -158,7 +163,9 @@ async function isWhole(platform: Platform, correlationId: string): Promise<boole
   return isOver && nodes.filter(({ kind }) => kind === 'delivery').length === 2;
 }
 
-function checkFlow({ nodes, missing, truncated, durationMs }: Trace): void {
+function checkFlow({ nodes, missing, truncated, durationMs }: Trace, hasJobs: boolean): void {
+  const job = (outcome: string): string[] =>
+    hasJobs ? [`            #1 ${outcome}, finished`] : [];
   assert.deepEqual(
     nodes.map((node) => {
       const name =
@@ -168,7 +175,9 @@ function checkFlow({ nodes, missing, truncated, durationMs }: Trace): void {
             ? node.command
             : node.kind === 'handler'
               ? `${node.subscription} ${node.state}`
-              : `${node.destination} ${node.sentAt === null ? 'not sent' : 'sent'}`;
+              : node.kind === 'job'
+                ? `#${node.attempt} ${node.outcome}, ${node.durationMs === null ? 'open' : 'finished'}`
+                : `${node.destination} ${node.sentAt === null ? 'not sent' : 'sent'}`;
       return `${'  '.repeat(node.depth)}${name}`;
     }),
     [
@@ -180,7 +189,9 @@ function checkFlow({ nodes, missing, truncated, durationMs }: Trace): void {
       '          sub:shop:broken:v1 dead',
       '          sub:shop:outbox:v1 passed',
       '          webhook:partner sent',
+      ...job('sent'),
       '          webhook:down not sent',
+      ...job('failed'),
       '        bill.filed.v1',
     ],
   );

@@ -1,4 +1,14 @@
+// Strategy B: what BullMQ has done and forgotten is in the tree.
+
+import { startRedis } from '../../src/testing/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { after } from 'node:test';
 import { flowCases } from './flow-cases.ts';
 
-flowCases('postgres', async () => ({ store: (await sharedPostgres()).url }));
+const redis = await startRedis();
+after(() => redis[Symbol.asyncDispose]());
+
+flowCases('postgres with a queue in Redis', async () => ({
+  store: (await sharedPostgres()).url,
+  queue: redis.url,
+}));

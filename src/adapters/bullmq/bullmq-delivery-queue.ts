@@ -6,6 +6,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import { claimOfJobId, deliveryJobId, toJobData } from '../../outbox/delivery-job.ts';
 import { deliveryQueueName } from '../../outbox/delivery-queue-name.ts';
 import type { DeliveryJob, DeliveryQueue, Offered } from '../../outbox/delivery-queue.ts';
@@ -105,23 +106,17 @@ export async function bullmqDeliveryQueue(
     );
   }
 
-  async function within<T>(work: Promise<T>): Promise<T> {
-    const done = new AbortController();
-    const late = clock.sleep(timeoutMs, done.signal).then(() => {
+  function within<T>(work: Promise<T>): Promise<T> {
+    const late = (): never => {
       throw new MillraceError('STORE_UNAVAILABLE', `no answer of Redis within ${timeoutMs} ms`);
-    });
-    // Its end by the abort below is no failure of anybody's.
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      done.abort();
-    }
+    };
+    return withinTime(work, { ms: timeoutMs, late, clock });
   }
 
   const listOf = (name: string): string => `${prefix}:${name}:wait`;
 
   return {
+    perTenant,
     async offer(jobs, { waitingMax }) {
       if (jobs.length === 0) return [];
       const byName = Map.groupBy(jobs, (job) => deliveryQueueName(job, perTenant));

@@ -1,8 +1,9 @@
 // The workers of one process: one of BullMQ's for each queue, opened as queues appear.
 
 import type { Worker, WorkerOptions } from 'bullmq';
-import { systemClock, type Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import { fromJobData } from '../../outbox/delivery-job.ts';
 import {
   deliveryQueueName,
@@ -122,17 +123,10 @@ async function closeAll(
   client.disconnect();
 }
 
-async function isThere(client: RedisClient): Promise<boolean> {
-  const answered = new AbortController();
-  const late = systemClock.sleep(awayMs, answered.signal).then(
-    () => false,
-    () => true,
-  );
+function isThere(client: RedisClient): Promise<boolean> {
   const answer = client.ping().then(
     () => true,
     () => false,
   );
-  const isAnswered = await Promise.race([answer, late]);
-  answered.abort();
-  return isAnswered;
+  return withinTime(answer, { ms: awayMs, late: () => false });
 }

@@ -9,6 +9,7 @@ import type { Destination } from '../../delivery/destination.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import { parseBrokers } from './kafka-brokers.ts';
 import { publishRecords, unanswered, type KafkaWire } from './kafka-publisher.ts';
 import { createKafkaQueue } from './kafka-queue.ts';
@@ -148,10 +149,7 @@ export async function kafkaDestination(
     sendBatch,
     async [Symbol.asyncDispose]() {
       const closed = queue.close();
-      const patience = new AbortController();
-      const late = clock.sleep(timeoutMs, patience.signal).catch(() => undefined);
-      await Promise.race([closed, late]);
-      patience.abort();
+      await withinTime(closed, { ms: timeoutMs, late: () => undefined, clock });
       // Ends the driver's retries, and with them what a broker that says nothing still holds.
       await producer.close();
       await closed;

@@ -1,7 +1,8 @@
 // What an error of the driver means for the records it was thrown for. Pure, by shape: the driver's classes
 // are not needed to read its errors.
 
-import { cleanText, errorTextLimits } from '../../delivery/delivery-outcome.ts';
+import { errorTextLimits } from '../../delivery/delivery-outcome.ts';
+import { cleanText } from '../../foundation/error-text.ts';
 import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 
 /** What came of one partition's records. */

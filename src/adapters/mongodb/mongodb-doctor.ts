@@ -2,17 +2,16 @@
 
 import type { Db } from 'mongodb';
 import {
-  createExaminer,
-  isBroken,
-  latencyFinding,
-  medianMs,
-  skewFinding,
-  unreachableRemedy,
+  examineOver,
+  latencyOf,
+  remedyBy,
+  skewOf,
   versionFinding,
+  type Checks,
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { clientUrl, connectMongodb } from './mongodb-connection.ts';
+import { clientUrl, connectMongodb, type MongodbConnection } from './mongodb-connection.ts';
 
 const versionLeast = '5.0';
 
@@ -25,28 +24,20 @@ export async function examineMongodb(
   const selectMs = Math.min(4_000, Math.floor(timeoutMs * 0.9));
   const target = clientUrl(url, { serverSelectionTimeoutMS: String(selectMs) });
   const options = { database: undefined, connectionsMax: 1 };
-  await using examiner = createExaminer(
-    () => connectMongodb(target, options),
-    { timeoutMs },
-    remedyOf,
-  );
-  const reached = await examiner.look('reachable', ({ db }) => reach(db));
-  if (isBroken(reached)) return reached;
-  return [
-    ...reached,
-    ...(await examiner.look('read', async ({ db }) => [
-      latencyFinding('read', await medianMs(() => db.command({ ping: 1 })), {
+  const checks: Checks<MongodbConnection> = {
+    reachable: ({ db }) => reach(db),
+    read: ({ db }) =>
+      latencyOf('read', () => db.command({ ping: 1 }), {
         slowMs: 20,
         remedy: 'Put the database nearer: every command waits for some of these.',
       }),
-    ])),
-    ...(await examiner.look('clock skew', async ({ db }) => {
-      const beforeMs = nowMs();
-      const { localTime } = await db.command({ hello: 1 });
-      const serverMs = localTime instanceof Date ? localTime.getTime() : beforeMs;
-      return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
-    })),
-  ];
+    'clock skew': ({ db }) =>
+      skewOf(nowMs, async () => {
+        const { localTime } = await db.command({ hello: 1 });
+        return localTime instanceof Date ? localTime.getTime() : nowMs();
+      }),
+  };
+  return examineOver(() => connectMongodb(target, options), checks, { timeoutMs, remedyOf });
 }
 
 async function reach(db: Db): Promise<Finding[]> {
@@ -78,8 +69,7 @@ async function reach(db: Db): Promise<Finding[]> {
   ];
 }
 
-function remedyOf(error: unknown): string | undefined {
-  const text = error instanceof Error ? error.message : '';
-  if (/authenticat|authoriz/i.test(text)) return 'Check user, password and authSource in the URL.';
-  return unreachableRemedy(error);
-}
+const remedyOf = remedyBy([
+  /authenticat|authoriz/i,
+  'Check user, password and authSource in the URL.',
+]);

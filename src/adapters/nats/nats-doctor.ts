@@ -1,17 +1,16 @@
 // Whether a NATS can keep leases: its version, JetStream, and whether we may use it.
 
 import {
-  createExaminer,
+  examineOver,
   isAtLeast,
-  isBroken,
-  latencyFinding,
-  medianMs,
-  unreachableRemedy,
+  latencyOf,
+  remedyBy,
   versionFinding,
+  type Checks,
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { connectNats } from './nats-connection.ts';
+import { connectNats, type NatsConnection } from './nats-connection.ts';
 
 const versionLeast = '2.9';
 /** Before it, a server refuses the setting. */
@@ -22,42 +21,33 @@ export async function examineNats(
   url: string,
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
-  await using examiner = createExaminer(
-    () => connectNats(url, { timeoutMs }),
-    { timeoutMs },
-    remedyOf,
-  );
-  let version = '0';
-  const reached = await examiner.look('reachable', async (connection) => {
-    const [info, server] = await connection.ask(async (driver) => [
-      driver.info,
-      driver.getServer(),
-    ]);
-    version = info?.version ?? '0';
-    return [
-      { check: 'reachable', level: 'ok', detail: server },
-      versionFinding('NATS', version, versionLeast),
-    ];
-  });
-  if (isBroken(reached)) return reached;
-  return [
-    ...reached,
-    ...(await examiner.look('permissions', async (connection) => {
+  const versionOf = async (connection: NatsConnection): Promise<string> =>
+    (await connection.ask(async (driver) => driver.info))?.version ?? '0';
+  const checks: Checks<NatsConnection> = {
+    reachable: async (connection) => [
+      {
+        check: 'reachable',
+        level: 'ok',
+        detail: await connection.ask(async (driver) => driver.getServer()),
+      },
+      versionFinding('NATS', await versionOf(connection), versionLeast),
+    ],
+    async permissions(connection) {
       const answer = await connection.ask((driver) =>
         driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
       );
       const { error } = answer.json<{ readonly error?: { readonly description?: string } }>();
       if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
       return [{ check: 'permissions', level: 'ok', detail: 'it may use JetStream' }];
-    })),
-    syncFinding(version),
-    ...(await examiner.look('read', async (connection) => [
-      latencyFinding('read', await medianMs(() => connection.ask((driver) => driver.rtt())), {
+    },
+    settings: async (connection) => [syncFinding(await versionOf(connection))],
+    read: (connection) =>
+      latencyOf('read', () => connection.ask((driver) => driver.rtt()), {
         slowMs: 20,
         remedy: 'Put the NATS nearer: leases wait for it.',
       }),
-    ])),
-  ];
+  };
+  return examineOver(() => connectNats(url, { timeoutMs }), checks, { timeoutMs, remedyOf });
 }
 
 /** No client can ask for it. */
@@ -78,13 +68,13 @@ function syncFinding(version: string): Finding {
       };
 }
 
-function remedyOf(error: unknown): string | undefined {
-  const text = error instanceof Error ? error.message : '';
-  if (/authorization|authentication/i.test(text)) {
-    return 'Check user and password, or the token, in the URL: nats://user:password@host:4222';
-  }
-  if (/no responders|jetstream not enabled|503/i.test(text)) {
-    return 'Start the server with JetStream: nats-server --jetstream';
-  }
-  return unreachableRemedy(error);
-}
+const remedyOf = remedyBy(
+  [
+    /authorization|authentication/i,
+    'Check user and password, or the token, in the URL: nats://user:password@host:4222',
+  ],
+  [
+    /no responders|jetstream not enabled|503/i,
+    'Start the server with JetStream: nats-server --jetstream',
+  ],
+);

@@ -6,6 +6,7 @@ import type * as Sdk from '@opentelemetry/sdk-trace';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import type { Logger, Observer } from '../../foundation/observer.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import { otelObserver } from './otel-observer.ts';
 
 export interface OtlpTracingOptions {
@@ -69,14 +70,13 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
     observer: otelObserver({ tracer: provider.getTracer('millrace', options.serviceVersion) }),
     flush: () => provider.forceFlush(),
     async [Symbol.asyncDispose]() {
-      const late = Promise.withResolvers<never>();
-      const drainMs = options.drainMs ?? drainMsDefault;
-      const lateBy = new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
-      const timer = setTimeout(() => late.reject(lateBy), drainMs);
-      await Promise.race([provider.shutdown(), late.promise]).catch((err: unknown) => {
+      const ms = options.drainMs ?? drainMsDefault;
+      const late = (): never => {
+        throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${ms} ms`);
+      };
+      await withinTime(provider.shutdown(), { ms, late }).catch((err: unknown) => {
         log?.warn({ err }, 'the last traces were not sent');
       });
-      clearTimeout(timer);
       if (log !== undefined) diag.disable();
     },
   };

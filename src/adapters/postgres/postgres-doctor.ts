@@ -1,13 +1,12 @@
 // Whether a PostgreSQL can do what the adapter needs, and keeps what it confirms.
 
 import {
-  createExaminer,
-  isBroken,
-  latencyFinding,
-  medianMs,
-  skewFinding,
+  examineOver,
+  latencyOf,
+  skewOf,
   unreachableRemedy,
   versionFinding,
+  type Checks,
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
@@ -28,32 +27,32 @@ export async function examinePostgres(
 ): Promise<readonly Finding[]> {
   const { timeoutMs, nowMs, schemas } = options;
   const connect = () => connectPostgres(url, { prepare: false, connectionsMax: 1 });
-  await using examiner = createExaminer(connect, { timeoutMs }, remedyOf);
-  const reached = await examiner.look('reachable', reach);
-  if (isBroken(reached)) return reached;
-  return [
-    ...reached,
-    ...(await examiner.look('permissions', async (connection) =>
+  const checks: Checks<PostgresConnection> = {
+    reachable: reach,
+    permissions: async (connection) =>
       (await Promise.all(schemas.map((schema) => permissions(connection, schema)))).flat(),
-    )),
-    ...(await examiner.look('settings', settings)),
-    ...(await examiner.look('read', async (connection) => [
-      latencyFinding('read', await medianMs(() => ask(connection, 'select 1')), {
+    settings,
+    read: (connection) =>
+      latencyOf('read', () => ask(connection, 'select 1'), {
         slowMs: 20,
         remedy: 'Put the database nearer: every command waits for some of these.',
       }),
-    ])),
-    ...(await examiner.look('durable write', durableWrite)),
-    ...(await examiner.look('clock skew', async (connection) => {
-      const beforeMs = nowMs();
-      const [[epoch] = []] = await ask(
-        connection,
-        'select (extract(epoch from clock_timestamp()) * 1000)::float8::text',
-      );
-      return [skewFinding({ beforeMs, serverMs: Number(epoch), afterMs: nowMs() })];
-    })),
-  ];
+    'durable write': (connection) =>
+      // In the log like any commit, in no table.
+      latencyOf('durable write', () => ask(connection, emitMessage), {
+        slowMs: 50,
+        remedy: 'Look at the disk of the write-ahead log: each commit waits for it.',
+      }),
+    'clock skew': (connection) =>
+      skewOf(nowMs, async () => {
+        const epoch = 'select (extract(epoch from clock_timestamp()) * 1000)::float8::text';
+        return Number((await ask(connection, epoch))[0]?.[0]);
+      }),
+  };
+  return examineOver(connect, checks, { timeoutMs, remedyOf });
 }
+
+const emitMessage = "select pg_logical_emit_message(true, 'millrace', 'doctor')";
 
 function ask(connection: PostgresConnection, text: string, values: readonly unknown[] = []) {
   return connection.query({ name: '', text }, values);
@@ -144,17 +143,6 @@ async function settings(connection: PostgresConnection): Promise<readonly Findin
   if (found.length > 0) return found;
   const detail = 'what it confirms survives a power loss';
   return [{ check: 'settings', level: 'ok', detail }];
-}
-
-async function durableWrite(connection: PostgresConnection): Promise<readonly Finding[]> {
-  // In the log like any commit, in no table.
-  const write = () => ask(connection, "select pg_logical_emit_message(true, 'millrace', 'doctor')");
-  return [
-    latencyFinding('durable write', await medianMs(write), {
-      slowMs: 50,
-      remedy: 'Look at the disk of the write-ahead log: each commit waits for it.',
-    }),
-  ];
 }
 
 function remedyOf(error: unknown): string | undefined {

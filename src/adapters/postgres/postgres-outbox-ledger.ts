@@ -252,10 +252,11 @@ export async function postgresOutboxLedger(
         claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
       };
     },
-    async renew(claims, { workerId, leaseMs }) {
+    async renew(claims, { workerId, leaseMs, perTenant }) {
       const asked = claims.map(({ claim: each }) => each);
       const isRead = claims.map((each) => each.isRead);
-      const rows = await ask(renewSql, [...claimArrays(asked), isRead, workerId, leaseMs]);
+      const values = [...claimArrays(asked), isRead, workerId, leaseMs, perTenant];
+      const rows = await ask(renewSql, values);
       const byToken = new Map(rows.map((row) => [renewedToken(row), row]));
       return claims.map(({ claim: { token }, isRead: whole }) => {
         const row = byToken.get(token);

@@ -6,7 +6,11 @@ import { ms } from './postgres-outbox-sql.ts';
 const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integration_type, o.event_type,
   m.payload, m.headers, o.tenant_id, o.user_id, o.correlation_id, m.ordering_key, ${ms('o.due_at')},
   o.attempts, o.max_attempts, ${ms('o.created_at')}, o.last_error, ${ms('o.locked_at')}, o.status, o.locked_by,
-  ${ms('o.updated_at')}, ${ms('o.sent_at')}`;
+  ${ms('o.updated_at')}, ${ms('o.sent_at')}, m.seq, coalesce(
+    (select x.jobs from {schema}.sent x where x.seq = m.seq),
+    (select x.jobs from {schema}.ready x where x.seq = m.seq),
+    (select x.jobs from {schema}.retry x where x.seq = m.seq),
+    (select x.jobs from {schema}.dead x where x.seq = m.seq))::text`;
 
 const streamed = (side: '>' | '<='): string => `select x.seq from {schema}.stream_lanes l
   join {schema}.messages x on x.stream_lane = l.id and x.seq ${side} l.cursor`;
@@ -79,10 +83,10 @@ with chosen as (
   order by d.seq limit $5 for update of d skip locked
 ), back as (
   delete from {schema}.dead d using chosen c where d.seq = c.seq
-  returning d.seq, c.lane, c.order_hash, d.last_error, c.stream_lane, c.to_lane
+  returning d.seq, c.lane, c.order_hash, d.last_error, d.jobs, c.stream_lane, c.to_lane
 ), to_ready as (
-  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error)
-  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error from back where to_lane is null
+  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error, jobs)
+  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error, jobs from back where to_lane is null
 ), to_parked as (
   insert into {schema}.stream_parked (seq, lane, order_hash, attempts, starts, due_at, last_error)
   select seq, to_lane, order_hash, 0, 0, clock_timestamp(), last_error from back
@@ -171,13 +175,13 @@ with still as materialized (
 ), gone as (
   delete from {schema}.ready r using unnest($1::bigint[], $2::bigint[]) as o(seq, token)
   where r.seq = o.seq and r.token = o.token
-  returning r.seq, r.lane, r.order_hash, r.attempts, r.starts, r.last_error
+  returning r.seq, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, r.jobs
 )
-insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at, last_error)
+insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at, last_error, jobs)
 select g.seq, g.lane, g.order_hash, g.attempts, g.starts - 1,
   case when m.integration_type in (select integration_type from still) then 'infinity'
     else clock_timestamp() end,
-  g.last_error
+  g.last_error, g.jobs
 from gone g join {schema}.messages m on m.seq = g.seq
 returning 1`;
 

@@ -2,6 +2,7 @@
 
 import type { OutboxRow } from '../../outbox/check-outbox.ts';
 import type { Renewal } from '../../outbox/create-outbox-ledger.ts';
+import { outboxJobs, type JobEntry } from '../../outbox/outbox-job.ts';
 import type { Enqueued, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
@@ -165,13 +166,16 @@ export function renewedToken(row: Row): string {
 }
 
 export function toMessage(row: Row): OutboxMessage {
-  const { 17: status, 18: lockedBy, 19: updatedAt, 20: sentAt } = row;
-  return withMessage(row, {
+  const { 17: status, 18: lockedBy, 19: updatedAt, 20: sentAt, 21: seq, 22: jobs } = row;
+  const message = withMessage(row, {
     status: String(status) as OutboxStatus,
     lockedBy: toText(lockedBy),
     updatedAt: new Date(Number(updatedAt)),
     sentAt: toDate(sentAt),
   });
+  if (jobs === null || jobs === undefined) return message;
+  const entries = JSON.parse(String(jobs)) as readonly JobEntry[];
+  return { ...message, jobs: outboxJobs(entries, message, (token) => encodeToken(seq, token)) };
 }
 
 type State = Pick<OutboxMessage, 'status' | 'lockedBy' | 'updatedAt' | 'sentAt'>;

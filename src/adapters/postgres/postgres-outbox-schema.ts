@@ -158,11 +158,25 @@ begin
 end $$;
 `;
 
+/**
+ * Whoever was here before has the functions of the steps above as they were then. The old renewal has another
+ * signature and stays, for processes that are yet to be restarted.
+ */
+const jobsStep = `
+alter table {schema}.ready add column jobs jsonb;
+alter table {schema}.retry add column jobs jsonb;
+alter table {schema}.sent add column jobs jsonb;
+alter table {schema}.dead add column jobs jsonb;
+
+${[outboxFunctions, renewFunctions].join('').replaceAll('create function', 'create or replace function')}
+`;
+
 const migrations = [
   { title: 'tables of the outbox', sql: tables },
   { title: 'functions of the outbox', sql: outboxFunctions },
   { title: 'stream mode of the outbox', sql: outboxStreamsStep },
   { title: 'renewal of claims', sql: renewFunctions },
+  { title: 'jobs of messages', sql: jobsStep },
 ];
 
 /**

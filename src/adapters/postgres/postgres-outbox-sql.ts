@@ -1,5 +1,7 @@
 // The statements of the outbox ledger, each one round trip; `{schema}` becomes the schema's quoted name.
 
+import { jobsKept } from '../../outbox/outbox-job.ts';
+
 export const ms = (time: string): string => `date_part('epoch', ${time}) * 1000`;
 
 /** $1: rows as JSON; $2, $3: lock class and channel. Gives back those that were new. */
@@ -60,6 +62,13 @@ select m.id::text, m.source_stream_id, m.source_event_id, m.integration_type
 from json_to_recordset($1::json) as r(source_stream_id text, source_event_id text, integration_type text)
 join {schema}.messages m using (source_stream_id, source_event_id, integration_type)`;
 
+/** Ends the job that the worker with the row's token has begun; one that was put back has done nothing. */
+const jobsAfter = (kind: string): string => `
+  case when (r.jobs -> -1 ->> 2)::bigint is distinct from r.token then r.jobs
+    when ${kind} = 'released' then nullif(r.jobs - -1, '[]')
+    else jsonb_set(r.jobs, '{-1}', (r.jobs -> -1)
+      || jsonb_build_array(floor(${ms('clock_timestamp()')}), ${kind})) end`;
+
 /** $1…$5: seq, token, kind, error and due time of each outcome; where the rest has none, the last two end early. */
 const settling = `
 outcome as materialized (
@@ -67,7 +76,8 @@ outcome as materialized (
     as o(seq, token, kind, error, due_at_ms)
 ), freed as (
   update {schema}.ready r
-  set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
+  set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1,
+    jobs = ${jobsAfter(`'released'`)}
   from outcome o
   where o.kind = 'released' and o.due_at_ms is null and r.seq = o.seq and r.token = o.token
   returning r.seq, o.token, r.lane
@@ -82,18 +92,18 @@ outcome as materialized (
     -- Asked again of a row that somebody claimed meanwhile: its token is another one.
     and r.seq = o.seq and r.token = o.token
   returning r.seq, o.token, r.lane, r.order_hash, r.attempts, r.starts, r.last_error, o.kind, o.error,
-    o.due_at_ms
+    o.due_at_ms, ${jobsAfter('o.kind')} as jobs
 ), to_sent as (
-  insert into {schema}.sent (seq, attempts, sent_at, last_error)
-  select seq, attempts, clock_timestamp(), last_error from gone where kind = 'sent'
+  insert into {schema}.sent (seq, attempts, sent_at, last_error, jobs)
+  select seq, attempts, clock_timestamp(), last_error, jobs from gone where kind = 'sent'
 ), to_dead as (
-  insert into {schema}.dead (seq, attempts, died_at, last_error)
-  select seq, attempts + 1, clock_timestamp(), error from gone where kind = 'dead'
+  insert into {schema}.dead (seq, attempts, died_at, last_error, jobs)
+  select seq, attempts + 1, clock_timestamp(), error, jobs from gone where kind = 'dead'
 ), to_retry as (
-  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at, last_error)
+  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at, last_error, jobs)
   select seq, lane, order_hash, attempts + (kind = 'failed')::int, starts - (kind = 'released')::int,
     to_timestamp(due_at_ms / 1000),
-    coalesce(error, last_error)
+    coalesce(error, last_error), jobs
   from gone where kind in ('failed', 'released')
 ), next as (
   delete from {schema}.behind b using (
@@ -239,9 +249,12 @@ end $$;
  */
 const byKey = `${planned} set enable_hashjoin = off set enable_mergejoin = off`;
 
-/** Seq, token and whether it is to be read, of each claim; worker; lease in milliseconds. */
+/**
+ * Seq, token and whether it is to be read, of each claim; worker; lease in milliseconds; whether its queue is
+ * a tenant's own. What begins with it is written down in the same row: see `JobEntry`.
+ */
 export const renewFunctions = `
-create function {schema}.renew_claims(bigint[], bigint[], boolean[], text, integer)
+create function {schema}.renew_claims(bigint[], bigint[], boolean[], text, integer, boolean)
 returns table (o_id text, o_stream text, o_event text, o_integration_type text, o_event_type text,
   o_payload text, o_headers text, o_tenant text, o_user text, o_correlation text, o_ordering_key text,
   o_due_at float8, o_attempts integer, o_max_attempts integer, o_created_at float8, o_last_error text,
@@ -252,7 +265,8 @@ begin
     select c.*, exists (select from {schema}.paused_destinations p where p.integration_type =
       (select m.integration_type from {schema}.messages m where m.seq = c.seq)) as paused
     from unnest($1, $2, $3) as c(seq, was, is_read)
-  ), token as materialized (select nextval('{schema}.claim_tokens') as token
+  ), token as materialized (
+    select nextval('{schema}.claim_tokens') as token, clock_timestamp() as at
   ), freed as (
     update {schema}.ready r
     set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
@@ -260,9 +274,13 @@ begin
     returning c.was, c.is_read, r.*
   ), renewed as (
     update {schema}.ready r
-    set token = (select t.token from token t), locked_by = $4, locked_at = clock_timestamp(),
-      lease_until = clock_timestamp() + $5 * interval '1 millisecond'
-    from claim c where not c.paused and r.seq = c.seq and r.token = c.was
+    set token = t.token, locked_by = $4, locked_at = t.at,
+      lease_until = clock_timestamp() + $5 * interval '1 millisecond',
+      jobs = case when jsonb_array_length(r.jobs) >= ${jobsKept} then r.jobs - 0
+          else coalesce(r.jobs, '[]') end
+        || jsonb_build_array(jsonb_build_array(r.attempts + 1, r.token, t.token, $6,
+          floor(${ms('r.locked_at')}), floor(${ms('t.at')})))
+    from claim c, token t where not c.paused and r.seq = c.seq and r.token = c.was
     returning c.was, c.is_read, r.*
   )
   select m.id::text, m.source_stream_id::text, m.source_event_id::text, m.integration_type::text,
@@ -286,7 +304,7 @@ begin
 end $$;
 `;
 
-export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5)';
+export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5, $6)';
 
 export const extendSql = 'select {schema}.extend_claims($1, $2, $3)';
 
@@ -302,10 +320,10 @@ with due as (
   delete from {schema}.retry where ctid = any (array(
     select ctid from {schema}.retry where due_at <= clock_timestamp()
     order by due_at limit $1 for update skip locked))
-  returning seq, lane, order_hash, attempts, starts, due_at, last_error
+  returning seq, lane, order_hash, attempts, starts, due_at, last_error, jobs
 ), due_ready as (
-  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error)
-  select seq, lane, order_hash, attempts, starts, due_at, last_error from due
+  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error, jobs)
+  select seq, lane, order_hash, attempts, starts, due_at, last_error, jobs from due
   returning 1
 ), recursive_keys as materialized (
   with recursive keys as (

@@ -2,13 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import {
-  createExaminer,
-  isBroken,
-  latencyFinding,
-  medianMs,
-  skewFinding,
-  unreachableRemedy,
+  examineOver,
+  latencyOf,
+  remedyBy,
+  skewOf,
   versionFinding,
+  type Checks,
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
@@ -22,45 +21,36 @@ export async function examineRedis(
   url: string,
   { timeoutMs, nowMs }: Examination,
 ): Promise<readonly Finding[]> {
-  await using examiner = createExaminer(
-    () => connectRedis(url, { timeoutMs }),
-    { timeoutMs },
-    remedyOf,
-  );
-  const reached = await examiner.look('reachable', reach);
-  if (isBroken(reached)) return reached;
   const key = `millrace:doctor:${randomUUID()}`;
-  return [
-    ...reached,
-    ...(await examiner.look('permissions', async (connection) => {
+  const checks: Checks<RedisConnection> = {
+    reachable: reach,
+    async permissions(connection) {
       // As the adapter works: scripts that write.
       const script =
         "redis.call('SET', KEYS[1], '1', 'PX', 60000) return redis.call('DEL', KEYS[1])";
       await connection.ask((client) => client.eval(script, 1, key));
       return [{ check: 'permissions', level: 'ok', detail: 'it may write, and run scripts' }];
-    })),
-    ...(await examiner.look('settings', settings)),
-    ...(await examiner.look('read', async (connection) => [
-      latencyFinding('read', await medianMs(() => connection.ask((client) => client.get(key))), {
+    },
+    settings,
+    read: (connection) =>
+      latencyOf('read', () => connection.ask((client) => client.get(key)), {
         slowMs: 20,
         remedy: 'Put the Redis nearer: queries and leases wait for it.',
       }),
-    ])),
-    ...(await examiner.look('durable write', async (connection) => {
-      const ms = await medianMs(() =>
-        connection.ask((client) => client.set(key, '1', 'PX', 60_000)),
-      );
-      await connection.ask((client) => client.del(key));
+    async 'durable write'(connection) {
+      const write = () => connection.ask((client) => client.set(key, '1', 'PX', 60_000));
       const remedy = 'Look at the disk of the append-only file.';
-      return [latencyFinding('durable write', ms, { slowMs: 50, remedy })];
-    })),
-    ...(await examiner.look('clock skew', async (connection) => {
-      const beforeMs = nowMs();
-      const [seconds, micros] = await connection.ask((client) => client.time());
-      const serverMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
-      return [skewFinding({ beforeMs, serverMs, afterMs: nowMs() })];
-    })),
-  ];
+      const found = await latencyOf('durable write', write, { slowMs: 50, remedy });
+      await connection.ask((client) => client.del(key));
+      return found;
+    },
+    'clock skew': (connection) =>
+      skewOf(nowMs, async () => {
+        const [seconds, micros] = await connection.ask((client) => client.time());
+        return Number(seconds) * 1_000 + Number(micros) / 1_000;
+      }),
+  };
+  return examineOver(() => connectRedis(url, { timeoutMs }), checks, { timeoutMs, remedyOf });
 }
 
 async function reach({ client }: RedisConnection): Promise<Finding[]> {
@@ -129,11 +119,10 @@ async function settings(connection: RedisConnection): Promise<Finding[]> {
   });
 }
 
-function remedyOf(error: unknown): string | undefined {
-  const text = error instanceof Error ? error.message : '';
-  if (/WRONGPASS|NOAUTH|invalid password|invalid username/i.test(text)) {
-    return 'Check user and password in the URL: redis://user:password@host:6379';
-  }
-  if (/NOPERM/.test(text)) return 'Let the user of the URL do it: ACL SETUSER … ~* +@all -@admin';
-  return unreachableRemedy(error);
-}
+const remedyOf = remedyBy(
+  [
+    /WRONGPASS|NOAUTH|invalid password|invalid username/i,
+    'Check user and password in the URL: redis://user:password@host:6379',
+  ],
+  [/NOPERM/, 'Let the user of the URL do it: ACL SETUSER … ~* +@all -@admin'],
+);

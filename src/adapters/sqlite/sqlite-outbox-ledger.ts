@@ -166,7 +166,7 @@ export async function sqliteOutboxLedger(
       const rows = request === undefined ? [] : (results.at(-1) ?? []);
       return { settled, claimed: rows.map((row) => toClaimed(row, request?.workerId)) };
     },
-    async renew(claims, { workerId, leaseMs }) {
+    async renew(claims, { workerId, leaseMs, perTenant }) {
       const json = JSON.stringify(
         claims.map(({ claim, isRead }) => ({ ...claimPlace(claim.token), isRead })),
       );
@@ -174,7 +174,7 @@ export async function sqliteOutboxLedger(
         statement(sql.renewSqls.held, json),
         statement(sql.renewSqls.free, json),
         statement(sql.nextTokenSql),
-        statement(sql.renewSqls.take, json, workerId, leaseMs),
+        statement(sql.renewSqls.take, json, workerId, leaseMs, Number(perTenant)),
       );
       const byToken = new Map(held.map((row) => [encodeToken(row), row]));
       const bySeq = new Map(taken.map((row) => [row['seq'], row]));

@@ -1,6 +1,7 @@
 // Between the ledger's messages and SQLite's rows.
 
 import type { Renewal } from '../../outbox/create-outbox-ledger.ts';
+import { outboxJobs, type JobEntry } from '../../outbox/outbox-job.ts';
 import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { SqlRow, SqlValue } from './sqlite-writer.ts';
 
@@ -70,7 +71,7 @@ export function renewedFields(row: SqlRow, workerId: string): Renewal {
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {
-  return {
+  const message: OutboxMessage = {
     id: String(row['id']),
     sourceStreamId: String(row['source_stream_id']),
     sourceEventId: String(row['source_event_id']),
@@ -93,6 +94,11 @@ export function toMessage(row: SqlRow): OutboxMessage {
     sentAt: toDate(row['sent_at_ms']),
     lastError: toText(row['last_error']),
   };
+  const jobs = toText(row['jobs']);
+  if (jobs === undefined) return message;
+  const entries = JSON.parse(jobs) as readonly JobEntry[];
+  const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
+  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
 }
 
 function toText(cell: SqlValue | undefined): string | undefined {

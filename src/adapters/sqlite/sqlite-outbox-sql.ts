@@ -1,5 +1,7 @@
 // The statements of the outbox ledger in SQLite; those of one request are one commit.
 
+import { jobsKept } from '../../outbox/outbox-job.ts';
+
 const now = `cast(unixepoch('subsec') * 1000 as integer)`;
 
 const given = (...names: readonly string[]): string =>
@@ -36,22 +38,28 @@ where json_extract(value, '$.kind') in (${kinds})`;
 
 const isMine = (kinds: string): string => `seq in (select r.seq ${outcomes(kinds)})`;
 
+/** Ends the job that the worker with the row's token has begun; one that was put back has done nothing. */
+const jobsAfter = (kind: string): string => `
+  case when json_extract(r.jobs, '$[#-1][2]') is not r.token then r.jobs
+    when ${kind} = 'released' then nullif(json_remove(r.jobs, '$[#-1]'), '[]')
+    else json_insert(r.jobs, '$[#-1][#]', ${now}, '$[#-1][#]', ${kind}) end`;
+
 export const settleSqls: readonly string[] = [
   // Which of them hold: the others change nothing.
   `select r.seq, r.token ${outcomes(`'sent', 'dead', 'failed', 'released'`)}`,
-  `insert into outbox_sent (seq, attempts, sent_at_ms, last_error)
-   select r.seq, r.attempts, ${now}, r.last_error ${outcomes(`'sent'`)}`,
-  `insert into outbox_dead (seq, attempts, died_at_ms, last_error)
-   select r.seq, r.attempts + 1, ${now}, json_extract(value, '$.error') ${outcomes(`'dead'`)}`,
+  `insert into outbox_sent (seq, attempts, sent_at_ms, last_error, jobs)
+   select r.seq, r.attempts, ${now}, r.last_error, ${jobsAfter(`'sent'`)} ${outcomes(`'sent'`)}`,
+  `insert into outbox_dead (seq, attempts, died_at_ms, last_error, jobs)
+   select r.seq, r.attempts + 1, ${now}, json_extract(value, '$.error'), ${jobsAfter(`'dead'`)} ${outcomes(`'dead'`)}`,
   `delete from outbox_ready where ${isMine(`'sent', 'dead'`)}`,
-  `update outbox_ready set token = 0, locked_at_ms = null, locked_by = null, updated_at_ms = ${now},
-     attempts = attempts + (o.kind = 'failed'), starts = starts - (o.kind = 'released'),
+  `update outbox_ready as r set token = 0, locked_at_ms = null, locked_by = null, updated_at_ms = ${now},
+     jobs = ${jobsAfter('o.kind')}, attempts = attempts + (o.kind = 'failed'), starts = starts - (o.kind = 'released'),
      last_error = coalesce(o.error, last_error), due_at_ms = coalesce(o.next_due_at_ms, due_at_ms),
      available_at_ms = coalesce(o.next_due_at_ms, due_at_ms)
    from (select json_extract(value, '$.seq') as its_seq, json_extract(value, '$.kind') as kind,
        json_extract(value, '$.token') as its_token, json_extract(value, '$.error') as error,
        cast(json_extract(value, '$.dueAtMs') as integer) as next_due_at_ms from json_each(?1)) o
-   where o.its_seq = outbox_ready.seq and o.its_token = outbox_ready.token
+   where o.its_seq = r.seq and o.its_token = r.token
      and o.kind in ('failed', 'released')`,
 ];
 
@@ -95,7 +103,7 @@ from json_each(?1) c join outbox_ready on seq = json_extract(c.value, '$.seq')
 const isPaused = `exists (select 1 from outbox_paused p join outbox_messages m
   on m.integration_type = p.integration_type where m.seq = outbox_ready.seq)`;
 
-/** ?1: claims; ?2: worker; ?3: lease in ms. An UPDATE returns nothing of the claims: they are looked at first. */
+/** ?1: claims; ?2: worker; ?3: lease in ms; ?4: whether the queue is a tenant's own. An UPDATE returns nothing of the claims: they are looked at first. */
 export const renewSqls = {
   held: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
     iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${held}`,
@@ -103,7 +111,10 @@ export const renewSqls = {
     updated_at_ms = ${now}, available_at_ms = due_at_ms
     where seq in (select seq ${held}) and ${isPaused}`,
   take: `update outbox_ready set token = (select token from outbox_tokens), locked_by = ?2,
-    locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?3
+    locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?3,
+    jobs = json_insert(
+      iif(json_array_length(jobs) >= ${jobsKept}, json_remove(jobs, '$[0]'), coalesce(jobs, '[]')), '$[#]',
+      json_array(attempts + 1, token, (select token from outbox_tokens), ?4, locked_at_ms, ${now}))
     where seq in (select seq ${held}) returning seq, token, locked_at_ms`,
 } as const;
 
@@ -111,9 +122,14 @@ export const renewSqls = {
 export const extendSql = `
 update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${held}) returning seq`;
 
+const jobsOf = (row: string): string => `coalesce(
+  (select x.jobs from outbox_sent x where x.seq = ${row}.seq),
+  (select x.jobs from outbox_ready x where x.seq = ${row}.seq),
+  (select x.jobs from outbox_dead x where x.seq = ${row}.seq)) as jobs`;
+
 /** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: behind this id; ?7: limit. */
 export const listSql = `
-select * from outbox_rows
+select *, ${jobsOf('outbox_rows')} from outbox_rows
 where (?1 is null or id in (select value from json_each(?1)))
   and (?2 is null or status = ?2) and (?3 is null or integration_type = ?3)
   and (?4 is null or tenant_id = ?4)
@@ -123,7 +139,7 @@ order by seq limit ?7`;
 
 /** ?1: streams and events as JSON; ?2: limit. The events first: each is a look into ux_outbox_source. */
 export const bySourceSql = `
-select o.* from json_each(?1) cross join outbox_rows o
+select o.*, ${jobsOf('o')} from json_each(?1) cross join outbox_rows o
   on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
 order by o.seq limit ?2`;
 
@@ -145,8 +161,9 @@ order by d.seq limit ?5`;
 
 /** ?1: numbers as JSON. */
 export const replaySqls: readonly string[] = [
-  `insert into outbox_ready (seq, lane, order_hash, available_at_ms, due_at_ms, updated_at_ms, last_error)
-   select d.seq, m.lane, m.order_hash, ${now}, ${now}, ${now}, d.last_error
+  `insert into outbox_ready (seq, lane, order_hash, available_at_ms, due_at_ms, updated_at_ms, last_error,
+     jobs)
+   select d.seq, m.lane, m.order_hash, ${now}, ${now}, ${now}, d.last_error, d.jobs
    from outbox_dead d join outbox_messages m on m.seq = d.seq
    where d.seq in (select value from json_each(?1))`,
   `delete from outbox_dead where seq in (select value from json_each(?1)) returning seq`,
@@ -162,7 +179,7 @@ export const purgeSqls: readonly string[] = [
 
 /** ?1: sent before; ?2: limit. */
 export const sentFirstSql = `
-select r.* from (${oldSql}) s join outbox_rows r on r.seq = s.seq order by r.sent_at_ms, r.seq`;
+select r.*, ${jobsOf('r')} from (${oldSql}) s join outbox_rows r on r.seq = s.seq order by r.sent_at_ms, r.seq`;
 
 /** ?1: ids as JSON. */
 export const forgetSqls: readonly string[] = [

@@ -4,6 +4,12 @@
 const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
+export const sqliteOutboxJobs = `
+   alter table outbox_ready add column jobs text;
+   alter table outbox_sent add column jobs text;
+   alter table outbox_dead add column jobs text;
+`;
+
 export const sqliteOutboxTables = `
    create table outbox_messages (
      seq integer primary key autoincrement,

@@ -80,16 +80,6 @@ export function checkChosen(
   });
 }
 
-/** For the record: what a filter says. */
-export function filterText(filter: object): string {
-  const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
-  return parts.length === 0
-    ? 'all'
-    : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
-}
-
-const targetCharsMax = 1_000;
-
 export function timeOf(field: string, given: string): Date {
   const at = new Date(given);
   // Databases have no years of six digits.
@@ -120,6 +110,30 @@ export const pageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
   cursor: Type.Optional(text(400, 'Of the page before.')),
 };
+
+const limitDefault = 100;
+
+/** Where the cursor is an id. */
+export const idPageQuery = { ...pageQuery, cursor: Type.Optional(uuid) };
+
+/** As many as are asked for; a full page may have another one behind it, whose cursor is its last key. */
+export async function pageBy<Item>(
+  {
+    limit = limitDefault,
+    cursor,
+  }: { readonly limit: number | undefined; readonly cursor: string | undefined },
+  list: (page: { readonly limit: number; readonly after?: string }) => Promise<readonly Item[]>,
+  keyOf: (item: Item) => string,
+): Promise<{ readonly body: { readonly items: readonly Item[]; readonly cursor?: string } }> {
+  const items = await list({ limit, ...(cursor === undefined ? {} : { after: cursor }) });
+  const last = items.length === limit ? items.at(-1) : undefined;
+  return { body: { items, ...(last === undefined ? {} : { cursor: keyOf(last) }) } };
+}
+
+export const idOf = ({ id }: { readonly id: string }): string => id;
+
+/** A bulk deed names so many at most. */
+export const idsField = Type.Optional(Type.Array(uuid, { minItems: 1, maxItems: 500 }));
 
 export function pageOf(item: TSchema): TObject {
   return closed({ items: Type.Array(item), cursor: Type.Optional(Type.String()) });

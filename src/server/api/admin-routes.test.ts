@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileSchema } from '../../contracts/schema.ts';
-import type { AuditEntry } from '../../platform/index.ts';
+import { defineModule, type AuditEntry } from '../../platform/index.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
+import { projection, readModel } from '../../projections/index.ts';
 import { apiRoutes } from './api-routes.ts';
 import { body, openApi, until, type Api } from './api-rig.test.ts';
 
@@ -139,7 +140,7 @@ test('projections tell their versions; one that is asked is not retired', async 
   type Row = { projection: string; active: boolean };
   const { items } = await get<Page<Row>>(api, '/admin/projections', admin);
   assert.deepEqual(
-    items.map(({ projection, active }) => [projection, active]),
+    items.map((each) => [each.projection, each.active]),
     [['sub:banking:accounts:v1', true]],
   );
   const path = '/admin/projections/sub:banking:accounts:v1';
@@ -147,6 +148,88 @@ test('projections tell their versions; one that is asked is not retired', async 
   assert.equal((await api.ask(`${path}/retire`, admin, { method: 'POST' })).status, 409);
   const other = '/admin/projections/sub:banking:nobody:v1/switch';
   assert.equal((await api.ask(other, admin, { method: 'POST' })).status, 404);
+});
+
+test('a new version is built beside the one that is asked, once at a time, and can be cancelled', async () => {
+  const name = 'sub:banking:accounts:v2';
+  const next = defineModule({
+    name: 'next',
+    projections: [
+      projection({
+        name,
+        readModel: readModel<{ readonly n: number }>({
+          bc: 'banking',
+          aggregate: 'account',
+          version: 2,
+        }),
+        on: { 'account.deposited.v1': (before) => ({ n: (before?.n ?? 0) + 1 }) },
+      }),
+    ],
+  });
+  await using api = await openApi({}, { store: 'memory:' }, [next]);
+  const admin = await api.token('admin');
+  const { leases } = api.platform.engines.storage;
+  const command = { type: 'account.deposit', payload: { amount: 1 } };
+  await api.platform.handle({ tenant: 'core', id: 'a1', command });
+  type Row = { status: string; paused: boolean; rebuild?: { state: string; progress?: object } };
+  const path = `/admin/projections/${name}`;
+  const look = () => get<Row>(api, path, admin);
+  const rebuild = () => api.ask(`${path}/rebuild`, admin, { method: 'POST' });
+  const recorded = async () => {
+    const { items } = await get<Page<AuditEntry>>(
+      api,
+      '/admin/audit?action=projection.rebuild',
+      admin,
+    );
+    return items.map(({ outcome, error }) => error ?? outcome);
+  };
+  const isRecorded = async (...outcomes: readonly string[]) =>
+    JSON.stringify(await recorded()) === JSON.stringify(outcomes);
+
+  // Another process is at it: the rebuild waits for the lease.
+  const verb = (each: string) =>
+    api.ask(`/admin/subscriptions/${name}/${each}`, admin, { method: 'POST' });
+  assert.equal((await verb('pause')).status, 200);
+  const shard = { subscription: name, shard: 0 };
+  let token = 0;
+  await until(async () => {
+    const lease = await leases.acquire(shard, 'another', 600_000);
+    token = lease.kind === 'acquired' ? lease.token : 0;
+    return lease.kind === 'acquired';
+  });
+  const begun = await rebuild();
+  assert.equal(begun.status, 202);
+  assert.equal((await body<Row['rebuild']>(begun))?.state, 'running');
+  assert.equal((await rebuild()).status, 409);
+  assert.equal((await look()).rebuild?.state, 'running');
+  const cancel = async () =>
+    body(await api.ask(`${path}/rebuild/cancel`, admin, { method: 'POST' }));
+  assert.deepEqual(await cancel(), { cancelled: true });
+  assert.deepEqual(await cancel(), { cancelled: false });
+  assert.equal((await look()).rebuild?.state, 'cancelled');
+  await until(() => isRecorded('PROJECTION_BUSY', 'ABORTED'));
+  await leases.release({ ...shard, token });
+  assert.equal((await verb('resume')).status, 200);
+
+  assert.equal((await rebuild()).status, 202);
+  await until(async () => (await look()).rebuild?.state !== 'running');
+  const { status, rebuild: built } = await look();
+  assert.deepEqual([status, built?.state], ['ready', 'done']);
+  assert.match(JSON.stringify(built?.progress), /"done":1/);
+  await until(() => isRecorded('done', 'PROJECTION_BUSY', 'ABORTED'));
+  // Whoever ran it before runs it again.
+  const { position } = await api.platform.handle({ tenant: 'core', id: 'a1', command });
+  assert.equal((await api.ask(`${path}/switch`, admin, { method: 'POST' })).status, 200);
+  assert.equal((await rebuild()).status, 409, 'it is asked now');
+  await until(async () => {
+    const found = await api.ask(`/api/v1/documents/banking/account/a1?waitFor=${position}`, admin, {
+      headers: { 'x-tenant-id': 'core' },
+    });
+    return JSON.stringify(await found.json()).includes('"n":2');
+  });
+  const unknown = '/admin/projections/sub:banking:nobody:v1';
+  assert.equal((await api.ask(unknown, admin)).status, 404);
+  assert.equal((await api.ask(`${unknown}/rebuild`, admin, { method: 'POST' })).status, 404);
 });
 
 test('a parked saga is found, and goes on when it is mended', async () => {
@@ -222,6 +305,7 @@ test("an administrator of a tenant sees and touches that tenant's, and nothing t
   for (const path of [
     '/admin/subscriptions',
     '/admin/projections',
+    '/admin/projections/sub:banking:accounts:v1',
     '/admin/tokens',
     '/admin/outbox/counts',
     '/admin/outbox/paused',
@@ -233,6 +317,8 @@ test("an administrator of a tenant sees and touches that tenant's, and nothing t
     ['/admin/outbox/purge', { before: '2999-01-01' }],
     ['/admin/tokens', { name: 'mine', scopes: ['admin'] }],
     ['/admin/subscriptions/sub:banking:alarm:v1/pause', {}],
+    ['/admin/projections/sub:banking:accounts:v1/rebuild', {}],
+    ['/admin/projections/sub:banking:accounts:v1/rebuild/cancel', {}],
   ] as const) {
     assert.equal((await api.post(path, given, mine)).status, 403, path);
   }
@@ -264,6 +350,8 @@ const deeds: Readonly<Record<string, object>> = {
   '/admin/subscriptions/{name}/pause': {},
   '/admin/subscriptions/{name}/resume': {},
   '/admin/subscriptions/{name}/reset': { to: 'start' },
+  '/admin/projections/{name}/rebuild': {},
+  '/admin/projections/{name}/rebuild/cancel': {},
   '/admin/projections/{name}/switch': {},
   '/admin/projections/{name}/retire': {},
   '/admin/sagas/{stream}/resume': {},
@@ -317,6 +405,7 @@ test('answers are what the reference says', async () => {
     const url = path
       .replace('{stream}', 'banking.review.v1-core-saga')
       .replace('{correlationId}', event?.correlationId ?? '')
+      .replace('{name}', 'sub:banking:accounts:v1')
       .replace('{id}', id);
     const answer = await get<unknown>(api, url, admin);
     const schema = answers[200]?.schema;

@@ -14,6 +14,7 @@ export type ApiPlatform = Pick<
   | 'engines'
   | 'handle'
   | 'modules'
+  | 'rebuilds'
   | 'roles'
   | 'sagaAdmin'
   | 'state'

@@ -143,10 +143,13 @@ let tokens = 0;
 export async function openApi(
   options: ApiOptions = {},
   engines: EngineUrls = { store: 'memory:' },
+  modules: readonly PlatformModule[] = [],
 ): Promise<Api> {
   await using stack = new AsyncDisposableStack();
   const mending = { isMended: false };
-  const platform = stack.use(await createPlatform({ engines, modules: [bank(mending)] }));
+  const platform = stack.use(
+    await createPlatform({ engines, modules: [bank(mending), ...modules] }),
+  );
   await platform.start();
   const server = stack.use(await startApi(platform, { port: 0, ...options }));
   const ask: Api['ask'] = (path, token, init = {}) =>

@@ -3,16 +3,19 @@
 import { Type } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
+import { filterText } from '../../platform/audit-log.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';
 import {
   askedBy,
   audited,
   checkChosen,
   closed,
-  filterText,
+  idOf,
+  idPageQuery,
+  idsField,
   isWithin,
+  pageBy,
   pageOf,
-  pageQuery,
   tenantWithin,
   text,
   time,
@@ -23,7 +26,6 @@ import {
 
 const tag = 'admin: dead letters';
 const access = 'admin';
-const idsMax = 500;
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const letter = Type.Object(
@@ -64,7 +66,7 @@ const filterFields = {
   since: Type.Optional(time),
 };
 const chosenFields = {
-  ids: Type.Optional(Type.Array(uuid, { minItems: 1, maxItems: idsMax })),
+  ids: idsField,
   ...filterFields,
   all: Type.Optional(Type.Boolean({ description: 'All that are pending.' })),
 };
@@ -133,19 +135,14 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
             description: 'Default: pending.',
           }),
         ),
-        ...pageQuery,
-        cursor: Type.Optional(uuid),
+        ...idPageQuery,
       }),
       answers: { 200: { description: 'A page', schema: pageOf(letter) } },
       async handle(request) {
-        const { status = 'pending', limit = 100, cursor, ...query } = request.query;
+        const { status = 'pending', limit, cursor, ...query } = request.query;
         if (cursor !== undefined) await checkCursor(request, cursor);
-        const items = await deadLetters.list(
-          { ...filterOf(request, query), ...(status === 'all' ? {} : { status }) },
-          { limit, ...(cursor === undefined ? {} : { after: cursor }) },
-        );
-        const last = items.length === limit ? items.at(-1)?.id : undefined;
-        return { body: { items, ...(last === undefined ? {} : { cursor: last }) } };
+        const filter = { ...filterOf(request, query), ...(status === 'all' ? {} : { status }) };
+        return pageBy({ limit, cursor }, (page) => deadLetters.list(filter, page), idOf);
       },
     }),
     route({

@@ -1,5 +1,6 @@
 // Whether it lives, and whether it can work: for those who restart it and those who send requests to it.
 
+import { withinTime } from '../../foundation/within-time.ts';
 import { Type } from 'typebox';
 import { route, type Route } from '../http/route.ts';
 import type { ApiPlatform } from './api-context.ts';
@@ -55,15 +56,10 @@ const failing = (detail: string) => ({ status: 'failing', detail });
 async function answers(
   asked: Promise<unknown>,
 ): Promise<{ readonly status: string; readonly detail?: string }> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, answerMsMax, false);
-  });
   const answered = asked.then(
     () => true,
     () => false,
   );
-  const isGood = await Promise.race([answered, late]);
-  clearTimeout(timer);
+  const isGood = await withinTime(answered, { ms: answerMsMax, late: () => false });
   return isGood ? ok : failing('it does not answer');
 }

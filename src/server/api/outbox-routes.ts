@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
+import { filterText } from '../../platform/audit-log.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';
 import {
   askedBy,
@@ -11,10 +12,12 @@ import {
   checkChosen,
   checkGlobal,
   closed,
-  filterText,
+  idOf,
+  idPageQuery,
+  idsField,
   isWithin,
+  pageBy,
   pageOf,
-  pageQuery,
   tenantWithin,
   text,
   time,
@@ -25,11 +28,19 @@ import {
 
 const tag = 'admin: outbox';
 const access = 'admin';
-const idsMax = 500;
 const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
 
 const optional = Type.Optional(Type.String());
 const json = Type.Record(Type.String(), Type.Unknown());
+const job = Type.Object({
+  id: Type.String(),
+  queue: Type.String(),
+  attempt: Type.Integer({ description: 'The first is 1.' }),
+  enqueuedAt: Type.String(),
+  startedAt: Type.String(),
+  finishedAt: optional,
+  outcome: Type.Enum(['sent', 'failed', 'dead', 'running', 'lost']),
+});
 const message = Type.Object(
   {
     id: Type.String(),
@@ -53,6 +64,7 @@ const message = Type.Object(
     updatedAt: Type.String(),
     sentAt: optional,
     lastError: optional,
+    jobs: Type.Optional(Type.Array(job, { description: 'Where a queue was between.' })),
   },
   { title: 'OutboxMessage' },
 );
@@ -121,16 +133,13 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       query: closed({
         ...filterFields,
         status: Type.Optional(Type.Enum([...statuses])),
-        ...pageQuery,
-        cursor: Type.Optional(uuid),
+        ...idPageQuery,
       }),
       answers: { 200: { description: 'A page', schema: pageOf(message) } },
       async handle(request) {
-        const { status, limit = 100, cursor, ...query } = request.query;
+        const { status, limit, cursor, ...query } = request.query;
         const filter = { ...filterOf(request, query), status };
-        const items = await ledger.list(filter, { limit, after: cursor });
-        const last = items.length === limit ? items.at(-1)?.id : undefined;
-        return { body: { items, ...(last === undefined ? {} : { cursor: last }) } };
+        return pageBy({ limit, cursor }, (page) => ledger.list(filter, page), idOf);
       },
     }),
     route({
@@ -186,7 +195,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       tag,
       access,
       body: closed({
-        ids: Type.Optional(Type.Array(uuid, { minItems: 1, maxItems: idsMax })),
+        ids: idsField,
         ...filterFields,
         all: Type.Optional(Type.Boolean()),
       }),

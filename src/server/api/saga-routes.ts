@@ -10,6 +10,7 @@ import {
   audited,
   closed,
   isWithin,
+  pageBy,
   pageOf,
   pageQuery,
   tenantWithin,
@@ -91,16 +92,14 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
       }),
       answers: { 200: { description: 'A page', schema: pageOf(entry) } },
       async handle(request) {
-        const { limit = 100, cursor, tenant: asked, ...query } = request.query;
+        const { limit, cursor, tenant: asked, ...query } = request.query;
         const tenant = tenantWithin(request, asked);
-        const items = await index.list({
-          ...query,
-          limit,
-          ...(tenant === undefined ? {} : { tenant }),
-          ...(cursor === undefined ? {} : { after: cursor }),
-        });
-        const last = items.length === limit ? items.at(-1)?.stream : undefined;
-        return { body: { items, ...(last === undefined ? {} : { cursor: last }) } };
+        const filter = { ...query, ...(tenant === undefined ? {} : { tenant }) };
+        return pageBy(
+          { limit, cursor },
+          (page) => index.list({ ...filter, ...page }),
+          ({ stream }) => stream,
+        );
       },
     }),
     route({

@@ -75,6 +75,22 @@ const node = Type.Union([
     durationMs: numberOrNull,
     error: textOrNull,
   }),
+  Type.Object({
+    ...place,
+    kind: Type.Literal('job'),
+    job: Type.String({ description: 'Its id in the queue.' }),
+    queue: text,
+    attempt: Type.Integer({ description: 'The first is 1.' }),
+    outcome: Type.Union(
+      ['sent', 'failed', 'dead', 'running', 'lost'].map((each) => Type.Literal(each)),
+      { description: 'lost: its worker ended before it could say what became of it.' },
+    ),
+    enqueuedAt: text,
+    startedAt: text,
+    finishedAt: textOrNull,
+    waitedMs: Type.Number({ description: 'Until a worker began it.' }),
+    durationMs: numberOrNull,
+  }),
 ]);
 
 const trace = Type.Object({
@@ -93,7 +109,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/traces/{correlationId}',
-      summary: 'Commands, events, handlers and deliveries of one flow',
+      summary: 'Commands, events, handlers, deliveries and jobs of one flow',
       description:
         'A flow that has just happened is waited for until it is indexed, for `waitMs` at most.',
       tag: 'traces',

@@ -3,6 +3,7 @@
 import type * as GrpcJs from '@grpc/grpc-js';
 import { isIP } from 'node:net';
 import { MillraceError } from '../../foundation/error.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 
 export interface ListenOptions {
@@ -41,19 +42,11 @@ export async function shutDown(
   idle: Promise<void>,
   stopMsMax: number,
 ): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      server.forceShutdown();
-      resolve();
-    }, stopMsMax);
-  });
   const closed = async (): Promise<void> => {
     await idle;
     await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
   };
-  await Promise.race([closed(), late]);
-  clearTimeout(timer);
+  await withinTime(closed(), { ms: stopMsMax, late: () => server.forceShutdown() });
 }
 
 export function authorityOf(host: string): string {

@@ -5,6 +5,7 @@ import type { Clock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { Observer } from '../../../foundation/observer.ts';
+import { withinTime } from '../../../foundation/within-time.ts';
 import type { Fence, LeaseStore } from '../../../subscriptions/subscription-storage.ts';
 
 export interface Address {
@@ -100,19 +101,15 @@ export function createLeadership(options: LeadershipOptions): Leadership {
 
   /** An answer that does not come is none: others may have taken over by then. */
   const renewed = async (held: Fence): Promise<boolean> => {
-    const waiting = new AbortController();
-    const late = clock.sleep(ttlMs / 3, waiting.signal).then(() => false);
-    late.catch(() => undefined);
     try {
-      return await Promise.race([leases.renew(held, ttlMs), late]);
+      const renewing = leases.renew(held, ttlMs);
+      return await withinTime(renewing, { ms: ttlMs / 3, late: () => false, clock });
     } catch (error) {
       observer.log?.warn(
         { err: error },
         'could not renew the lead of the persistent subscriptions',
       );
       return false;
-    } finally {
-      waiting.abort();
     }
   };
 

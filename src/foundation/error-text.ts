@@ -1,0 +1,40 @@
+// An error as text that any database keeps and a person reads: bounded, and without what terminals obey.
+
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+
+/** PostgreSQL refuses U+0000 in a text, and half of a surrogate pair in JSON. */
+export function cleanText(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).toWellFormed().replace(control, '�');
+}
+
+/** With its causes: `fetch failed` alone helps nobody. */
+export function errorText(error: unknown, charsMax: number): string {
+  const parts: string[] = [];
+  let current: unknown = error;
+  // Causes can form a circle.
+  for (let depth = 0; depth < 5 && current !== undefined && current !== null; depth += 1) {
+    const text = messageOf(current);
+    if (text !== '' && !parts.some((part) => part.includes(text))) parts.push(text);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return cleanText(parts.join(': ') || 'unknown error', charsMax);
+}
+
+/** What it says itself. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map((each) => messageOf(each)).join(', ');
+  }
+  if (error instanceof Error) return error.message === '' ? error.name : error.message;
+  return typeof error === 'string' ? error : jsonOf(error);
+}
+
+/** Whatever can be thrown, circles included, has a text. */
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return typeof value;
+  }
+}

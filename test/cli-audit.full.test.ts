@@ -1,0 +1,74 @@
+// What administrators do on the command line is on record beside what they do over HTTP.
+
+import assert from 'node:assert/strict';
+import { userInfo } from 'node:os';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { commands } from '../src/cli/commands.ts';
+import { createAuditLog, openEventStore } from '../src/platform/index.ts';
+import { renamed, currencyStream, useWorkspace } from './cli-store-terminal.ts';
+
+const modules = fileURLToPath(new URL('cli-projections.ts', import.meta.url));
+const id = '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77';
+const sub = 'sub:cli:names:v1';
+
+/** The rest of each line, the action, what it is done to, and what came of it: done, or a code. */
+const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>> = {
+  'projections rebuild': [`${sub} --modules ${modules}`, 'projection.rebuild', /v1$/, 'done'],
+  'projections switch': [sub, 'projection.switch', /v1$/, 'done'],
+  'projections retire': [`${sub} --yes`, 'projection.retire', /v1$/, 'PROJECTION_INVALID'],
+  'subscriptions pause': [sub, 'subscription.pause', /v1$/, 'done'],
+  'subscriptions resume': [sub, 'subscription.resume', /v1$/, 'done'],
+  'subscriptions reset': [`${sub} --to start --yes`, 'subscription.reset', /v1 to 0{16}$/, 'done'],
+  'dlq replay': [id, 'dead-letter.replay', /d77$/, 'DEAD_LETTER_UNKNOWN'],
+  'dlq discard': ['--all --yes --reason r', 'dead-letter.discard', /^all$/, 'done'],
+  'dlq note': [`${id} n`, 'dead-letter.note', /d77$/, 'DEAD_LETTER_UNKNOWN'],
+  'sagas resume': ['banking.review.v1-core-x', 'saga.resume', /core-x$/, 'SAGA_UNKNOWN'],
+  'token create': ['shop', 'token.create', /^shop$/, 'done'],
+  'token revoke': ['nobody', 'token.revoke', /^nobody$/, 'TOKEN_UNKNOWN'],
+  'outbox replay': ['--to webhook:x --yes', 'outbox.replay', /"webhook:x"/, 'done'],
+  'outbox pause': ['webhook:x', 'outbox.pause', /^webhook:x$/, 'done'],
+  'outbox resume': ['webhook:x', 'outbox.resume', /^webhook:x$/, 'done'],
+  'outbox purge': ['--older-than 1d --yes', 'outbox.purge', /^sent before 20/, 'done'],
+  'outbox archive': ['--older-than 1d --to sent.ndjson', 'outbox.archive', /^sent before/, 'done'],
+};
+
+/** Those that look, run something, or work on events and streams, which HTTP has no record of either. */
+const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
+  stream read,stream append,stream tail,stream info,stream metadata,stream delete,stream tombstone,
+  scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
+  projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show`
+  .split(',')
+  .map((name) => name.trim());
+
+describe('the command line on record', () => {
+  const home = useWorkspace();
+
+  test('every deed is, by the user of the system, with what came of it', async () => {
+    const known = commands.map(({ name }) => name);
+    assert.deepEqual(known.toSorted(), [...Object.keys(deeds), ...others].toSorted());
+    await home.fillDefault((store) => store.append(currencyStream('USD'), [renamed('USD', 'a')]));
+    await using store = await openEventStore(`sqlite:${home.at('.millrace/events.db')}`);
+    const audit = createAuditLog(store);
+    for (const [name, [rest, action, target, outcome]] of Object.entries(deeds)) {
+      const { code, stderr } = await home.millrace(`${name} ${rest}`, { env: { USER: 'root' } });
+      assert.equal(code, outcome === 'done' ? 0 : 1, `${name}: ${stderr}`);
+      const [entry] = (await audit.list({}, { limit: 1 })).entries;
+      assert.ok(entry !== undefined, name);
+      assert.deepEqual([entry.action, entry.error ?? entry.outcome], [action, outcome], name);
+      assert.deepEqual(entry.actor, { kind: 'cli', name: `cli:${userInfo().username}` });
+      assert.match(entry.target, target);
+    }
+    assert.equal((await audit.list({})).entries.length, Object.keys(deeds).length);
+  });
+
+  test('without an event store an outbox is operated all the same, and it is said', async () => {
+    const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: 'sqlite:outbox.db' };
+    await home.fill('outbox.db', async () => undefined);
+    const { code, stderr } = await home.millrace('outbox pause webhook:x', { env });
+    assert.deepEqual(
+      [code, stderr],
+      [0, 'not on record: there is no event store at sqlite:nowhere.db\n'],
+    );
+  });
+});

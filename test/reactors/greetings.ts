@@ -1,0 +1,49 @@
+// A reactor whose effect is a command that does it again whenever it is asked: only its key makes it once.
+
+import { z } from 'zod';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { createCommandHandler, defineAggregate } from '../../src/aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
+import { dispatchCommands, reactor, type SendCommand } from '../../src/reactors/index.ts';
+import type { EventStore } from '../../src/store/event-store.ts';
+import type { SubscriptionHost } from '../../src/subscriptions/subscription-storage.ts';
+import type { EngineName } from '../store/rig.ts';
+
+const placed = defineEvent('order.placed.v1', z.object({}));
+const sent = defineEvent('letter.sent.v1', z.object({}));
+const send = defineCommand('letter.send', z.object({}));
+
+const letter = defineAggregate({
+  bc: 'shop',
+  name: 'letter',
+  version: 1,
+  events: [sent],
+  commands: [send],
+  initial: 0,
+  evolve: { 'letter.sent.v1': (count) => count + 1 },
+  decide: { 'letter.send': () => sent({}) },
+});
+
+export const greetings = reactor({
+  name: 'sub:shop:greetings:v1',
+  events: [placed],
+  from: 'start',
+  onRefused: 'ignore',
+  on: { 'order.placed.v1': ({ aggregate }) => ({ id: aggregate.id, command: send({}) }) },
+});
+
+/** Nothing is written down before the process is killed. */
+export const tuning = { leaseMs: 500, checkpointMs: 60_000, checkpointEvery: 1_000 } as const;
+
+export type GreetingStore = EventStore & SubscriptionHost;
+
+export function openGreetings(engine: EngineName, url: string): Promise<GreetingStore> {
+  return engine === 'sqlite'
+    ? sqliteEventStore(url)
+    : postgresEventStore(url, { connectionsMax: 4 });
+}
+
+export function sendOver(store: GreetingStore): SendCommand {
+  return dispatchCommands({ letter: createCommandHandler(store, letter) });
+}

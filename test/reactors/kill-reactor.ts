@@ -1,0 +1,51 @@
+// Killed before its command, and killed between the command's effect and the checkpoint: in the end every
+// order has one letter, though the command was sent again.
+
+import assert from 'node:assert/strict';
+import { createEnvelope } from '../../src/contracts/envelope.ts';
+import { startReactor } from '../../src/reactors/index.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import type { EngineName } from '../store/rig.ts';
+import { greetings, openGreetings, sendOver, tuning } from './greetings.ts';
+import type { ReactorInput } from './reactor-main.ts';
+
+const orders = ['o1', 'o2', 'o3', 'o4'];
+const worker = new URL('reactor-main.ts', import.meta.url);
+
+export async function killReactor(engine: EngineName, url: string): Promise<void> {
+  await using store = await openGreetings(engine, url);
+  for (const id of orders) {
+    const aggregate = { bc: 'shop', type: 'order', id };
+    const event = { type: 'order.placed.v1', payload: {} };
+    await store.append(`shop.order.v1-core-${id}`, [
+      createEnvelope(event, { tenant: 'core', aggregate }),
+    ]);
+  }
+  const lettersOf = async (id: string): Promise<number> =>
+    (await store.readStream(`shop.letter.v1-core-${id}`).toArray()).length;
+
+  for (const [at, letters] of [
+    ['before', 0],
+    ['behind', 1],
+  ] as const) {
+    const input: ReactorInput = { engine, url, order: 'o3', at };
+    await using child = startChild(worker, { input });
+    await child.message((message) => message === 'stands');
+    assert.equal(await child.kill('SIGKILL'), 'SIGKILL');
+    assert.equal(await lettersOf('o3'), letters);
+  }
+
+  const asked: string[] = [];
+  const send = sendOver(store);
+  await using runner = await startReactor(store, greetings, {
+    ...tuning,
+    send: (request) => {
+      asked.push(request.id);
+      return send(request);
+    },
+  });
+  await runner.whenCaughtUp(AbortSignal.timeout(60_000));
+  assert.ok(asked.includes('o3'), 'the checkpoint is behind the effect');
+  for (const id of orders) assert.equal(await lettersOf(id), 1, id);
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+}
