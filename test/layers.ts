@@ -47,7 +47,7 @@ const mayUseDrivers =
   /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
 /** Of `modules/<name>/`, which a user could have written: what a user would have. */
-const moduleMayUse = /^(millrace\/|node:|zod$)/;
+const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;
 
 export function layerViolations(imports: readonly Import[]): string[] {
   return imports.flatMap((each) => {

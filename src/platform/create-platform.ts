@@ -84,6 +84,7 @@ export type DispatcherTuning = Pick<
 export interface Platform extends Lifecycle {
   readonly roles: readonly PlatformRole[];
   readonly engines: PlatformEngines;
+  readonly clock: Clock;
   readonly modules: ModuleBook;
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
@@ -296,6 +297,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     },
     roles,
     engines,
+    clock,
     modules,
     tokens,
     delivery,

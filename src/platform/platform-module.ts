@@ -13,6 +13,7 @@ import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { ModuleWeb, WebContext } from './module-web.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
@@ -40,6 +41,8 @@ export interface PlatformModule {
    * answers becomes a command.
    */
   readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** Routes and WebSocket messages of its own; called by each server that is started. */
+  readonly web?: (context: WebContext) => ModuleWeb;
 }
 
 /** All modules as one: what each name stands for is found once. */
@@ -51,6 +54,7 @@ export interface ModuleBook {
   readonly subscriptions: readonly Subscription[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
+  readonly web: readonly ((context: WebContext) => ModuleWeb)[];
 }
 
 /**
@@ -103,6 +107,7 @@ export function bindModules(
     subscriptions: all(({ subscriptions }) => subscriptions),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
+    web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
   unique(
     'module',

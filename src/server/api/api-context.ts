@@ -9,6 +9,7 @@ import { tenantOfStream } from '../kurrent/events/event-place.ts';
 
 export type ApiPlatform = Pick<
   Platform,
+  | 'clock'
   | 'delivery'
   | 'documents'
   | 'engines'
