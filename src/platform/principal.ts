@@ -23,12 +23,13 @@ export interface Principal {
 /** Undefined: no credentials were given. Throws `NOT_AUTHENTICATED` for those that are not good. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
 
-/** What a route needs: nothing, or a scope. */
-export type Access = 'anonymous' | TokenScope;
+/** What a route needs: nothing, credentials of whatever scope (the route has rules of its own), or a scope. */
+export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
 
 export function checkAccess(access: Access, principal: Principal | undefined): void {
   if (access === 'anonymous') return;
   if (principal === undefined) throw notAuthenticated('a bearer token is needed');
+  if (access === 'known') return;
   const may = principal.scopes.includes(access) || principal.scopes.includes('admin');
   if (may) return;
   throw new MillraceError('NOT_ALLOWED', `this needs the scope '${access}'`, {

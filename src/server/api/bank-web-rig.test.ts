@@ -34,7 +34,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
         path: '/vault/{id}',
         summary: 'What lies in a vault',
         tag: 'vault',
-        access: 'read',
+        access: 'known',
         params,
         answers: { 200: { description: 'The balance' } },
         errors,

@@ -76,6 +76,28 @@ test('a route of a module is served, checked, guarded and described like ours, a
   }
 });
 
+test('who may use modules only reaches their routes, and no stream, command or document', async () => {
+  await using api = await openApi();
+  await api.post('/vault/v1', { amount: 5 }, await api.token('append', 'core'));
+  const person = await api.token('use', 'core');
+  await until(async () => (await api.ask('/vault/v1', person)).status === 200);
+  const others = [
+    await api.post('/vault/v1', { amount: 5 }, person),
+    await api.post('/api/v1/commands/account.deposit', { id: 'v1', payload: {} }, person),
+    await api.ask('/api/v1/documents/banking/account/v1', person),
+    await api.ask('/api/v1/streams/banking.account.v1-core-v1/events', person),
+    await api.ask('/admin/dlq', person),
+  ];
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    [403, 403, 403, 403, 403],
+  );
+  using client = connect(api, person);
+  await client.hear('ready');
+  client.say({ type: 'subscribe', id: 's', category: 'banking.account.v1' });
+  assert.equal((await client.hear('problem'))['id'], 's');
+});
+
 test('a route that would hide one of ours, or a message that is there already, is refused at the start', async () => {
   const hiding = (web: ModuleWeb) => defineModule({ name: 'hiding', web: () => web });
   const served = (path: string): ModuleWeb => ({

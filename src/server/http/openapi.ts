@@ -49,7 +49,7 @@ function operationOf(route: Route): unknown {
     tags: [tag],
     ...(access === 'anonymous'
       ? { security: [] }
-      : { security: [{ bearer: [] }], 'x-scope': access }),
+      : { security: [{ bearer: [] }], ...(access === 'known' ? {} : { 'x-scope': access }) }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
