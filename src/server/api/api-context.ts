@@ -30,26 +30,6 @@ export function tenantOf({ headers, principal }: Asking): string {
   return tenantFor(principal, headers['x-tenant-id']);
 }
 
-/** The flow that a request belongs to, when its sender says so. */
-export function correlationOf({ headers }: Asking): { readonly correlationId?: string } {
-  const correlationId = headers['x-correlation-id'];
-  return correlationId === undefined ? {} : { correlationId };
-}
-
-/** W3C trace context travels on in the events' headers. */
-export function traceHeadersOf({ headers }: Asking): {
-  readonly headers?: Readonly<Record<string, unknown>>;
-} {
-  const { traceparent, tracestate } = headers;
-  if (
-    traceparent === undefined ||
-    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
-  ) {
-    return {};
-  }
-  return { headers: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
-}
-
 /**
  * Whether the caller may see this stream: one of its own tenant; streams of the system are for
  * administrators of the whole. Said as if it were not there: names are not told to strangers.
