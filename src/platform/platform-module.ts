@@ -1,6 +1,7 @@
 // A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
 
 import type { Aggregate } from '../aggregates/aggregate.ts';
+import type { AggregateAddress, LoadedAggregate } from '../aggregates/command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
@@ -24,14 +25,22 @@ export type Destinations = Readonly<Record<string, Destination | DestinationSett
 export interface ModuleContext {
   /** Sends a command to any aggregate of the platform; not before the platform is there. */
   readonly send: SendCommand;
+  /** What an aggregate is now, with everything that was appended: read models may lag behind. */
+  readonly load: LoadAggregate;
 }
+
+export type LoadAggregate = <State>(
+  aggregate: Pick<Aggregate<State, NewEvent, NewCommand>, 'initial' | 'name'>,
+  address: AggregateAddress,
+) => Promise<LoadedAggregate<State>>;
 
 export interface PlatformModule {
   /** Kebab-case; unique among those of a platform. */
   readonly name: string;
   readonly aggregates?: readonly AnyAggregate[];
   readonly projections?: readonly Projection[];
-  readonly reactors?: readonly Reactor[];
+  /** A function where what follows depends on what other aggregates are. */
+  readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
   readonly subscriptions?: readonly Subscription[];
   /** Events → messages for the outside. */
@@ -102,7 +111,9 @@ export function bindModules(
   const book = {
     aggregates,
     projections: all(({ projections }) => projections),
-    reactors: all(({ reactors }) => reactors),
+    reactors: all(({ reactors }) =>
+      typeof reactors === 'function' ? reactors(context) : reactors,
+    ),
     sagas: all(({ sagas }) => sagas),
     subscriptions: all(({ subscriptions }) => subscriptions),
     outbox: all(({ outbox }) => outbox),
