@@ -264,7 +264,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
     assert.deepEqual(await find('ada', { filters: { search: 'ROO fix' } }), ['c-03']);
     assert.deepEqual(await find('ada', { filters: { dueFrom: '2026-02-01' } }), ['c-00']);
     assert.deepEqual(await find('ada', { sort: 'due' }), ['c-02', 'c-00']);
-    const early = { sort: 'due', filters: { dueTo: '2026-02-01' } } as const;
+    const early = { sort: 'due', filters: { dueTo: '2026-01-01' } } as const;
     assert.deepEqual(await find('ada', early), ['c-02']);
     assert.deepEqual((await find('ada', { sort: 'priority' })).slice(0, 3), [
       'c-01',

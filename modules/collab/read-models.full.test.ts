@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sqliteEventStore } from 'millrace/adapters/sqlite';
+import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './index.ts';
 import { readModelsStory } from './read-models-story.test.ts';
@@ -18,7 +19,7 @@ test('a chat with many messages opens as fast as one with a few', async () => {
   await using store = await sqliteEventStore(`sqlite:${join(folder.path, 'events.db')}`);
   const messages = documentsOf(store.readModels, messageProjection.readModel);
   const fill = async (chatId: string, count: number): Promise<void> => {
-    const stream = `collab.chat.v1-core-${chatId}`;
+    const stream = buildStreamName('collab', 'chat', 1, 'core', chatId);
     const changes = Array.from({ length: count }, (_, revision) => {
       const messageId = `${chatId}-${revision}`;
       const timestamp = new Date(revision).toISOString();
