@@ -158,8 +158,8 @@ test('messages of a module are checked, greeted, answered in its words, and forg
     message: client.told.find(({ type }) => type === 'error')?.['message'],
     id: 'x',
   });
-  client.say({ type: 'bell.break' });
-  await until(() => client.told.some(({ code }) => code === 'NOT_ALLOWED'));
+  client.say({ type: 'bell.break', id: 'y' });
+  await until(() => client.told.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
   client.say({ type: 'bell.unknown' });
   assert.equal((await client.hear('problem')).type, 'problem');
   client[Symbol.dispose]();
