@@ -30,6 +30,7 @@ function connect(api: Pick<Api, 'server'>, token?: string) {
       await until(() => told.some((each) => each.type === type));
       return told.find((each) => each.type === type) as Told;
     },
+    opened: () => until(() => socket.readyState === socket.OPEN),
     async closed(): Promise<number | undefined> {
       await until(() => closedBy !== undefined);
       return closedBy;
@@ -174,7 +175,7 @@ test('a token in the URL is taken when it is good, and an upgrade with a bad one
   using bad = connect(api, 'mr_nobody');
   assert.equal(await bad.closed(), 1006);
   using late = connect(api);
-  await until(() => api.server.connections === 1);
+  await late.opened();
   late.say({ type: 'bell.hear', times: 1 });
   assert.equal(await late.closed(), 4401);
 });
