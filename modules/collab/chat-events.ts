@@ -61,6 +61,8 @@ export const createChat = defineCommand(
 );
 /** By oneself into a public chat, or by an admin of the chat. */
 export const joinChat = defineCommand('chat.join', participant.extend({ by: streamId }));
+/** Whoever its task was given to. */
+export const includeInChat = defineCommand('chat.include', z.object({ userId: streamId }));
 export const leaveChat = defineCommand('chat.leave', z.object({ userId: streamId, by: streamId }));
 export const postMessage = defineCommand(
   'chat.post-message',

@@ -12,6 +12,7 @@ import {
   createChat,
   deleteMessage,
   editMessage,
+  includeInChat,
   joinChat,
   leaveChat,
   messageDeleted,
@@ -73,6 +74,7 @@ export const chat = defineAggregate({
   commands: [
     createChat,
     joinChat,
+    includeInChat,
     leaveChat,
     postMessage,
     recordTags,
@@ -129,6 +131,11 @@ export const chat = defineAggregate({
       const isOpen = state.isPublic && userId === by && role === 'member';
       if (!isOpen) assertAdmin(state, by);
       return own(state.participants, userId) === role ? [] : participantJoined({ userId, role });
+    },
+    'chat.include': ({ userId }, state, { id }) => {
+      assertKnown(state, id);
+      const isIn = own(state.participants, userId) !== undefined;
+      return isIn ? [] : participantJoined({ userId, role: 'member' });
     },
     'chat.leave': ({ userId, by }, state, { id }) => {
       assertKnown(state, id);

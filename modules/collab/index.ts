@@ -1,3 +1,4 @@
+export { collab, type CollabOptions } from './collab.ts';
 export { botId, collabLimits, type ChatType, type Role, type TaskType } from './fields.ts';
 export type { TagCommand } from './tag-commands.ts';
 export {
@@ -45,6 +46,7 @@ export {
   createChat,
   deleteMessage,
   editMessage,
+  includeInChat,
   joinChat,
   leaveChat,
   messageDeleted,
@@ -102,3 +104,18 @@ export {
 } from './notification-events.ts';
 export { notification, type NotificationState } from './notification.ts';
 export { notificationProjection, type NotificationDocument } from './notification-projection.ts';
+export { messagesOf, searchMessages, visibleChats, type PageRequest } from './chat-queries.ts';
+export {
+  findTasks,
+  taskBoard,
+  type BoardColumn,
+  type TaskFilters,
+  type TasksAsked,
+  type TaskSort,
+  type TaskSource,
+} from './task-queries.ts';
+export { notificationsOf } from './notification-queries.ts';
+export { composeMail } from './notification-mail.ts';
+export { ensureUser, userIdOf, userSubject, type SignedIn } from './ensure-user.ts';
+export { newInviteToken, parseInviteToken, type InviteToken } from './invite-token.ts';
+export { parseTags, tagParserVersion, type ParsedTags } from './tag-parser.ts';
