@@ -17,6 +17,7 @@ import { taskProjection } from './task-projection.ts';
 import { user, usernames } from './user.ts';
 import { userProjection } from './user-projection.ts';
 import { workspace } from './workspace.ts';
+import { collabWeb } from './web/collab-web.ts';
 import { workspaceProjection } from './workspace-projection.ts';
 
 export interface CollabOptions {
@@ -43,6 +44,7 @@ export function collab({ email }: CollabOptions = {}): PlatformModule {
       botReactor,
       notifier(context),
     ],
+    web: collabWeb,
     // Without somebody to send them, no mails pile up.
     ...(email === undefined ? {} : mailsBy(email)),
   });

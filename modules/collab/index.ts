@@ -119,3 +119,7 @@ export { composeMail } from './notification-mail.ts';
 export { ensureUser, userIdOf, userSubject, type SignedIn } from './ensure-user.ts';
 export { newInviteToken, parseInviteToken, type InviteToken } from './invite-token.ts';
 export { parseTags, tagParserVersion, type ParsedTags } from './tag-parser.ts';
+export { accessRules, type Action } from './web/access-rules.ts';
+export { socketLimits } from './web/collab-socket.ts';
+export { aliases, endpoints, type Endpoint } from './web/endpoints.ts';
+export { messageLimits } from './web/message-limiter.ts';

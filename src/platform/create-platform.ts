@@ -54,12 +54,8 @@ import {
 import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import { startSweeper } from './start-sweeper.ts';
-import {
-  bindModules,
-  type LoadAggregate,
-  type ModuleBook,
-  type PlatformModule,
-} from './platform-module.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
+import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
 

@@ -14,6 +14,7 @@ import type { ModelKey } from '../projections/read-model-store.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
 import type { Principal } from './principal.ts';
 import type { ApiRequest, ProblemDetails, Route } from './route.ts';
 
@@ -26,6 +27,7 @@ export interface WebContext {
   readonly handle: (
     request: CommandRequest<NewCommand>,
   ) => Promise<CommandResult<unknown, NewEvent>>;
+  readonly load: LoadAggregate;
   readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
   /** Until the projection has seen everything up to this position: to read what one wrote. */
   readonly waitFor: (
@@ -52,6 +54,8 @@ export interface SocketClient {
    * the limit is cut off, and after that nothing is sent.
    */
   readonly send: (message: object | string) => void;
+  /** When what was sent last is on its way: whoever has much to send stays within the limit by it. */
+  readonly whenSent: () => Promise<void>;
 }
 
 export type SocketAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'>;
@@ -72,7 +76,7 @@ export interface SocketSession<
 
 /** As the server takes it, whatever its messages are. */
 export interface ModuleSocket {
-  /** What clients may send: the content by the message's type, which is added. */
+  /** What clients may send: the content by the message's type, which is added, as is an `id` for errors. */
   readonly messages: SocketMessages;
   /** What they are sent, for the reference; by type. */
   readonly sends: SocketMessages;

@@ -1,7 +1,6 @@
 // A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
 
 import type { Aggregate } from '../aggregates/aggregate.ts';
-import type { AggregateAddress, LoadedAggregate } from '../aggregates/command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
@@ -14,6 +13,7 @@ import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
 
 /** Of whatever state, events and commands. */
@@ -28,11 +28,6 @@ export interface ModuleContext {
   /** What an aggregate is now, with everything that was appended: read models may lag behind. */
   readonly load: LoadAggregate;
 }
-
-export type LoadAggregate = <State>(
-  aggregate: Pick<Aggregate<State, NewEvent, NewCommand>, 'initial' | 'name'>,
-  address: AggregateAddress,
-) => Promise<LoadedAggregate<State>>;
 
 export interface PlatformModule {
   /** Kebab-case; unique among those of a platform. */

@@ -14,6 +14,7 @@ export type ApiPlatform = Pick<
   | 'documents'
   | 'engines'
   | 'handle'
+  | 'load'
   | 'modules'
   | 'roles'
   | 'sagaAdmin'

@@ -30,6 +30,7 @@ function connect(api: Pick<Api, 'server'>, token?: string) {
       await until(() => told.some((each) => each.type === type));
       return told.find((each) => each.type === type) as Told;
     },
+    opened: () => until(() => socket.readyState === socket.OPEN),
     async closed(): Promise<number | undefined> {
       await until(() => closedBy !== undefined);
       return closedBy;
@@ -158,8 +159,8 @@ test('messages of a module are checked, greeted, answered in its words, and forg
     message: client.told.find(({ type }) => type === 'error')?.['message'],
     id: 'x',
   });
-  client.say({ type: 'bell.break' });
-  await until(() => client.told.some(({ code }) => code === 'NOT_ALLOWED'));
+  client.say({ type: 'bell.break', id: 'y' });
+  await until(() => client.told.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
   client.say({ type: 'bell.unknown' });
   assert.equal((await client.hear('problem')).type, 'problem');
   client[Symbol.dispose]();
@@ -174,7 +175,7 @@ test('a token in the URL is taken when it is good, and an upgrade with a bad one
   using bad = connect(api, 'mr_nobody');
   assert.equal(await bad.closed(), 1006);
   using late = connect(api);
-  await until(() => api.server.connections === 1);
+  await late.opened();
   late.say({ type: 'bell.hear', times: 1 });
   assert.equal(await late.closed(), 4401);
 });

@@ -20,6 +20,7 @@ export function openModuleWebs(platform: ApiPlatform, observer: Observer): Modul
     clock,
     observer,
     handle: (request) => platform.handle(request),
+    load: platform.load,
     documents: (family) => platform.documents(family),
     waitFor: (...wanted) => platform.waitFor(...wanted),
   };

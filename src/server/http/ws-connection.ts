@@ -5,7 +5,7 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket, SocketSession } from '../../platform/module-web.ts';
+import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
@@ -203,10 +203,14 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   function connectModules(principal: Principal): void {
-    const client = {
+    let sent = Promise.resolve();
+    const client: SocketClient = {
       principal,
       signal: over.signal,
-      send: (message: object | string) => void send(message),
+      send: (message) => {
+        sent = send(message);
+      },
+      whenSent: () => sent,
     };
     try {
       for (const each of options.sockets) {

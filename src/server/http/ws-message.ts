@@ -97,16 +97,23 @@ const outgoing: readonly TObject[] = [
 
 /** For the reference: both ways. */
 export function wsMessages(sockets: readonly ModuleSocket[]): TSchema {
-  const theirs = sockets.flatMap(({ messages }) => described(messages));
-  const sent = sockets.flatMap(({ sends }) => described(sends));
+  const theirs = sockets.flatMap(({ messages }) => described(messages, moduleMessage));
+  const sent = sockets.flatMap(({ sends }) => described(sends, message));
   return closedPair({
     toServer: Type.Union([...Object.values(incoming), ...theirs]),
     toClient: Type.Union([...outgoing, ...sent]),
   });
 }
 
-function described(messages: ModuleSocket['messages']): TObject[] {
-  return Object.entries(messages).map(([type, { properties }]) => message(type, properties));
+function described(
+  messages: ModuleSocket['messages'],
+  toSchema: (type: string, properties: TProperties) => TObject,
+): TObject[] {
+  return Object.entries(messages).map(([type, { properties }]) => toSchema(type, properties));
+}
+
+function moduleMessage(type: string, properties: TProperties): TObject {
+  return message(type, { id: Type.Optional(id), ...properties });
 }
 
 /** A message of a module: which of its sockets takes it, and what it has to look like. */
@@ -127,7 +134,7 @@ export function moduleMessages(
           details: { field: 'modules', message: type },
         });
       }
-      found.set(type, { socket, schema: message(type, properties) });
+      found.set(type, { socket, schema: moduleMessage(type, properties) });
     }
   }
   return found;
