@@ -53,7 +53,7 @@ const cancelJob = z.object({ paymentId: z.string() });
 
 export function processDestination(
   provider: PaymentProvider,
-  { send }: ModuleContext,
+  { send }: Pick<ModuleContext, 'send'>,
 ): Destination {
   return async (message, context) => {
     const { tenantId: tenant = '' } = message;

@@ -13,7 +13,7 @@ const options = {
     type: 'string',
     multiple: true,
     value: 'scope',
-    summary: 'read, append or admin; may be given several times (read)',
+    summary: 'use, read, append or admin; may be given several times (read)',
   },
   tenant: { type: 'string', value: 'name', summary: "only this tenant's streams (all tenants)" },
   expires: { type: 'string', value: 'when', summary: 'after 12h, 30d, …, or on a date (never)' },

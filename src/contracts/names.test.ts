@@ -385,6 +385,13 @@ describe('Redis keys', () => {
             version,
             name,
           });
+          assert.deepEqual(parseRedisKey(redisKeys.zset(...at, `${name}:${id}`)), {
+            kind: 'zset',
+            ...owned,
+            version,
+            name: `${name}:${id}`,
+          });
+          assert.throws(() => parseRedisKey(`${redisKeys.set(...at, name)}:${id}`));
           assert.deepEqual(parseRedisKey(redisKeys.meta(...at, 'fences')), {
             kind: 'meta',
             ...owned,

@@ -14,7 +14,7 @@ export type ParsedRedisKey =
   | (Owned & {
       readonly kind: 'snapshot' | 'hash' | 'index' | 'set' | 'zset' | 'list' | 'meta' | 'queue';
       readonly version: number;
-      /** The id, the field, the set's name, the filters hash, what of the engine's own, or the work. */
+      /** The id, the field (and its group, `chat:c-1`), the set's name, the filters hash, what of the engine's own, or the work. */
       readonly name: string;
     })
   | (Owned & { readonly kind: 'job'; readonly work: string; readonly id: string })
@@ -42,7 +42,7 @@ export type ParsedRedisKey =
 const owned = String.raw`\{(?<tenant>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):(?<agg>[a-z0-9-]+)`;
 const version = String.raw`v(?<version>[1-9]\d{0,8})`;
 const readModel = new RegExp(
-  `^app:${owned}:${version}:(?:(?:(?<marker>h|set|meta|index:by|zset:by)(?::|(?<=by)-))?(?<name>[A-Za-z0-9._-]+)|list:\\{(?<hash>[0-9a-f]+)\\})$`,
+  `^app:${owned}:${version}:(?:(?:(?<marker>h|set|meta|index:by|zset:by)(?::|(?<=by)-))?(?<name>[A-Za-z0-9._-]+(?:(?<=:zset:by-[a-z0-9-]+):[A-Za-z0-9._-]+)?)|list:\\{(?<hash>[0-9a-f]+)\\})$`,
 );
 const queue = new RegExp(`^mq:${owned}:${version}:(?<name>[a-z0-9-]+)$`);
 const job = new RegExp(`^job:${owned}:(?<work>[a-z0-9-]+):(?<id>[A-Za-z0-9._-]+)$`);

@@ -62,9 +62,13 @@ export const redisKeys = {
   zsetByUpdated: (tenant: string, bc: string, agg: string, v: number): string =>
     redisKeys.zset(tenant, bc, agg, v, 'updated'),
 
-  /** ZSET of ids, scored by the field. */
-  zset: (tenant: string, bc: string, agg: string, v: number, field: string): string =>
-    bounded(`${space(tenant, bc, agg, v)}:zset:by-${token('sorted set', field)}`),
+  /** ZSET of ids, scored by the field; of `chat:c-1`, of those in one group only. */
+  zset: (tenant: string, bc: string, agg: string, v: number, field: string): string => {
+    const at = field.indexOf(':');
+    const group = at < 0 ? '' : `:${keyId(field.slice(at + 1))}`;
+    const name = token('sorted set', at < 0 ? field : field.slice(0, at));
+    return bounded(`${space(tenant, bc, agg, v)}:zset:by-${name}${group}`);
+  },
 
   list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
     redisKeys.listOf(tenant, bc, agg, v, filtersHash(filters)),

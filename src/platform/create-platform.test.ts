@@ -268,3 +268,37 @@ test('what is not said follows from the store, unless the store has no room for 
     /name a database for the outbox/,
   );
 });
+
+test('what follows may depend on what an aggregate is, with everything that was appended', async () => {
+  const asking = defineModule({
+    name: 'asking',
+    aggregates: [account, letter],
+    reactors: ({ load }) => [
+      reactor({
+        name: 'sub:banking:asking:v1',
+        events: [opened],
+        from: 'start',
+        onRefused: 'dead-letter',
+        on: {
+          'account.opened.v1': async ({ aggregate: { id }, tenant }) => {
+            const { state, revision } = await load(account, { tenant, id });
+            return { id, command: greet({ to: `${state.owner} at ${revision}` }) };
+          },
+        },
+      }),
+    ],
+  });
+  await using platform = await createPlatform({ engines: { store: 'memory:' }, modules: [asking] });
+  await platform.handle({ tenant: 'core', id: 'a', command: open({ owner: 'Zoë' }) });
+  await platform.start();
+  const sent = platform.engines.store.subscribe({ filter: { types: [greeted.type] } });
+  for await (const item of sent) {
+    if (item.kind !== 'events') continue;
+    assert.deepEqual(item.events[0]?.payload, { to: 'Zoë at 0' });
+    break;
+  }
+  const stranger = { ...account, name: 'letter' };
+  await assert.rejects(platform.load(stranger, { tenant: 'core', id: 'a' }), (error) =>
+    hasCode(error, 'AGGREGATE_INVALID'),
+  );
+});

@@ -2,9 +2,11 @@
 
 import { createCommandHandler } from '../aggregates/create-command-handler.ts';
 import type {
+  AggregateAddress,
   CommandHandler,
   CommandRequest,
   CommandResult,
+  LoadedAggregate,
 } from '../aggregates/command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
@@ -54,6 +56,7 @@ import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import { startSweeper } from './start-sweeper.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
@@ -86,6 +89,7 @@ export type DispatcherTuning = Pick<
 export interface Platform extends Lifecycle {
   readonly roles: readonly PlatformRole[];
   readonly engines: PlatformEngines;
+  readonly clock: Clock;
   readonly modules: ModuleBook;
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
@@ -97,6 +101,8 @@ export interface Platform extends Lifecycle {
   readonly traces: Traces;
   /** A command of any aggregate of the modules, by its type; its payload is checked. */
   handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
+  /** What an aggregate of the modules is now. */
+  readonly load: LoadAggregate;
   /** The documents of a read model, in whatever version is active. */
   documents(family: DocumentFamily): DocumentQueries<object>;
   /** Until the projection, in whatever process, has seen everything up to this position. */
@@ -125,7 +131,10 @@ const versionRefreshMs = 250;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   checkRoles(roles);
-  const modules = bindModules(config.modules ?? [], { send: (request) => handle(request) });
+  const modules = bindModules(config.modules ?? [], {
+    send: (request) => handle(request),
+    load: (aggregate, address) => load(aggregate, address),
+  });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
   const { store, storage, readModels, readModelVersions, ledger, leases, queue } = engines;
@@ -162,6 +171,24 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       redisKeys.hash(request.tenant, bc, name, version, request.id);
     }
     return handler.handle({ ...request, command });
+  };
+
+  const load: LoadAggregate = async <State>(
+    aggregate: Parameters<LoadAggregate>[0],
+    address: AggregateAddress,
+  ) => {
+    const handler = handlers.get(aggregate.name);
+    if (handler !== undefined && modules.aggregates.get(aggregate.name) === aggregate) {
+      // The very one that the handler was made for: its state is of that type.
+      return (await handler.load(address)) as LoadedAggregate<State>;
+    }
+    throw new MillraceError(
+      'AGGREGATE_INVALID',
+      `'${aggregate.name}' is no aggregate of a module`,
+      {
+        details: { aggregate: aggregate.name },
+      },
+    );
   };
 
   const drain = config.drainMs === undefined ? {} : { drainMs: config.drainMs };
@@ -322,6 +349,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     },
     roles,
     engines,
+    clock,
     modules,
     tokens,
     delivery: send.delivery,
@@ -334,6 +362,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
+    load,
     documents({ bc, aggregate }) {
       const known = queries.get(`${bc}.${aggregate}`);
       if (known !== undefined) return known;

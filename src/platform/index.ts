@@ -92,3 +92,27 @@ export {
 } from './platform-module.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
 export { platformRoles, type PlatformRole } from './platform-role.ts';
+export {
+  defineSocket,
+  type ModuleSocket,
+  type ModuleWeb,
+  type SocketAsking,
+  type SocketClient,
+  type SocketSession,
+  type WebContext,
+} from './module-web.ts';
+export { flowOf, type Flow } from './flow-of.ts';
+export type { Access, Principal } from './principal.ts';
+export {
+  route,
+  type Answer,
+  type AnswerInfo,
+  type ApiRequest,
+  type ErrorShape,
+  type JsonAnswer,
+  type Method,
+  type ProblemDetails,
+  type Route,
+  type StreamAnswer,
+} from './route.ts';
+export { createTopics, type Topics } from './socket-topics.ts';

@@ -13,6 +13,8 @@ import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
+import type { ModuleWeb, WebContext } from './module-web.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
@@ -23,6 +25,8 @@ export type Destinations = Readonly<Record<string, Destination | DestinationSett
 export interface ModuleContext {
   /** Sends a command to any aggregate of the platform; not before the platform is there. */
   readonly send: SendCommand;
+  /** What an aggregate is now, with everything that was appended: read models may lag behind. */
+  readonly load: LoadAggregate;
 }
 
 export interface PlatformModule {
@@ -30,7 +34,8 @@ export interface PlatformModule {
   readonly name: string;
   readonly aggregates?: readonly AnyAggregate[];
   readonly projections?: readonly Projection[];
-  readonly reactors?: readonly Reactor[];
+  /** A function where what follows depends on what other aggregates are. */
+  readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
   readonly subscriptions?: readonly Subscription[];
   /** Events → messages for the outside. */
@@ -40,6 +45,8 @@ export interface PlatformModule {
    * answers becomes a command.
    */
   readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** Routes and WebSocket messages of its own; called by each server that is started. */
+  readonly web?: (context: WebContext) => ModuleWeb;
 }
 
 /** All modules as one: what each name stands for is found once. */
@@ -51,6 +58,7 @@ export interface ModuleBook {
   readonly subscriptions: readonly Subscription[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
+  readonly web: readonly ((context: WebContext) => ModuleWeb)[];
 }
 
 /**
@@ -98,11 +106,14 @@ export function bindModules(
   const book = {
     aggregates,
     projections: all(({ projections }) => projections),
-    reactors: all(({ reactors }) => reactors),
+    reactors: all(({ reactors }) =>
+      typeof reactors === 'function' ? reactors(context) : reactors,
+    ),
     sagas: all(({ sagas }) => sagas),
     subscriptions: all(({ subscriptions }) => subscriptions),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
+    web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
   unique(
     'module',

@@ -3,10 +3,13 @@
 import { MillraceError } from '../foundation/error.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
 
-/** `admin` may do what the others may, and more: streams of the system, groups, tokens. */
-export type TokenScope = 'read' | 'append' | 'admin';
+/**
+ * `use`: what modules offer to their users, by the modules' own rules, and nothing else. `admin` may do
+ * what the others may, and more: streams of the system, groups, tokens.
+ */
+export type TokenScope = 'use' | 'read' | 'append' | 'admin';
 
-export const tokenScopes: readonly TokenScope[] = ['read', 'append', 'admin'];
+export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'admin'];
 
 export interface Token {
   readonly id: string;

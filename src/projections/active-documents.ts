@@ -120,6 +120,7 @@ export function activeDocuments<Document extends object>(
       page(asked.cursor, (documents, cursor) =>
         documents.byRange(tenant, range, { ...asked, cursor }),
       ),
+    count: async (...asked) => (await active()).documents.count(...asked),
     list: async (...asked) => (await active()).documents.list(...asked),
   };
 }

@@ -103,6 +103,21 @@ export const badInputCases: ReadModelCases = {
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'colour'));
   },
 
+  'a group that is none': async ({ documents }) => {
+    const group = 'eu';
+    await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'region'));
+    await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'updated', { group }));
+    await assertCode('READ_MODEL_INVALID', () => documents.count('core', 'colour', { group }));
+    for (const bad of ['', 'a:b', 'a b', 'ü', '{a}', '\0']) {
+      const document = { code: 'usd', regions: { [bad]: 1 } };
+      await assertCode('NAME_INVALID', () => documents.put(from('USD', 0), document));
+      await assertCode('NAME_INVALID', () => documents.count('core', 'region', { group: bad }));
+    }
+    const regions = { eu: Number.NaN };
+    await assert.rejects(documents.put(from('USD', 0), { code: 'usd', regions }));
+    assert.equal(await documents.get('core', 'USD'), undefined);
+  },
+
   'a page that is none': async ({ documents }) => {
     for (const limit of [0, -1, 1.5, Number.NaN, 1_001]) {
       await assertCode('READ_MODEL_INVALID', () => documents.bySet('core', 'all', { limit }));

@@ -5,11 +5,12 @@ import { redisKeys } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { readModelLimits as limits } from './read-model-limits.ts';
-import type { DocumentSource, ReadModel } from './read-model.ts';
+import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
   PageQuery,
+  RangeBounds,
   RangeQuery,
   ReadModelStore,
   StoredDocument,
@@ -29,7 +30,12 @@ export interface Page<Document> {
 }
 
 export type PageOptions = Partial<PageQuery>;
-export type RangeOptions = Partial<Omit<RangeQuery, 'range'>>;
+/** Of a range that is one for each group, which. */
+interface InGroup {
+  readonly group?: string | undefined;
+}
+export type CountOptions = Partial<Pick<RangeQuery, 'from' | 'to'>> & InGroup;
+export type RangeOptions = Partial<Omit<RangeQuery, 'range'>> & InGroup;
 
 export interface DocumentChange<Document> extends DocumentSource {
   /** Null removes. */
@@ -42,6 +48,8 @@ export interface DocumentQueries<Document> {
   byIndex(tenant: string, index: string, value: string): Promise<Found<Document> | undefined>;
   bySet(tenant: string, set: string, options?: PageOptions): Promise<Page<Document>>;
   byRange(tenant: string, range: string, options?: RangeOptions): Promise<Page<Document>>;
+  /** How many documents `byRange` would give out, on all of its pages. */
+  count(tenant: string, range: string, options?: CountOptions): Promise<number>;
   /**
    * The ids that `load` finds, kept under the filters until something is written or the time is
    * over. A list during whose loading something was written is given out and not kept.
@@ -99,6 +107,22 @@ export function documentsOf<Document extends object>(
     cursor,
   });
 
+  const boundsOf = (tenant: string, name: string, options: CountOptions): RangeBounds => {
+    checkTenant(tenant);
+    const { group, from, to } = options;
+    known('range', group === undefined ? model.ranges : model.groups, name);
+    for (const bound of [from, to]) {
+      if (bound !== undefined && !Number.isFinite(bound)) {
+        throw invalid(`${bound} bounds no range: leave it out`);
+      }
+    }
+    if (group === undefined) return { range: name, from, to };
+    const range = groupRange(name, group);
+    // What no document could be written with is refused here, too.
+    redisKeys.zset(tenant, model.bc, model.aggregate, model.version, range);
+    return { range, from, to };
+  };
+
   const write = async (
     changes: readonly DocumentChange<Document>[],
   ): Promise<readonly DocumentOutcome[]> => {
@@ -142,17 +166,13 @@ export function documentsOf<Document extends object>(
       return pageOf(await store.members(model, tenant, { set, limit: limitOf(limit), cursor }));
     },
     async byRange(tenant, range, options = {}) {
-      checkTenant(tenant);
-      known('range', model.ranges, range);
-      const { limit, cursor, direction = 'ascending', from, to } = options;
-      for (const bound of [from, to]) {
-        if (bound !== undefined && !Number.isFinite(bound)) {
-          throw invalid(`${bound} bounds no range: leave it out`);
-        }
-      }
-      const query = { range, direction, limit: limitOf(limit), cursor, from, to };
+      const bounds = boundsOf(tenant, range, options);
+      const { limit, cursor, direction = 'ascending' } = options;
+      const query = { ...bounds, direction, limit: limitOf(limit), cursor };
       return pageOf(await store.range(model, tenant, query));
     },
+    count: async (tenant, range, options = {}) =>
+      store.count(model, tenant, boundsOf(tenant, range, options)),
     async list(tenant, filters, load) {
       checkTenant(tenant);
       const key = { tenant, hash: filtersHash(filters) };

@@ -1,6 +1,7 @@
 export { activeDocuments, type ActiveDocumentsOptions } from './active-documents.ts';
 export {
   documentsOf,
+  type CountOptions,
   type DocumentChange,
   type DocumentQueries,
   type Documents,
@@ -32,6 +33,7 @@ export type {
   ListKey,
   ModelKey,
   PageQuery,
+  RangeBounds,
   RangeQuery,
   ReadModelCapabilities,
   ReadModelHost,

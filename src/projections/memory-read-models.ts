@@ -10,6 +10,7 @@ import type {
   DocumentWrite,
   ModelKey,
   PageQuery,
+  RangeBounds,
   ReadModelStore,
 } from './read-model-store.ts';
 
@@ -104,14 +105,13 @@ export function memoryReadModels(
         query,
       );
     },
-    async range(model, tenant, query) {
-      const { range, from = -Infinity, to = Infinity, direction } = query;
-      const scored = [...spaceOf(model, tenant).documents.values()].flatMap((write) => {
-        const score = write.entries.ranges[range];
-        return score === undefined || score < from || score > to ? [] : [{ write, score }];
-      });
-      return pageOf(scored, query, direction === 'ascending' ? 1 : -1);
-    },
+    range: async (model, tenant, query) =>
+      pageOf(
+        within(spaceOf(model, tenant), query),
+        query,
+        query.direction === 'ascending' ? 1 : -1,
+      ),
+    count: async (model, tenant, query) => within(spaceOf(model, tenant), query).length,
     async list(model, { tenant, hash }) {
       const { lists, generation } = spaceOf(model, tenant);
       const list = lists.get(hash);
@@ -157,6 +157,16 @@ export function memoryReadModels(
 interface Scored {
   readonly write: DocumentWrite;
   readonly score: number;
+}
+
+function within(
+  { documents }: Space,
+  { range, from = -Infinity, to = Infinity }: RangeBounds,
+): readonly Scored[] {
+  return [...documents.values()].flatMap((write) => {
+    const score = write.entries.ranges[range];
+    return score === undefined || score < from || score > to ? [] : [{ write, score }];
+  });
 }
 
 function pageOf(

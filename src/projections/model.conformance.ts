@@ -13,6 +13,7 @@ import {
 
 const ids = ['a', 'B', 'c.1', 'd-2', '_e'] as const;
 const codes = ['x', 'y', 'z', 'Zoë'] as const;
+const regions = ['eu', 'constructor', '__proto__'] as const;
 const tenants = ['core', 'demo'] as const;
 
 /** Each document once. */
@@ -34,6 +35,9 @@ function randomDocument(random: SeededRandom): Currency {
     ...(random.below(2) === 0 ? { name: random.pick(codes) } : {}),
     ...(random.below(2) === 0 ? { enabled: true } : {}),
     ...(random.below(3) === 0 ? {} : { updated: random.pick([-1.5, 0, 2, 1e15]) }),
+    regions: Object.fromEntries(
+      regions.flatMap((region) => (random.below(2) === 0 ? [] : [[region, random.below(3)]])),
+    ),
   };
 }
 
@@ -53,6 +57,11 @@ async function everything(documents: Documents<Currency>): Promise<unknown> {
       const page = (cursor: string | undefined) =>
         documents.byRange(tenant, 'updated', { limit: 2, cursor, direction, from: -1.5, to: 1e14 });
       found.push(await walk(page));
+      for (const group of regions) {
+        const own = (cursor: string | undefined) =>
+          documents.byRange(tenant, 'region', { limit: 2, cursor, direction, group });
+        found.push(await walk(own), await documents.count(tenant, 'region', { group }));
+      }
     }
   }
   return found;

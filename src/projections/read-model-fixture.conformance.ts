@@ -35,6 +35,8 @@ export interface Currency {
   readonly name?: string;
   readonly enabled?: boolean;
   readonly updated?: number;
+  /** Region → rank. */
+  readonly regions?: Readonly<Record<string, number>>;
 }
 
 export interface ReadModelContext {
@@ -66,6 +68,7 @@ export function currencies(aggregate: string, version = 1): ReadModel<Currency> 
     indexes: { code: ({ code }) => code, 'display-name': ({ name }) => name },
     sets: { enabled: ({ enabled }) => enabled === true, named: ({ name }) => name !== undefined },
     ranges: { updated: ({ updated }) => updated },
+    groups: { region: ({ regions = {} }) => regions },
     documentBytesMax: 10_000,
   });
 }

@@ -6,6 +6,8 @@ export const readModelLimits = {
   indexCharsMax: 255,
   /** Indexes, sets and ranges of one model, each. */
   entriesMax: 32,
+  /** Groups that one document belongs to, in all. */
+  groupsMax: 4_096,
   pageSize: 100,
   pageSizeMax: 1_000,
   /** Ids in one cached list. */

@@ -37,7 +37,7 @@ export interface DocumentEntries {
   readonly indexes: Readonly<Record<string, string>>;
   /** Names of the sets that the document belongs to, `all` among them. */
   readonly sets: readonly string[];
-  /** Range → score: any finite number. */
+  /** Range → score: any finite number. Of a group, `<range>:<group>`: of these there are any number. */
   readonly ranges: Readonly<Record<string, number>>;
 }
 
@@ -80,11 +80,14 @@ export interface DocumentPage {
   readonly cursor: string | undefined;
 }
 
-export interface RangeQuery extends PageQuery {
+export interface RangeBounds {
   readonly range: string;
   /** Both inclusive. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
+}
+
+export interface RangeQuery extends PageQuery, RangeBounds {
   /** By score, then by id (as bytes); `descending` is the exact reverse. */
   readonly direction: 'ascending' | 'descending';
 }
@@ -137,6 +140,8 @@ export interface ReadModelStore {
     query: PageQuery & { readonly set: string },
   ): Promise<DocumentPage>;
   range(model: ModelKey, tenant: string, query: RangeQuery): Promise<DocumentPage>;
+  /** How many documents the range has. */
+  count(model: ModelKey, tenant: string, query: RangeBounds): Promise<number>;
   list(model: ModelKey, key: ListKey): Promise<CachedList>;
   /**
    * False, and nothing is kept, when something was written since `generation` was read. A list lives

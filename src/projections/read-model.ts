@@ -19,6 +19,13 @@ export interface ReadModelDefinition<Document extends object> extends ModelKey {
   readonly sets?: Readonly<Record<string, (document: Document) => boolean>>;
   /** Numbers to sort by: `updated` becomes `…:zset:by-updated`. Undefined: not in this range. */
   readonly ranges?: Readonly<Record<string, (document: Document) => number | undefined>>;
+  /**
+   * Ranges of which there is one for each value: the score by the group that the document belongs to,
+   * in as many as it does. `chat` with `c-1` becomes `…:zset:by-chat:c-1`. Groups are ids, not texts.
+   */
+  readonly groups?: Readonly<
+    Record<string, (document: Document) => Readonly<Record<string, number>>>
+  >;
   /** How long a cached list lives when nothing is written. Default: 30 s. */
   readonly listTtlMs?: number;
   readonly documentBytesMax?: number;
@@ -38,6 +45,7 @@ export interface ReadModel<Document extends object> extends ModelKey {
   readonly indexes: ReadonlySet<string>;
   readonly sets: ReadonlySet<string>;
   readonly ranges: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
   readonly listTtlMs: number;
   /** Null removes. Throws what the document is refused for. */
   toWrite(source: DocumentSource, document: Document | null): DocumentWrite;
@@ -65,7 +73,8 @@ export interface ReadModel<Document extends object> extends ModelKey {
 export function readModel<Document extends object>(
   definition: ReadModelDefinition<Document>,
 ): ReadModel<Document> {
-  const { bc, aggregate, version, schema, indexes = {}, sets = {}, ranges = {} } = definition;
+  const { bc, aggregate, version, schema } = definition;
+  const { indexes = {}, sets = {}, ranges = {}, groups = {} } = definition;
   const { listTtlMs = limits.listTtlMs, documentBytesMax = limits.documentBytesMax } = definition;
   checkIdentifier('bounded context', bc);
   checkIdentifier('aggregate', aggregate);
@@ -83,6 +92,9 @@ export function readModel<Document extends object>(
   };
   const setNames = namesOf('set', sets);
   if (setNames.includes('all')) throw refuse("every document belongs to the set 'all' anyway");
+  const [rangeNames, groupNames] = [namesOf('range', ranges), namesOf('group', groups)];
+  const twice = groupNames.find((each) => rangeNames.includes(each));
+  if (twice !== undefined) throw refuse(`'${twice}' is a range and a group`);
   if (!Number.isInteger(listTtlMs) || listTtlMs < 1) throw refuse('listTtlMs must be from 1 ms');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
     throw refuse('documentBytesMax must be a whole number of bytes');
@@ -90,6 +102,7 @@ export function readModel<Document extends object>(
   const indexesOf = Object.entries(indexes);
   const setsOf = Object.entries(sets);
   const rangesOf = Object.entries(ranges);
+  const groupsOf = Object.entries(groups);
 
   const entriesOf = (document: Document): DocumentEntries => {
     const found = { indexes: {} as Record<string, string>, ranges: {} as Record<string, number> };
@@ -101,12 +114,25 @@ export function readModel<Document extends object>(
     for (const [range, scoreOf] of rangesOf) {
       const score = scoreOf(document);
       if (score === undefined) continue;
-      if (!Number.isFinite(score)) throw refuse(`the range '${range}' is given ${score}`);
-      // The only number that is written in two ways.
-      found.ranges[range] = score === 0 ? 0 : score;
+      found.ranges[range] = scoreIn(range, score);
+    }
+    const grouped = groupsOf.flatMap(([group, scoresOf]) =>
+      Object.entries(scoresOf(document)).map(([value, score]) => ({ group, value, score })),
+    );
+    if (grouped.length > limits.groupsMax) {
+      throw refuse(`it belongs to ${grouped.length} groups, at most ${limits.groupsMax}`);
+    }
+    for (const { group, value, score } of grouped) {
+      found.ranges[groupRange(group, value)] = scoreIn(group, score);
     }
     const belongsTo = setsOf.filter(([, holds]) => holds(document)).map(([set]) => set);
     return { ...found, sets: ['all', ...belongsTo] };
+  };
+
+  const scoreIn = (range: string, score: number): number => {
+    if (!Number.isFinite(score)) throw refuse(`the range '${range}' is given ${score}`);
+    // The only number that is written in two ways.
+    return score === 0 ? 0 : score;
   };
 
   const indexValue = (index: string, value: string): string => {
@@ -127,7 +153,8 @@ export function readModel<Document extends object>(
     name,
     indexes: new Set(namesOf('index', indexes)),
     sets: new Set(['all', ...setNames]),
-    ranges: new Set(namesOf('range', ranges)),
+    ranges: new Set(rangeNames),
+    groups: new Set(groupNames),
     listTtlMs,
     toWrite({ tenant, id, stream, revision }, document) {
       // The longest key that an engine makes of it; all engines refuse the same names.
@@ -142,8 +169,17 @@ export function readModel<Document extends object>(
         throw refuse('a document must be an object');
       }
       const { json } = encodePayload(kept, { payloadBytesMax: documentBytesMax });
-      return { tenant, id, stream, revision, document: json, entries: entriesOf(kept) };
+      const entries = entriesOf(kept);
+      for (const range of Object.keys(entries.ranges)) {
+        if (range.includes(':')) redisKeys.zset(tenant, bc, aggregate, version, range);
+      }
+      return { tenant, id, stream, revision, document: json, entries };
     },
     parse: (text) => JSON.parse(text) as Document,
   };
+}
+
+/** What engines call the range of one group: no range has a colon in its name. */
+export function groupRange(group: string, value: string): string {
+  return `${group}:${value}`;
 }

@@ -5,6 +5,7 @@ import { badInputCases } from './bad-input.conformance.ts';
 import { clearCases } from './clear.conformance.ts';
 import { documentCases } from './documents.conformance.ts';
 import { fenceCases } from './fence.conformance.ts';
+import { groupCases } from './groups.conformance.ts';
 import { indexCases } from './index-entries.conformance.ts';
 import { listCases } from './cached-lists.conformance.ts';
 import { modelCases } from './model.conformance.ts';
@@ -26,6 +27,7 @@ const topics: Readonly<Record<string, ReadModelCases>> = {
   indexes: indexCases,
   sets: setCases,
   ranges: rangeCases,
+  groups: groupCases,
   'cached lists': listCases,
   clearing: clearCases,
   model: modelCases,

@@ -59,6 +59,9 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     descending: `select ${columns}, e.score ${inRange}
       and (e.score, e.id) < ${place} and e.score >= ${bound}
       order by e.score desc, e.id desc limit ?7`,
+    count: `select count(*) from ${ranges} e where e.model = ${model} and e.tenant = ?2
+      and e.name = ?3 and e.score >= cast(?4 as double precision)
+      and e.score <= cast(?5 as double precision)`,
     // Of the same moment: a list is good only while the generation is the one that it was kept for.
     list: `select g.now, (select l.ids from ${lists} l where l.model = ${model} and l.tenant = ?2
         and l.hash = ?3 and l.generation = g.now and l.expires_at_ms > ${dialect.nowMs})
@@ -118,6 +121,10 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
       const values = [modelName(key), tenant, range, after.score, after.id, end];
       const rows = await query(sql[direction], [...values, asked.limit + 1]);
       return page(rows, asked, (row) => Number(row[4]));
+    },
+    async count(key, tenant, { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE }) {
+      const [[found = 0] = []] = await query(sql.count, [modelName(key), tenant, range, from, to]);
+      return Number(found);
     },
     async list(key, { tenant, hash }) {
       const [[now = 0, ids = null] = []] = await query(sql.list, [modelName(key), tenant, hash]);

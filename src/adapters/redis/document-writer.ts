@@ -25,7 +25,7 @@ export interface DocumentWriter {
 }
 
 /** A script holds up everybody else on the server: a millisecond or a few. */
-const batch = { documentsMax: 500, charsMax: 4_000_000 } as const;
+const batch = { documentsMax: 500, charsMax: 4_000_000, rangesMax: 5_000 } as const;
 /** New names or lists may appear while it is asked again. */
 const roundsMax = 100;
 const outcomes = ['written', 'stale', 'foreign'] as const satisfies DocumentOutcome[];
@@ -97,17 +97,20 @@ function* partsOf(
   let items: Item[] = [];
   let from = 0;
   let chars = 0;
+  let ranges = 0;
   for (const [index, write] of writes.entries()) {
     const text = write.document === null ? '' : toRedisText(shape, write.document);
     if (
       items.length === batch.documentsMax ||
+      ranges > batch.rangesMax ||
       (chars > 0 && chars + text.length > batch.charsMax)
     ) {
       yield { items, writes: writes.slice(from, index) };
-      [items, from, chars] = [[], index, 0];
+      [items, from, chars, ranges] = [[], index, 0, 0];
     }
     items.push({ id: write.id, fence: encodeFence(write), text });
     chars += text.length;
+    ranges += Object.keys(write.entries.ranges).length;
   }
   if (items.length > 0) yield { items, writes: writes.slice(from) };
 }

@@ -43,28 +43,32 @@ export interface KnownNames {
   declare(space: ReadModelSpace): { readonly json: string; readonly keys: readonly string[] };
 }
 
-/** Lists come and go: those that the script asked for are declared for one call. */
+/** Lists and groups come and go: those that are met are declared for one call. */
 export function knownNames(lasting: ReadonlyMap<NameKind, Set<string>>): KnownNames {
-  const lists = new Set<string>();
-  const of = (kind: NameKind): Set<string> =>
-    kind === 'l' ? lists : (lasting.get(kind) ?? new Set());
+  const passing = lastingNames();
+  const add = (kind: NameKind, name: string): void => {
+    const names = kind === 'l' || name.includes(':') ? passing : lasting;
+    names.get(kind)?.add(name);
+  };
   return {
     note(writes) {
       for (const { entries } of writes) {
-        for (const name of Object.keys(entries.indexes)) of('i').add(name);
-        for (const name of entries.sets) of('s').add(name);
-        for (const name of Object.keys(entries.ranges)) of('z').add(name);
+        for (const name of Object.keys(entries.indexes)) add('i', name);
+        for (const name of entries.sets) add('s', name);
+        for (const name of Object.keys(entries.ranges)) add('z', name);
       }
     },
     add(missing) {
-      for (const each of missing) of(each.slice(0, 1) as NameKind).add(each.slice(1));
+      for (const each of missing) add(each.slice(0, 1) as NameKind, each.slice(1));
     },
     declare(space) {
       const kinds = ['i', 's', 'z', 'l'] as const;
-      const names = Object.fromEntries(kinds.map((kind) => [kind, [...of(kind)]]));
+      const names = kinds.map(
+        (kind) => [kind, [...(lasting.get(kind) ?? []), ...(passing.get(kind) ?? [])]] as const,
+      );
       return {
-        json: JSON.stringify(names),
-        keys: kinds.flatMap((kind) => [...of(kind)].map((name) => space.named(kind, name))),
+        json: JSON.stringify(Object.fromEntries(names)),
+        keys: names.flatMap(([kind, own]) => own.map((name) => space.named(kind, name))),
       };
     },
   };
@@ -76,5 +80,6 @@ export function lastingNames(): ReadonlyMap<NameKind, Set<string>> {
     ['i', new Set<string>()],
     ['s', new Set<string>()],
     ['z', new Set<string>()],
+    ['l', new Set<string>()],
   ]);
 }

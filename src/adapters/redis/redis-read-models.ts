@@ -172,6 +172,11 @@ export async function redisReadModels(
       };
     },
 
+    count(model, tenant, { range, from = '-inf', to = '+inf' }) {
+      const key = readModelSpace(model, tenant, shape).named('z', range);
+      return connection.ask((client) => client.zcount(key, from, to));
+    },
+
     async list(model, { tenant, hash }) {
       const space = readModelSpace(model, tenant, shape);
       const keys = [space.named('l', hash), space.meta('generation'), space.meta('lists')];

@@ -9,10 +9,12 @@ import { tenantOfStream } from '../kurrent/events/event-place.ts';
 
 export type ApiPlatform = Pick<
   Platform,
+  | 'clock'
   | 'delivery'
   | 'documents'
   | 'engines'
   | 'handle'
+  | 'load'
   | 'modules'
   | 'rebuilds'
   | 'roles'
@@ -28,26 +30,6 @@ type Asking = Pick<ApiRequest, 'headers' | 'principal'>;
 
 export function tenantOf({ headers, principal }: Asking): string {
   return tenantFor(principal, headers['x-tenant-id']);
-}
-
-/** The flow that a request belongs to, when its sender says so. */
-export function correlationOf({ headers }: Asking): { readonly correlationId?: string } {
-  const correlationId = headers['x-correlation-id'];
-  return correlationId === undefined ? {} : { correlationId };
-}
-
-/** W3C trace context travels on in the events' headers. */
-export function traceHeadersOf({ headers }: Asking): {
-  readonly headers?: Readonly<Record<string, unknown>>;
-} {
-  const { traceparent, tracestate } = headers;
-  if (
-    traceparent === undefined ||
-    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
-  ) {
-    return {};
-  }
-  return { headers: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
 }
 
 /**

@@ -14,6 +14,7 @@ import type { TokenScope } from '../../platform/token.ts';
 import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
 import { saga } from '../../reactors/index.ts';
 import { subscription, Terminal } from '../../subscriptions/index.ts';
+import { bankWeb } from './bank-web-rig.test.ts';
 import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
 
 const money = z.object({ amount: z.number().positive() });
@@ -116,6 +117,7 @@ function bank(mending: Mending): PlatformModule {
         },
       },
     ],
+    web: bankWeb,
     destinations: {
       partner: async ({ payload }) => outOfOrder(mending, payload['amount'], unlucky.destination),
     },

@@ -8,6 +8,7 @@ import { commandRoutes } from './command-routes.ts';
 import { deadLetterRoutes } from './dead-letter-routes.ts';
 import { documentRoutes } from './document-routes.ts';
 import { healthRoutes } from './health-routes.ts';
+import { checkModuleRoutes, type ModuleWebs } from './module-webs.ts';
 import { outboxRoutes } from './outbox-routes.ts';
 import { projectionRoutes } from './projection-routes.ts';
 import { referenceRoutes } from './reference-routes.ts';
@@ -20,7 +21,15 @@ import { wsRoute } from './ws-operations.ts';
 
 export function apiRoutes(
   context: AdminContext,
-  { routes: own = [], info }: { readonly routes?: readonly Route[]; readonly info: OpenApiInfo },
+  {
+    routes: own = [],
+    modules = { routes: [], sockets: [] },
+    info,
+  }: {
+    readonly routes?: readonly Route[];
+    readonly modules?: Pick<ModuleWebs, 'routes' | 'sockets'>;
+    readonly info: OpenApiInfo;
+  },
 ): readonly Route[] {
   const { platform } = context;
   const routes = [
@@ -35,9 +44,13 @@ export function apiRoutes(
     ...tokenRoutes(context),
     ...auditRoutes(context),
     ...traceRoutes(platform),
-    wsRoute,
+    wsRoute(modules.sockets),
     ...healthRoutes(platform),
     ...own,
   ];
-  return [...routes, ...adminAliases(routes), ...referenceRoutes(routes, info)];
+  const aliases = adminAliases(routes);
+  const all = [...routes, ...modules.routes];
+  const reference = referenceRoutes(all, info);
+  checkModuleRoutes([...routes, ...aliases, ...reference], modules.routes);
+  return [...all, ...aliases, ...reference];
 }

@@ -5,9 +5,10 @@ import { Type } from 'typebox';
 import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { flowOf } from '../../platform/flow-of.ts';
 import type { AnyAggregate } from '../../platform/platform-module.ts';
 import { route, type Route } from '../http/route.ts';
-import { correlationOf, tenantOf, traceHeadersOf, type ApiPlatform } from './api-context.ts';
+import { tenantOf, type ApiPlatform } from './api-context.ts';
 
 type CommandDefinition = AnyAggregate['commands'][number];
 
@@ -82,8 +83,7 @@ function commandRoute(
         command: { type, payload },
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         ...(expected === undefined ? {} : { expected }),
-        ...correlationOf(request),
-        ...traceHeadersOf(request),
+        ...flowOf(request),
         signal: request.signal,
       });
       const correlationId = events[0]?.correlationId;

@@ -12,6 +12,7 @@ import type { WsLimits } from '../http/ws-limits.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { apiRoutes } from './api-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
+import { openModuleWebs } from './module-webs.ts';
 import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
@@ -30,6 +31,8 @@ export interface ApiOptions extends Pick<
 }
 
 export interface ApiServer extends HttpServer {
+  /** All that are served, those of the modules among them. */
+  readonly routes: readonly Route[];
   /** WebSockets that are open. */
   readonly connections: number;
 }
@@ -52,6 +55,8 @@ export async function startApi(
   options: ApiOptions = {},
 ): Promise<ApiServer> {
   const { jwt, rateLimits, metrics, version = '0', observer = silentObserver, ...server } = options;
+  await using opened = new AsyncDisposableStack();
+  const modules = opened.use(openModuleWebs(platform, observer));
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
   const info = {
     title: 'Millrace',
@@ -63,7 +68,7 @@ export async function startApi(
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
-  const routes = apiRoutes({ platform, audit }, { routes: own, info });
+  const routes = apiRoutes({ platform, audit }, { routes: own, modules, info });
   const guard = {
     authenticate: authenticateByTokens(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
@@ -73,13 +78,16 @@ export async function startApi(
   const ws = createWsServer({
     ...guard,
     operations: wsOperations(platform, routes),
+    sockets: modules.sockets,
     ...(corsOrigins === undefined ? {} : { corsOrigins }),
     ...(options.wsLimits === undefined ? {} : { limits: options.wsLimits }),
   });
   const http = await startHttpServer({ ...server, ...guard, routes, onUpgrade: ws.onUpgrade });
+  const all = opened.move();
   return {
     url: http.url,
     port: http.port,
+    routes,
     get inFlight() {
       return http.inFlight;
     },
@@ -89,6 +97,7 @@ export async function startApi(
     async [Symbol.asyncDispose]() {
       // Together: each waits for connections that are the other's.
       await Promise.all([ws[Symbol.asyncDispose](), http[Symbol.asyncDispose]()]);
+      await all.disposeAsync();
     },
   };
 }

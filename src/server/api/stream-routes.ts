@@ -6,13 +6,9 @@ import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../http/route.ts';
+import { flowOf } from '../../platform/flow-of.ts';
 import { serverSentEvents } from '../http/server-sent-events.ts';
-import {
-  checkStreamAccess,
-  correlationOf,
-  traceHeadersOf,
-  type ApiPlatform,
-} from './api-context.ts';
+import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 import { acceptPayload } from './accept-payload.ts';
 import { eventSchema } from './event-schema.ts';
 import { filterFor, followEvents, followStream } from './follow.ts';
@@ -94,8 +90,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
-          ...correlationOf(request),
-          ...traceHeadersOf(request),
+          ...flowOf(request),
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(

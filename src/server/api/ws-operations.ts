@@ -1,10 +1,12 @@
 // What messages of a WebSocket do: what the routes do, by the routes themselves.
 
+import { Type } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
 import { callRoute } from '../http/call-route.ts';
 import { route, type Route } from '../http/route.ts';
 import type { WsAsking, WsOperations } from '../http/ws-connection.ts';
 import { wsMessages, type WsMessage } from '../http/ws-message.ts';
+import type { ModuleSocket } from '../../platform/module-web.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { followEvents, followStream } from './follow.ts';
 
@@ -67,21 +69,25 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
 }
 
 /** For the reference; and for those who come without an upgrade. */
-export const wsRoute: Route = route({
-  method: 'GET',
-  path: '/ws',
-  summary: 'Subscriptions, commands and queries over one WebSocket',
-  description:
-    'Subprotocol millrace.v1. Credentials by Authorization, or by a first message of type auth. docs/websocket.md has the rest.',
-  tag: 'websocket',
-  access: 'anonymous',
-  answers: {
-    101: { description: 'From then on messages, as JSON', schema: wsMessages },
-    426: { description: 'This is no WebSocket' },
-  },
-  handle: async () => ({
-    status: 426,
-    headers: { upgrade: 'websocket', connection: 'upgrade' },
-    body: { detail: 'connect by WebSocket' },
-  }),
-});
+export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
+  route({
+    method: 'GET',
+    path: '/ws',
+    summary: 'Subscriptions, commands and queries over one WebSocket',
+    description:
+      'Subprotocol millrace.v1. Credentials by Authorization, by a first message of type auth, or by `token`. docs/websocket.md has the rest.',
+    tag: 'websocket',
+    access: 'anonymous',
+    query: Type.Object({
+      token: Type.Optional(Type.String({ description: 'Proxies write URLs into their logs.' })),
+    }),
+    answers: {
+      101: { description: 'From then on messages, as JSON', schema: wsMessages(sockets) },
+      426: { description: 'This is no WebSocket' },
+    },
+    handle: async () => ({
+      status: 426,
+      headers: { upgrade: 'websocket', connection: 'upgrade' },
+      body: { detail: 'connect by WebSocket' },
+    }),
+  });

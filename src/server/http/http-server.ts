@@ -12,7 +12,7 @@ import { traceOf } from '../../foundation/trace-of.ts';
 import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
-import type { Answer, ApiRequest, Route } from './route.ts';
+import type { Answer, ApiRequest, ErrorShape, Route } from './route.ts';
 import { createRouteTable } from './route-table.ts';
 import { writeAnswer } from './write-answer.ts';
 
@@ -151,7 +151,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       }
     } catch (error) {
       if (statusOf(error) >= 500) seen.span?.fail(error);
-      refuse(request, response, error, requestId);
+      refuse(request, response, { error, requestId, shape: seen.route?.errors });
     } finally {
       underWay.delete(over);
       inFlight -= 1;
@@ -267,8 +267,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   function refuse(
     request: IncomingMessage,
     response: ServerResponse,
-    error: unknown,
-    requestId: string,
+    {
+      error,
+      requestId,
+      shape,
+    }: {
+      readonly error: unknown;
+      readonly requestId: string;
+      readonly shape: ErrorShape | undefined;
+    },
   ): void {
     const status = statusOf(error);
     if (status === 500) observer.log?.error({ requestId, err: error }, 'request failed');
@@ -283,10 +290,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
     // What was not read would be taken for the next request.
     if (!request.complete) response.setHeader('connection', 'close');
-    const text = JSON.stringify(problem);
+    const shaped = shape?.answer(problem);
+    for (const [name, value] of Object.entries(shaped?.headers ?? {})) {
+      response.setHeader(name, value);
+    }
+    const text = JSON.stringify(shaped === undefined ? problem : shaped.body);
     response
-      .writeHead(status, {
-        'content-type': 'application/problem+json',
+      .writeHead(shaped?.status ?? status, {
+        'content-type': shaped === undefined ? 'application/problem+json' : 'application/json',
         'content-length': Buffer.byteLength(text),
       })
       .end(request.method === 'HEAD' ? undefined : text);
@@ -311,7 +322,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       'access-control-allow-headers',
       'authorization, content-type, idempotency-key, last-event-id, x-correlation-id, x-tenant-id',
     );
-    response.setHeader('access-control-expose-headers', 'retry-after, x-request-id');
+    response.setHeader(
+      'access-control-expose-headers',
+      'retry-after, x-correlation-id, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset',
+    );
   }
 
   await listen(server, host, port);

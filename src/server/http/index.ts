@@ -13,12 +13,13 @@ export {
   type Authenticate,
   type Principal,
 } from './principal.ts';
-export type { ProblemDetails } from './problem.ts';
+export type { ProblemDetails } from '../../platform/route.ts';
 export {
   route,
   type Answer,
   type AnswerInfo,
   type ApiRequest,
+  type ErrorShape,
   type JsonAnswer,
   type Method,
   type Route,

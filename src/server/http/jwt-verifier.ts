@@ -82,9 +82,12 @@ function principalOf(payload: JWTPayload, tenantClaim: string): Principal {
   const tenant = payload[tenantClaim];
   if (typeof tenant !== 'string') throw notAuthenticated(`the JWT has no claim '${tenantClaim}'`);
   if (tenant !== everyTenant) checkTenant(tenant);
+  const { preferred_username: username, email, email_verified: isVerified } = payload;
   return {
     kind: 'jwt',
     name: String(payload.sub),
+    ...(typeof username === 'string' ? { username } : {}),
+    ...(typeof email === 'string' && isVerified !== false ? { email } : {}),
     scopes: scopesOf(payload),
     ...(tenant === everyTenant ? {} : { tenant }),
     ...(payload.exp === undefined ? {} : { expiresAtMs: payload.exp * 1_000 }),

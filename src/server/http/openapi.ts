@@ -49,7 +49,7 @@ function operationOf(route: Route): unknown {
     tags: [tag],
     ...(access === 'anonymous'
       ? { security: [] }
-      : { security: [{ bearer: [] }], 'x-scope': access }),
+      : { security: [{ bearer: [] }], ...(access === 'known' ? {} : { 'x-scope': access }) }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
@@ -60,9 +60,10 @@ function operationOf(route: Route): unknown {
       ),
       default: {
         description: 'A problem: what is wrong and what to do',
-        content: {
-          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-        },
+        content:
+          route.errors === undefined
+            ? { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+            : { 'application/json': { schema: route.errors.schema } },
       },
     },
   };

@@ -2,18 +2,7 @@
 
 import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
 import type { MillraceError } from '../../foundation/error.ts';
-
-export interface ProblemDetails {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly code: ErrorCode;
-  readonly detail: string;
-  readonly remedy: string;
-  readonly retryable: boolean;
-  readonly details?: Readonly<Record<string, unknown>>;
-  readonly requestId: string;
-}
+import type { ProblemDetails } from '../../platform/route.ts';
 
 /** Codes that are nobody's mistake but ours are a 500, and are not told what they were. */
 const statuses: Partial<Record<ErrorCode, number>> = {

@@ -2,6 +2,7 @@
 
 import type { TSchema } from 'typebox';
 import type { OpenApiInfo } from './openapi.ts';
+import type { Access } from './principal.ts';
 import type { Route } from './route.ts';
 
 export function referencePage(routes: readonly Route[], info: OpenApiInfo): string {
@@ -31,6 +32,11 @@ export function referencePage(routes: readonly Route[], info: OpenApiInfo): stri
 `;
 }
 
+const accessText: Readonly<Partial<Record<Access, string>>> = {
+  anonymous: 'For everybody.',
+  known: 'Needs credentials.',
+};
+
 function routeHtml(route: Route): string {
   const { method, path, summary, description, access, answers } = route;
   const body = route.bodyShown ?? route.body;
@@ -46,7 +52,7 @@ function routeHtml(route: Route): string {
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
 ${description === undefined ? '' : `<p>${prose(description)}</p>`}
-<p class="access">${access === 'anonymous' ? 'For everybody.' : `Needs the scope <code>${access}</code>.`}</p>
+<p class="access">${accessText[access] ?? `Needs the scope <code>${access}</code>.`}</p>
 ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
 <table><tr><th>answer</th><th>when</th></tr>${outcomes.join('')}</table>
 </details>`;

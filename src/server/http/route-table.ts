@@ -39,6 +39,19 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   };
 }
 
+/** Whether some request would fit both. */
+export function routesOverlap(one: Route, other: Route): boolean {
+  const [ours, theirs] = [segmentsOf(one.path), segmentsOf(other.path)];
+  return (
+    one.method === other.method &&
+    ours.length === theirs.length &&
+    ours.every((segment, at) => {
+      const another = theirs[at] ?? '';
+      return segment === another || segment.startsWith('{') || another.startsWith('{');
+    })
+  );
+}
+
 function add(root: Node, route: Route): void {
   let node = root;
   const names: string[] = [];

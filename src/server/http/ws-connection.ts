@@ -5,13 +5,19 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from './route.ts';
 import type { SentEvent } from './server-sent-events.ts';
 import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
-import { readMessage, type AnyWsMessage, type WsMessage } from './ws-message.ts';
+import {
+  readMessage,
+  type AnyWsMessage,
+  type ModuleMessage,
+  type WsMessage,
+} from './ws-message.ts';
 
 /** What messages ask for; who asks, until when, and under which id the log has it. */
 export type WsAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
@@ -31,6 +37,9 @@ export interface WsConnectionOptions {
   readonly authenticate: Authenticate;
   readonly admit: ((caller: Caller) => void) | undefined;
   readonly operations: WsOperations;
+  readonly sockets: readonly ModuleSocket[];
+  /** By type, those of the sockets. */
+  readonly messages: ReadonlyMap<string, ModuleMessage>;
   readonly limits: WsLimits;
   readonly observer: Observer;
 }
@@ -47,6 +56,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   const { address, authenticate, admit, operations, limits, observer } = options;
   const over = new AbortController();
   const feeds = new Map<string, AbortController>();
+  const sessions = new Map<ModuleSocket, SocketSession>();
   let known: Promise<Principal> | undefined;
   let requests = 0;
   let idle: (() => void) | undefined;
@@ -77,6 +87,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function end(): void {
     over.abort();
+    for (const session of sessions.values()) session[Symbol.dispose]?.();
+    sessions.clear();
     clearTimeout(late);
     clearInterval(heart);
   }
@@ -91,29 +103,33 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   /** Resolves when it is on its way; a feed that waits for that is never ahead of its client. */
-  async function send(message: object): Promise<void> {
+  async function send(message: object | string): Promise<void> {
     if (over.signal.aborted || socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > limits.unreadBytesMax) {
       cutOff(wsCloseCodes.tooSlow, 'read what you asked for');
       return;
     }
-    await new Promise<void>((resolve) => socket.send(JSON.stringify(message), () => resolve()));
+    const text = typeof message === 'string' ? message : JSON.stringify(message);
+    await new Promise<void>((resolve) => socket.send(text, () => resolve()));
   }
 
   async function take(data: RawData, isBinary: boolean): Promise<void> {
     if (over.signal.aborted || isStopping) return;
     if (isBinary) return cutOff(wsCloseCodes.unsupported, 'messages are JSON text');
     const requestId = ids.next();
-    let id: string | undefined;
+    let about: { readonly id?: string | undefined; readonly socket?: ModuleSocket | undefined } =
+      {};
     requests += 1;
     try {
       if (requests > limits.requestsMax) throw tooMany(`at most ${limits.requestsMax} at a time`);
       // One Buffer: that is what the server is set to.
-      const read = readMessage((data as Buffer).toString('utf8'));
-      ({ id } = read);
-      await handle(read.check(), requestId);
+      const read = readMessage((data as Buffer).toString('utf8'), options.messages);
+      about = read;
+      const message = read.check();
+      if ('ours' in message) await handle(message.ours, requestId);
+      else await passOn(message.socket, message.theirs, requestId);
     } catch (error) {
-      await tell(error, id, requestId);
+      await tell(error, about, requestId);
       if (known === undefined) cutOff(wsCloseCodes.notAuthenticated, 'say who you are');
     } finally {
       requests -= 1;
@@ -132,14 +148,31 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       await known;
       return;
     }
-    if (known === undefined) throw notAuthenticated('the first message is auth');
-    const principal = await known;
-    admit?.({ address, principal });
+    const principal = await admitted();
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
     const asking = { principal, address, requestId };
     if (message.type === 'subscribe') return subscribe(message, asking);
     const result = await operations.answer(message, { ...asking, signal: over.signal });
     await send({ type: 'result', id: message.id, result });
+  }
+
+  async function admitted(): Promise<Principal> {
+    if (known === undefined) throw notAuthenticated('the first message is auth');
+    const principal = await known;
+    admit?.({ address, principal });
+    return principal;
+  }
+
+  async function passOn(
+    socketOfModule: ModuleSocket,
+    message: { readonly type: string },
+    requestId: string,
+  ): Promise<void> {
+    await admitted();
+    const handler = sessions.get(socketOfModule)?.on[message.type];
+    // It has ended while this waited for its turn.
+    if (handler === undefined) return;
+    await handler(message, { address, requestId, signal: over.signal });
   }
 
   async function signIn(token: string): Promise<Principal> {
@@ -152,7 +185,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     return principal;
   }
 
-  function welcome({ name, scopes, tenant, ended, expiresAtMs }: Principal): void {
+  function welcome(principal: Principal): void {
+    const { name, scopes, tenant, ended, expiresAtMs } = principal;
     clearTimeout(late);
     const signals = [
       ...(ended === undefined ? [] : [ended]),
@@ -165,6 +199,28 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       signal.addEventListener('abort', leave, { once: true, signal: over.signal });
     }
     void send({ type: 'ready', name, scopes, ...(tenant === undefined ? {} : { tenant }) });
+    connectModules(principal);
+  }
+
+  function connectModules(principal: Principal): void {
+    let sent = Promise.resolve();
+    const client: SocketClient = {
+      principal,
+      signal: over.signal,
+      send: (message) => {
+        sent = send(message);
+      },
+      whenSent: () => sent,
+    };
+    try {
+      for (const each of options.sockets) {
+        // It may have ended while it was looked up who it is: then nobody would dispose of sessions.
+        if (!over.signal.aborted) sessions.set(each, each.connect(client));
+      }
+    } catch (error) {
+      observer.log?.error({ err: error }, 'websocket session failed');
+      cutOff(wsCloseCodes.failed, 'something went wrong here');
+    }
   }
 
   function subscribe(message: WsMessage['subscribe'], asking: Omit<WsAsking, 'signal'>): void {
@@ -195,7 +251,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
         await send({ type: event, id, ...content });
       }
     } catch (error) {
-      if (!signal.aborted) await tell(error, id, requestId);
+      if (!signal.aborted) await tell(error, { id }, requestId);
     }
     feeds.delete(id);
     await send({ type: 'unsubscribed', id });
@@ -207,10 +263,18 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     ending.abort();
   }
 
-  async function tell(error: unknown, id: string | undefined, requestId: string): Promise<void> {
+  async function tell(
+    error: unknown,
+    {
+      id,
+      socket: theirs,
+    }: { readonly id?: string | undefined; readonly socket?: ModuleSocket | undefined },
+    requestId: string,
+  ): Promise<void> {
     if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'message failed');
     const problem = problemOf(error, requestId);
-    await send({ type: 'problem', ...(id === undefined ? {} : { id }), problem });
+    const told = theirs?.error?.(problem) ?? { type: 'problem', problem };
+    await send({ ...told, ...(id === undefined ? {} : { id }) });
   }
 
   return {

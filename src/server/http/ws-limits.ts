@@ -33,6 +33,8 @@ export const wsCloseCodes = {
   goingAway: 1001,
   /** Binary messages. */
   unsupported: 1003,
+  /** A module could not begin with it. */
+  failed: 1011,
   /** No credentials, bad ones, or they have ended. */
   notAuthenticated: 4401,
   /** It does not read, or gives no sign of life. */

@@ -2,6 +2,7 @@
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { MillraceError } from '../../foundation/error.ts';
+import type { ModuleSocket } from '../../platform/module-web.ts';
 import { checked } from './read-inputs.ts';
 
 function message<const Name extends string, Properties extends TProperties>(
@@ -95,32 +96,86 @@ const outgoing: readonly TObject[] = [
 ];
 
 /** For the reference: both ways. */
-export const wsMessages: TSchema = closedPair({
-  toServer: Type.Union(Object.values(incoming)),
-  toClient: Type.Union([...outgoing]),
-});
+export function wsMessages(sockets: readonly ModuleSocket[]): TSchema {
+  const theirs = sockets.flatMap(({ messages }) => described(messages, moduleMessage));
+  const sent = sockets.flatMap(({ sends }) => described(sends, message));
+  return closedPair({
+    toServer: Type.Union([...Object.values(incoming), ...theirs]),
+    toClient: Type.Union([...outgoing, ...sent]),
+  });
+}
+
+function described(
+  messages: ModuleSocket['messages'],
+  toSchema: (type: string, properties: TProperties) => TObject,
+): TObject[] {
+  return Object.entries(messages).map(([type, { properties }]) => toSchema(type, properties));
+}
+
+function moduleMessage(type: string, properties: TProperties): TObject {
+  return message(type, { id: Type.Optional(id), ...properties });
+}
+
+/** A message of a module: which of its sockets takes it, and what it has to look like. */
+export interface ModuleMessage {
+  readonly socket: ModuleSocket;
+  readonly schema: TObject;
+}
+
+/** Types are taken once: by us, or by one module. */
+export function moduleMessages(
+  sockets: readonly ModuleSocket[],
+): ReadonlyMap<string, ModuleMessage> {
+  const found = new Map<string, ModuleMessage>();
+  for (const socket of sockets) {
+    for (const [type, { properties }] of Object.entries(socket.messages)) {
+      if (Object.hasOwn(incoming, type) || found.has(type)) {
+        throw new MillraceError('CONFIG_INVALID', `the message '${type}' is there twice`, {
+          details: { field: 'modules', message: type },
+        });
+      }
+      found.set(type, { socket, schema: moduleMessage(type, properties) });
+    }
+  }
+  return found;
+}
 
 function closedPair(pair: TProperties): TSchema {
   return Type.Object(pair, { title: 'WebSocketMessages', additionalProperties: false });
 }
 
-/** The id comes back even if the rest does not fit: whoever sent it has to know which it was. */
-export function readMessage(text: string): {
+type Checked =
+  | { readonly ours: AnyWsMessage }
+  | { readonly theirs: { readonly type: string }; readonly socket: ModuleSocket };
+
+/** Id and owner are told even if the rest does not fit: whoever sent it has to know which it was. */
+export function readMessage(
+  text: string,
+  modules: ReadonlyMap<string, ModuleMessage>,
+): {
   readonly id: string | undefined;
-  readonly check: () => AnyWsMessage;
+  readonly socket: ModuleSocket | undefined;
+  readonly check: () => Checked;
 } {
   const value = parse(text);
   const { id: given, type } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const theirs = typeof type === 'string' ? modules.get(type) : undefined;
   return {
     id: typeof given === 'string' && given.length <= 100 ? given : undefined,
+    socket: theirs?.socket,
     check() {
+      if (theirs !== undefined) {
+        const content = checked('message', theirs.schema, value) as { readonly type: string };
+        return { theirs: content, socket: theirs.socket };
+      }
       if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
-        const names = Object.keys(incoming).join(', ');
+        const names = [...Object.keys(incoming), ...modules.keys()].join(', ');
         throw new MillraceError('REQUEST_INVALID', `the type of a message is one of ${names}`, {
           details: { field: 'type' },
         });
       }
-      return checked('message', incoming[type as keyof WsMessage], value) as AnyWsMessage;
+      const schema = incoming[type as keyof WsMessage];
+      return { ours: checked('message', schema, value) as AnyWsMessage };
     },
   };
 }

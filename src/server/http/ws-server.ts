@@ -8,16 +8,20 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { ModuleSocket } from '../../platform/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { notAuthenticated, type Authenticate } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
 import { wsLimits, type WsLimits } from './ws-limits.ts';
+import { moduleMessages } from './ws-message.ts';
 
 export interface WsServerOptions {
   /** Default: `/ws`. */
   readonly path?: string;
   readonly operations: WsOperations;
+  /** Messages of modules. */
+  readonly sockets?: readonly ModuleSocket[];
   readonly authenticate: Authenticate;
   readonly admit?: (caller: Caller) => void;
   /** Origins that browsers may connect from, beside our own. */
@@ -37,7 +41,8 @@ const ids = createIds();
 
 export function createWsServer(options: WsServerOptions): WsServer {
   const { path = '/ws', operations, authenticate, admit, corsOrigins = [] } = options;
-  const { observer = silentObserver } = options;
+  const { observer = silentObserver, sockets = [] } = options;
+  const messages = moduleMessages(sockets);
   const limits = { ...wsLimits, ...options.limits };
   const connections = new Set<WsConnection>();
   let server: WebSocketServer | undefined;
@@ -45,10 +50,13 @@ export function createWsServer(options: WsServerOptions): WsServer {
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server stops');
-    if (request.url?.split('?', 1)[0] !== path) throw new MillraceError('NOT_FOUND', 'not here');
+    const [asked, search = ''] = request.url?.split('?', 2) ?? [];
+    if (asked !== path) throw new MillraceError('NOT_FOUND', 'not here');
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
-    const principal = await authenticate(request.headers.authorization);
+    const principal = await authenticate(
+      request.headers.authorization ?? bearerOf(new URLSearchParams(search).get('token')),
+    );
     if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
     admit?.({ address, principal });
     server ??= await open();
@@ -60,6 +68,8 @@ export function createWsServer(options: WsServerOptions): WsServer {
         authenticate,
         admit,
         operations,
+        sockets,
+        messages,
         limits,
         observer,
       });
@@ -94,6 +104,10 @@ export function createWsServer(options: WsServerOptions): WsServer {
       await Promise.all([...connections].map((each) => each.stop()));
     },
   };
+}
+
+function bearerOf(token: string | null): string | undefined {
+  return token === null ? undefined : `Bearer ${token}`;
 }
 
 /** Browsers say where a page came from; others do not, and have no cookies to steal. */

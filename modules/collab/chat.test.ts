@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { idFromKey } from 'millrace/foundation';
+import { given } from 'millrace/testing';
+import {
+  changeChatTitle,
+  changeChatType,
+  chatCreated,
+  chatTitleChanged,
+  chatTypeChanged,
+  createChat,
+  deleteMessage,
+  editMessage,
+  includeInChat,
+  joinChat,
+  leaveChat,
+  messageDeleted,
+  messageEdited,
+  messagePosted,
+  participantJoined,
+  participantLeft,
+  postAnswer,
+  postMessage,
+  recordTags,
+  tagsParsed,
+} from './chat-events.ts';
+import { chat } from './chat.ts';
+
+// `given` names every aggregate `given`, at this time.
+const chatId = 'given';
+const nowMs = Date.UTC(2025, 8, 30, 10);
+const timestamp = new Date(nowMs).toISOString();
+const subject = {
+  workspaceId: 'w-1',
+  type: 'discussion',
+  title: 'General',
+  isPublic: false,
+  createdBy: 'ada',
+} as const;
+const created = [
+  chatCreated({ ...subject, timestamp }),
+  participantJoined({ userId: 'ada', role: 'admin' }),
+];
+const two = [...created, participantJoined({ userId: 'bob', role: 'member' })];
+const open = [chatCreated({ ...subject, isPublic: true, timestamp }), ...created.slice(1)];
+const bobs = messagePosted({ messageId: 'm-1', chatId, authorId: 'bob', content: 'Hi', timestamp });
+const said = [...two, bobs];
+const minutes = (count: number): { readonly nowMs: number } => ({ nowMs: nowMs + count * 60_000 });
+
+test('whoever creates a chat is its admin, and others take part from the beginning', () => {
+  given(chat, [])
+    .when(createChat({ ...subject, participants: ['bob', 'ada', 'bob', 'bot'] }))
+    .then(two);
+  given(chat, created).when(createChat(subject)).thenRefused('chat-exists');
+});
+
+test('a public chat is joined by oneself, a private one is opened by its admin', () => {
+  const joins = (userId: string, by: string) => joinChat({ userId, role: 'member', by });
+  const joined = [participantJoined({ userId: 'eve', role: 'member' })];
+  given(chat, open).when(joins('eve', 'eve')).then(joined);
+  given(chat, created).when(joins('eve', 'eve')).thenRefused('not-an-admin');
+  given(chat, created).when(joins('eve', 'ada')).then(joined);
+  given(chat, two).when(joins('bob', 'ada')).then([]);
+  given(chat, open)
+    .when(joinChat({ userId: 'eve', role: 'admin', by: 'eve' }))
+    .thenRefused('not-an-admin');
+  given(chat, []).when(joins('eve', 'eve')).thenRefused('chat-unknown');
+});
+
+test('whoever a task was given to takes part', () => {
+  given(chat, created)
+    .when(includeInChat({ userId: 'bob' }))
+    .then([participantJoined({ userId: 'bob', role: 'member' })]);
+  given(chat, created)
+    .when(includeInChat({ userId: 'ada' }))
+    .then([]);
+  given(chat, [])
+    .when(includeInChat({ userId: 'ada' }))
+    .thenRefused('chat-unknown');
+});
+
+test('one leaves by oneself or is let go by an admin', () => {
+  const left = [participantLeft({ userId: 'bob', role: 'member' })];
+  given(chat, two)
+    .when(leaveChat({ userId: 'bob', by: 'bob' }))
+    .then(left);
+  given(chat, two)
+    .when(leaveChat({ userId: 'bob', by: 'ada' }))
+    .then(left);
+  given(chat, two)
+    .when(leaveChat({ userId: 'ada', by: 'bob' }))
+    .thenRefused('not-an-admin');
+  given(chat, two)
+    .when(leaveChat({ userId: 'eve', by: 'eve' }))
+    .then([]);
+  given(chat, [])
+    .when(leaveChat({ userId: 'bob', by: 'bob' }))
+    .thenRefused('chat-unknown');
+});
+
+test('those who take part post messages, and whoever posts in a public chat takes part', () => {
+  const post = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
+  given(chat, two).when(post('bob')).then([bobs]);
+  given(chat, two).when(post('eve')).thenRefused('not-a-participant');
+  given(chat, open)
+    .when(post('bob'))
+    .then([participantJoined({ userId: 'bob', role: 'member' }), bobs]);
+  given(chat, []).when(post('bob')).thenRefused('chat-unknown');
+  given(chat, two).when(post('bot')).thenRefused('author-reserved');
+  for (const stranger of ['constructor', '__proto__', 'toString']) {
+    given(chat, two).when(post(stranger)).thenRefused('not-a-participant');
+  }
+});
+
+test('a message that comes again is the one that is there', () => {
+  const again = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
+  given(chat, said).when(again('bob')).then([]);
+  given(chat, said).when(again('ada')).thenRefused('message-exists');
+});
+
+test('tags and the bot’s answer are recorded in the chat', () => {
+  const tags = {
+    messageId: 'm-1',
+    authorId: 'bob',
+    parserVersion: 1,
+    commands: [{ type: 'ChangeStatusCommand' as const, status: 'Done' }],
+    text: '',
+    leftOut: 0,
+  };
+  given(chat, said)
+    .when(recordTags(tags))
+    .then([tagsParsed({ ...tags, chatId, timestamp })]);
+  given(chat, []).when(recordTags(tags)).thenRefused('chat-unknown');
+  const answer = { inReplyTo: 'm-1', content: '✅ Status changed to Done' };
+  const messageId = idFromKey('given#id-0');
+  given(chat, said)
+    .when(postAnswer(answer))
+    .then([messagePosted({ messageId, chatId, authorId: 'bot', timestamp, ...answer })]);
+  given(chat, []).when(postAnswer(answer)).thenRefused('chat-unknown');
+});
+
+test('authors edit and delete for five minutes, admins whenever', () => {
+  const edit = (by: string) => editMessage({ messageId: 'm-1', by, content: 'Hello' });
+  const remove = (by: string) => deleteMessage({ messageId: 'm-1', by });
+  const edited = (editedBy: string, at: string) =>
+    messageEdited({ messageId: 'm-1', chatId, content: 'Hello', editedBy, timestamp: at });
+  const later = new Date(nowMs + 5 * 60_000).toISOString();
+  given(chat, said)
+    .when(edit('bob'), minutes(5))
+    .then([edited('bob', later)]);
+  given(chat, said)
+    .when(edit('bob'), { nowMs: nowMs + 5 * 60_000 + 1 })
+    .thenRefused('too-late');
+  given(chat, said)
+    .when(remove('bob'))
+    .then([messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp })]);
+  given(chat, said).when(remove('bob'), minutes(6)).thenRefused('too-late');
+  given(chat, said)
+    .when(remove('ada'), minutes(600))
+    .thenState(() => true);
+  const third = [...said, participantJoined({ userId: 'eve', role: 'member' })];
+  given(chat, third).when(edit('eve')).thenRefused('not-the-author');
+  given(chat, third)
+    .when(editMessage({ messageId: 'm-9', by: 'eve', content: 'x' }))
+    .thenRefused('too-late');
+  given(chat, []).when(edit('bob')).thenRefused('chat-unknown');
+  const gone = [...said, messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp })];
+  given(chat, gone).when(edit('bob')).thenRefused('too-late');
+});
+
+test('a chat becomes what its task is', () => {
+  given(chat, created)
+    .when(changeChatType({ type: 'bug', title: 'Crash' }))
+    .then([chatTypeChanged({ type: 'bug', title: 'Crash' })]);
+  given(chat, created)
+    .when(changeChatType({ type: 'discussion', title: 'General' }))
+    .then([]);
+  given(chat, created)
+    .when(changeChatTitle({ title: 'New' }))
+    .then([chatTitleChanged({ title: 'New' })]);
+  given(chat, created)
+    .when(changeChatTitle({ title: 'General' }))
+    .then([]);
+  given(chat, [])
+    .when(changeChatTitle({ title: 'New' }))
+    .thenRefused('chat-unknown');
+  given(chat, [])
+    .when(changeChatType({ type: 'bug', title: 'Crash' }))
+    .thenRefused('chat-unknown');
+});
+
+test('the state stays small, however many messages there are', () => {
+  const messages = Array.from({ length: 2_000 }, (_, at) =>
+    messagePosted({
+      messageId: `m-${at}`,
+      chatId,
+      authorId: 'bob',
+      content: 'x'.repeat(100),
+      timestamp: new Date(nowMs + at).toISOString(),
+    }),
+  );
+  given(chat, [...two, ...messages]).thenState((state) => {
+    assert.equal(state.recent.at(-1)?.messageId, 'm-1999');
+    return JSON.stringify(state).length < 20_000;
+  });
+  const slow = messages
+    .slice(0, 10)
+    .map(({ payload }, at) =>
+      messagePosted({ ...payload, timestamp: new Date(nowMs + at * 180_000).toISOString() }),
+    );
+  given(chat, [...two, ...slow]).thenState(({ recent }) => recent.length === 2);
+});

@@ -1,0 +1,232 @@
+// A chat: who takes part, and what was said. The messages themselves are not in its state, however many
+// there are; only who may still change the last ones.
+
+import { defineAggregate, Refused } from 'millrace/aggregates';
+import { botId, collabLimits, type ChatType, type Role } from './fields.ts';
+import {
+  changeChatTitle,
+  changeChatType,
+  chatCreated,
+  chatTitleChanged,
+  chatTypeChanged,
+  createChat,
+  deleteMessage,
+  editMessage,
+  includeInChat,
+  joinChat,
+  leaveChat,
+  messageDeleted,
+  messageEdited,
+  messagePosted,
+  participantJoined,
+  participantLeft,
+  postAnswer,
+  postMessage,
+  recordTags,
+  tagsParsed,
+} from './chat-events.ts';
+import { own } from './own.ts';
+
+interface RecentMessage {
+  readonly messageId: string;
+  readonly authorId: string;
+  readonly postedAtMs: number;
+}
+
+export interface ChatState {
+  /** Undefined: there is no chat. */
+  readonly workspaceId: string | undefined;
+  readonly type: ChatType;
+  readonly title: string;
+  readonly isPublic: boolean;
+  readonly participants: Readonly<Record<string, Role>>;
+  /** Those that their authors may change yet, the oldest first. */
+  readonly recent: readonly RecentMessage[];
+}
+
+/** Of more messages than these within five minutes, the older ones are only an admin's to change. */
+const recentMax = 200;
+
+const none: ChatState = {
+  workspaceId: undefined,
+  type: 'discussion',
+  title: '',
+  isPublic: false,
+  participants: {},
+  recent: [],
+};
+
+export const chat = defineAggregate({
+  bc: 'collab',
+  name: 'chat',
+  version: 1,
+  events: [
+    chatCreated,
+    participantJoined,
+    participantLeft,
+    messagePosted,
+    tagsParsed,
+    messageEdited,
+    messageDeleted,
+    chatTypeChanged,
+    chatTitleChanged,
+  ],
+  commands: [
+    createChat,
+    joinChat,
+    includeInChat,
+    leaveChat,
+    postMessage,
+    recordTags,
+    postAnswer,
+    editMessage,
+    deleteMessage,
+    changeChatType,
+    changeChatTitle,
+  ],
+  initial: none,
+  evolve: {
+    'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
+      ...state,
+      workspaceId,
+      type,
+      title,
+      isPublic,
+    }),
+    'chat.participant-joined.v1': (state, { userId, role }) => ({
+      ...state,
+      participants: { ...state.participants, [userId]: role },
+    }),
+    'chat.participant-left.v1': (state, { userId }) => {
+      const { [userId]: _gone, ...participants } = state.participants;
+      return { ...state, participants };
+    },
+    'chat.message-posted.v1': (state, { messageId, authorId, timestamp }) =>
+      authorId === botId
+        ? state
+        : { ...state, recent: push(state, messageId, authorId, timestamp) },
+    'chat.tags-parsed.v1': (state) => state,
+    'chat.message-edited.v1': (state) => state,
+    'chat.message-deleted.v1': (state, { messageId }) => ({
+      ...state,
+      recent: state.recent.filter((each) => each.messageId !== messageId),
+    }),
+    'chat.type-changed.v1': (state, { type, title }) => ({ ...state, type, title }),
+    'chat.title-changed.v1': (state, { title }) => ({ ...state, title }),
+  },
+  decide: {
+    'chat.create': ({ participants, ...subject }, state, { id, nowMs }) => {
+      if (state.workspaceId !== undefined)
+        throw new Refused('chat-exists', `${id} is there already`);
+      const { createdBy } = subject;
+      const others = new Set(participants.filter((each) => each !== createdBy && each !== botId));
+      return [
+        chatCreated({ ...subject, timestamp: at(nowMs) }),
+        participantJoined({ userId: createdBy, role: 'admin' }),
+        ...[...others].map((userId) => participantJoined({ userId, role: 'member' })),
+      ];
+    },
+    'chat.join': ({ userId, role, by }, state, { id }) => {
+      assertKnown(state, id);
+      const isOpen = state.isPublic && userId === by && role === 'member';
+      if (!isOpen) assertAdmin(state, by);
+      return own(state.participants, userId) === role ? [] : participantJoined({ userId, role });
+    },
+    'chat.include': ({ userId }, state, { id }) => {
+      assertKnown(state, id);
+      const isIn = own(state.participants, userId) !== undefined;
+      return isIn ? [] : participantJoined({ userId, role: 'member' });
+    },
+    'chat.leave': ({ userId, by }, state, { id }) => {
+      assertKnown(state, id);
+      if (userId !== by) assertAdmin(state, by);
+      const role = own(state.participants, userId);
+      return role === undefined ? [] : participantLeft({ userId, role });
+    },
+    'chat.post-message': ({ messageId, authorId, content }, state, { id, nowMs }) => {
+      assertKnown(state, id);
+      if (authorId === botId) throw new Refused('author-reserved', 'that is the name of the bot');
+      const known = state.recent.find((each) => each.messageId === messageId);
+      if (known?.authorId === authorId) return [];
+      if (known !== undefined)
+        throw new Refused('message-exists', 'the id is one of another message');
+      const message = { messageId, chatId: id, authorId, content, timestamp: at(nowMs) };
+      if (own(state.participants, authorId) !== undefined) return messagePosted(message);
+      if (!state.isPublic)
+        throw new Refused('not-a-participant', `${authorId} is not in this chat`);
+      // Who speaks in a public chat takes part from then on.
+      return [participantJoined({ userId: authorId, role: 'member' }), messagePosted(message)];
+    },
+    'chat.record-tags': (tags, state, { id, nowMs }) => {
+      assertKnown(state, id);
+      return tagsParsed({ ...tags, chatId: id, timestamp: at(nowMs) });
+    },
+    'chat.post-answer': (answer, state, { id, nowMs, nextId }) => {
+      assertKnown(state, id);
+      const place = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
+      return messagePosted({ ...place, ...answer });
+    },
+    'chat.edit-message': ({ messageId, by, content }, state, { id, nowMs }) => {
+      assertMayChange(state, { id, messageId, by, nowMs });
+      return messageEdited({ messageId, chatId: id, content, editedBy: by, timestamp: at(nowMs) });
+    },
+    'chat.delete-message': ({ messageId, by }, state, { id, nowMs }) => {
+      assertMayChange(state, { id, messageId, by, nowMs });
+      return messageDeleted({ messageId, chatId: id, deletedBy: by, timestamp: at(nowMs) });
+    },
+    'chat.change-type': (subject, state, { id }) => {
+      assertKnown(state, id);
+      const isSame = state.type === subject.type && state.title === subject.title;
+      return isSame ? [] : chatTypeChanged(subject);
+    },
+    'chat.change-title': ({ title }, state, { id }) => {
+      assertKnown(state, id);
+      return state.title === title ? [] : chatTitleChanged({ title });
+    },
+  },
+});
+
+function push(
+  { recent }: ChatState,
+  messageId: string,
+  authorId: string,
+  timestamp: string,
+): readonly RecentMessage[] {
+  const postedAtMs = Date.parse(timestamp);
+  const from = postedAtMs - collabLimits.editWithinMs;
+  const kept = recent.filter((each) => each.postedAtMs >= from).slice(1 - recentMax);
+  return [...kept, { messageId, authorId, postedAtMs }];
+}
+
+function assertKnown({ workspaceId }: ChatState, id: string): void {
+  if (workspaceId === undefined) throw new Refused('chat-unknown', `there is no chat ${id}`);
+}
+
+function assertAdmin({ participants }: ChatState, userId: string): void {
+  if (own(participants, userId) === 'admin') return;
+  throw new Refused('not-an-admin', 'only an admin of the chat may do that');
+}
+
+/** Of an older message than those that are known here, whoever asks makes sure that it is there. */
+function assertMayChange(
+  state: ChatState,
+  wanted: {
+    readonly id: string;
+    readonly messageId: string;
+    readonly by: string;
+    readonly nowMs: number;
+  },
+): void {
+  assertKnown(state, wanted.id);
+  if (own(state.participants, wanted.by) === 'admin') return;
+  const found = state.recent.find(({ messageId }) => messageId === wanted.messageId);
+  if (found === undefined) throw new Refused('too-late', 'it is too late to change that message');
+  if (found.authorId !== wanted.by) throw new Refused('not-the-author', 'somebody else wrote that');
+  if (wanted.nowMs - found.postedAtMs > collabLimits.editWithinMs) {
+    throw new Refused('too-late', 'it is too late to change that message');
+  }
+}
+
+function at(ms: number): string {
+  return new Date(ms).toISOString();
+}

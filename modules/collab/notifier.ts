@@ -1,0 +1,133 @@
+// Who is told of what happened to a task: its assignee, those who take part in its chat, and those who watch
+// it, but never the one who did it. Whether by mail, too, each of them has decided.
+
+import { idFromKey } from 'millrace/foundation';
+import type { ModuleContext } from 'millrace/platform';
+import { reactor, type Reaction, type Reactor } from 'millrace/reactors';
+import { chat } from './chat.ts';
+import { botId } from './fields.ts';
+import { createNotification, type NotificationType } from './notification-events.ts';
+import { onBehalfOf } from './on-behalf-of.ts';
+import { own } from './own.ts';
+import {
+  assigneeChanged,
+  dueChanged,
+  priorityChanged,
+  severityChanged,
+  statusChanged,
+  titleChanged,
+  typeChanged,
+} from './task-events.ts';
+import { task } from './task.ts';
+import { user } from './user.ts';
+import { workspace } from './workspace.ts';
+
+interface News {
+  readonly type: NotificationType;
+  readonly title: string;
+  readonly message: string;
+  /** Whom it is about: told by mail also where only mentions are wanted. */
+  readonly mentions?: string | null;
+}
+
+type TaskEvent = Parameters<Reactor['react']>[0] & {
+  readonly payload: {
+    readonly taskId: string;
+    readonly chatId: string;
+    readonly workspaceId: string;
+    readonly changedBy: string;
+  };
+};
+
+/** The same for a repeat: of one event there is one for each recipient. */
+export function notificationIdOf(eventId: string, userId: string): string {
+  return idFromKey(`collab notification ${eventId} ${userId}`);
+}
+
+export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
+  return reactor({
+    name: 'sub:collab:notifier:v1',
+    from: 'start',
+    events: [
+      statusChanged,
+      assigneeChanged,
+      priorityChanged,
+      dueChanged,
+      titleChanged,
+      severityChanged,
+      typeChanged,
+    ],
+    onRefused: 'dead-letter',
+    on: {
+      'task.status-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('status', event.payload.newStatus)),
+      'task.assignee-changed.v1': (event, { signal }) =>
+        tell(event, signal, {
+          type: 'task.assignee_changed',
+          title: 'Task assignee changed',
+          message: 'Task assignee changed',
+          mentions: event.payload.newAssignee,
+        }),
+      'task.priority-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('priority', event.payload.newPriority)),
+      'task.due-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('due', event.payload.newDue ?? 'none', 'due date')),
+      'task.title-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('title', event.payload.newTitle)),
+      'task.severity-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('severity', event.payload.newSeverity)),
+      'task.type-changed.v1': (event, { signal }) =>
+        tell(event, signal, changed('type', event.payload.newType)),
+    },
+  });
+
+  async function tell(event: TaskEvent, signal: AbortSignal, news: News): Promise<Reaction[]> {
+    const { tenant, eventId, payload } = event;
+    const { taskId, chatId, workspaceId, changedBy } = payload;
+    const [about, room, team] = await Promise.all([
+      load(task, { tenant, id: taskId, signal }),
+      load(chat, { tenant, id: chatId, signal }),
+      load(workspace, { tenant, id: workspaceId, signal }),
+    ]);
+    const { assignee, watchers } = about.state;
+    const recipients = new Set([
+      ...(assignee === null ? [] : [assignee]),
+      ...Object.keys(room.state.participants),
+      ...watchers,
+    ]);
+    for (const each of [changedBy, botId]) recipients.delete(each);
+    // Who has left the workspace hears of it no more.
+    const members = [...recipients].filter((each) => own(team.state.members, each) !== undefined);
+    return Promise.all(
+      members.map(async (userId) => {
+        const isMentioned = news.mentions === userId;
+        const { title, message } = isMentioned ? assigned : news;
+        const { state } = await load(user, { tenant, id: userId, signal });
+        const wants = state.emailPreference;
+        const command = createNotification({
+          userId,
+          type: isMentioned ? 'task.assigned' : news.type,
+          title,
+          message,
+          resourceId: taskId,
+          workspaceId,
+          chatId,
+          email:
+            state.email !== undefined && (wants === 'all' || (wants === 'mentions' && isMentioned)),
+        });
+        return { id: notificationIdOf(eventId, userId), command, ...onBehalfOf(event.user) };
+      }),
+    );
+  }
+}
+
+const assigned = { title: 'Task assigned', message: 'A task was assigned to you' } as const;
+
+function changed(
+  what: 'status' | 'priority' | 'due' | 'title' | 'severity' | 'type',
+  value: string,
+  name: string = what,
+): News {
+  const title = `Task ${name} changed`;
+  return { type: `task.${what}_changed`, title, message: `${title} to ${value}` };
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { givenReactor } from 'millrace/testing';
+import {
+  changeChatTitle,
+  changeChatType,
+  chatCreated,
+  includeInChat,
+  messagePosted,
+  postAnswer,
+  recordTags,
+} from './chat-events.ts';
+import { botReactor, conversionReactor } from './chat-reactor.ts';
+import { commandExecutor } from './command-executor.ts';
+import { collabRig, says, tenant } from './collab-rig.test.ts';
+import { tagReactor } from './tag-reactor.ts';
+import {
+  assigneeChanged,
+  createTask,
+  tagsAnswered,
+  taskCreated,
+  titleChanged,
+  typeChanged,
+} from './task-events.ts';
+import { task } from './task.ts';
+
+const timestamp = '2025-09-30T10:00:00.000Z';
+const place = { taskId: 'c-1', chatId: 'c-1', workspaceId: 'w-1' };
+const change = { ...place, changedBy: 'ada', timestamp };
+
+function posted(authorId: string, content: string): ReturnType<typeof messagePosted> {
+  return messagePosted({ messageId: 'm-1', chatId: 'c-1', authorId, content, timestamp });
+}
+
+test('the tags of a message are recorded with the version of the grammar', async () => {
+  await givenReactor(tagReactor)
+    .when(posted('ada', 'Finished\n#status Done'), { id: 'c-1' })
+    .thenSends([
+      {
+        id: 'c-1',
+        command: recordTags({
+          messageId: 'm-1',
+          authorId: 'ada',
+          parserVersion: 1,
+          commands: [{ type: 'ChangeStatusCommand', status: 'Done' }],
+          text: 'Finished',
+          leftOut: 0,
+        }),
+      },
+    ]);
+});
+
+test('a message without known tags, and what the bot says, is not read any further', async () => {
+  const reactor = givenReactor(tagReactor);
+  await reactor.when(posted('ada', 'Hello #status Done\n#hello')).thenSends([]);
+  await reactor.when(posted('bot', '#status Done')).thenSends([]);
+});
+
+test('a typed chat gets its task, a discussion none', async () => {
+  await using rig = await collabRig();
+  const executor = givenReactor(commandExecutor(rig.platform));
+  const chat = { workspaceId: 'w-1', title: 'Crash', isPublic: true, createdBy: 'ada', timestamp };
+  await executor.when(chatCreated({ ...chat, type: 'bug' }), { id: 'c-2' }).thenSends([
+    {
+      id: 'c-2',
+      command: createTask({
+        workspaceId: 'w-1',
+        type: 'bug',
+        title: 'Crash',
+        isPublic: true,
+        createdBy: 'ada',
+      }),
+    },
+  ]);
+  await executor.when(chatCreated({ ...chat, type: 'discussion' })).thenSends([]);
+});
+
+test('names are looked up among the members of the workspace', async () => {
+  await using rig = await collabRig();
+  await rig.send('c-1', says('ada', '#assignee @eve'));
+  await rig.send('c-1', says('ada', '#assignee @stranger'));
+  await rig.settle();
+  const { state } = await rig.platform.load(task, { tenant, id: 'c-1' });
+  assert.equal(state.assignee, 'eve');
+  const lines = (await rig.events()).flatMap((event) =>
+    tagsAnswered.is(event) ? event.payload.lines : [],
+  );
+  assert.deepEqual(lines, ['✅ Assigned to: @eve', '❌ User @stranger not found']);
+});
+
+test('the bot answers in the chat, a line for each tag', async () => {
+  await givenReactor(botReactor)
+    .when(tagsAnswered({ messageId: 'm-1', chatId: 'c-1', lines: ['one', 'two'] }))
+    .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);
+});
+
+test('a chat becomes what its task is, and whoever has the task takes part', async () => {
+  const reactor = givenReactor(conversionReactor);
+  const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
+  await reactor
+    .when(taskCreated({ ...place, ...made, type: 'bug', title: 'Crash' }))
+    .thenSends([{ id: 'c-1', command: changeChatType({ type: 'bug', title: 'Crash' }) }]);
+  const types = { oldType: 'bug', newType: 'task', status: 'To Do' } as const;
+  await reactor
+    .when(typeChanged({ ...change, ...types, title: 'Ship' }))
+    .thenSends([{ id: 'c-1', command: changeChatType({ type: 'task', title: 'Ship' }) }]);
+  await reactor
+    .when(titleChanged({ ...change, oldTitle: 'Ship', newTitle: 'Sail' }))
+    .thenSends([{ id: 'c-1', command: changeChatTitle({ title: 'Sail' }) }]);
+  await reactor
+    .when(assigneeChanged({ ...change, oldAssignee: null, newAssignee: 'eve' }))
+    .thenSends([{ id: 'c-1', command: includeInChat({ userId: 'eve' }) }]);
+  await reactor
+    .when(assigneeChanged({ ...change, oldAssignee: 'eve', newAssignee: null }))
+    .thenSends([]);
+});
+
+test('a discussion with a task tag ends as a typed chat on the board', async () => {
+  await using rig = await collabRig('discussion');
+  await rig.send('c-1', says('bob', 'We need this\n#status Done\n#epic Big plan'));
+  await rig.settle();
+  const types = (await rig.events()).slice(-4).map(({ type }) => type);
+  assert.deepEqual(types, [
+    'chat.message-posted.v1',
+    'chat.tags-parsed.v1',
+    'task.created.v1',
+    'chat.type-changed.v1',
+  ]);
+  const { state } = await rig.platform.load(task, { tenant, id: 'c-1' });
+  assert.deepEqual([state.type, state.title, state.status], ['epic', 'Big plan', 'Planned']);
+});
+
+test('tags that mean nothing to a discussion are recorded and change nothing', async () => {
+  await using rig = await collabRig('discussion');
+  await rig.send('c-1', says('bob', '#status Done'));
+  await rig.settle();
+  assert.equal((await rig.events()).at(-1)?.type, 'chat.tags-parsed.v1');
+});

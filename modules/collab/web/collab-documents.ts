@@ -1,0 +1,63 @@
+// The read models as the web asks them.
+
+import { hasCode } from 'millrace/foundation';
+import type { WebContext } from 'millrace/platform';
+import type { DocumentQueries, Projection } from 'millrace/projections';
+import type { Position } from 'millrace/store';
+import { chatProjection, type ChatDocument } from '../chat-projection.ts';
+import { messageProjection, type MessageDocument } from '../message-projection.ts';
+import { notificationProjection, type NotificationDocument } from '../notification-projection.ts';
+import { taskProjection, type TaskDocument } from '../task-projection.ts';
+import { userProjection, type UserDocument } from '../user-projection.ts';
+import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
+
+export interface CollabDocuments {
+  readonly users: DocumentQueries<UserDocument>;
+  readonly workspaces: DocumentQueries<WorkspaceDocument>;
+  readonly chats: DocumentQueries<ChatDocument>;
+  readonly messages: DocumentQueries<MessageDocument>;
+  readonly tasks: DocumentQueries<TaskDocument>;
+  readonly notifications: DocumentQueries<NotificationDocument>;
+  /** What is not there yet may be on its way: looked for again when everything up to now is. */
+  fresh<Document extends object>(
+    projection: Projection<Document>,
+    tenant: string,
+    id: string,
+  ): Promise<Document | undefined>;
+  /** So that whoever reads next reads it. It is done, also if that takes too long. */
+  settled(projection: Projection, position: Position | undefined): Promise<void>;
+}
+
+const waitMsMax = 3_000;
+
+export function collabDocuments({ documents, store, waitFor }: WebContext): CollabDocuments {
+  const of = <Document extends object>({
+    readModel,
+  }: Projection<Document>): DocumentQueries<Document> =>
+    documents(readModel) as DocumentQueries<Document>;
+
+  const settled: CollabDocuments['settled'] = async (projection, position) => {
+    if (position === undefined) return;
+    try {
+      await waitFor(projection, position, { timeoutMs: waitMsMax });
+    } catch (error) {
+      if (!hasCode(error, 'WAIT_TIMEOUT')) throw error;
+    }
+  };
+
+  return {
+    users: of(userProjection),
+    workspaces: of(workspaceProjection),
+    chats: of(chatProjection),
+    messages: of(messageProjection),
+    tasks: of(taskProjection),
+    notifications: of(notificationProjection),
+    settled,
+    async fresh(projection, tenant, id) {
+      const found = await of(projection).get(tenant, id);
+      if (found !== undefined) return found.document;
+      await settled(projection, await store.head());
+      return (await of(projection).get(tenant, id))?.document;
+    },
+  };
+}

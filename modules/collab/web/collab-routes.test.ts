@@ -1,0 +1,283 @@
+// The routes over real HTTP: what they do, what they refuse, and what they tell whom.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { aliases, endpoints } from './endpoints.ts';
+import { openRig, until, type Answer, type Person, type Rig } from './web-rig.test.ts';
+
+let rig: Rig;
+let zoe: Person;
+let alex: Person;
+let kim: Person;
+before(async () => {
+  rig = await openRig();
+  zoe = await rig.person('zoe');
+  alex = await rig.person('alex');
+  kim = await rig.person('kim');
+});
+after(() => rig[Symbol.asyncDispose]());
+
+interface List<Item = Readonly<Record<string, unknown>>> {
+  readonly data: readonly Item[];
+  readonly pagination: { readonly nextCursor: string | null; readonly hasMore: boolean };
+}
+interface Failed {
+  readonly error: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
+}
+
+const told = ({ status, body }: Answer<unknown>): unknown[] => [
+  status,
+  (body as Partial<Failed>).error?.code,
+];
+
+test('every row of the table is a route, with its errors in the words of the API, and nothing else is', async () => {
+  const wanted = Object.values(endpoints).map(({ method, path }) => `${method} ${path}`);
+  const also = Object.entries(aliases).map(
+    ([name, path]) => `${endpoints[name as keyof typeof aliases].method} ${path}`,
+  );
+  const ours = rig.server.routes.filter(({ tag }) => tag.startsWith('collab:'));
+  assert.deepEqual(
+    ours.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    [...wanted, ...also].toSorted(),
+  );
+  for (const each of ours)
+    assert.deepEqual([each.access, each.errors === undefined], ['known', false]);
+});
+
+test('a workspace has members with roles, and keeps its last admin', async () => {
+  const w = await rig.workspace(zoe, alex);
+  const members = `/api/v1/workspaces/${w}/members`;
+  const made = await zoe.get(`/api/v1/workspaces/${w}`);
+  assert.deepEqual(
+    [made.body['name'], made.body['role'], made.body['memberCount']],
+    ['Mill', 'admin', 2],
+  );
+  assert.equal((await alex.get(`/api/v1/workspaces/${w}`)).body['role'], 'member');
+  assert.deepEqual(told(await alex.send('PUT', `${members}/${zoe.name}`, { role: 'member' })), [
+    403,
+    'FORBIDDEN',
+  ]);
+  assert.deepEqual(told(await zoe.send('DELETE', `${members}/${zoe.name}`)), [409, 'CONFLICT']);
+  const raised = await zoe.send('PUT', `${members}/${alex.name}`, { role: 'admin' });
+  assert.deepEqual([raised.status, raised.body['role']], [200, 'admin']);
+  assert.equal((await zoe.send('DELETE', `${members}/${zoe.name}`)).status, 204);
+  assert.equal((await zoe.get(`/api/v1/workspaces/${w}`)).status, 404);
+  const list = await alex.get<List>(members);
+  assert.deepEqual(
+    list.body.data.map(({ userId }) => userId),
+    [alex.name],
+  );
+  assert.deepEqual(told(await alex.send('POST', members, { username: 'nobody' })), [
+    404,
+    'NOT_FOUND',
+  ]);
+});
+
+test('an invite lets so many in, is shown once, and ends when it is revoked', async () => {
+  const w = await rig.workspace(zoe);
+  const path = `/api/v1/workspaces/${w}/invites`;
+  const invite = async (body: object) =>
+    (await zoe.send<{ token: string; inviteId: string }>('POST', path, body)).body;
+  const one = await invite({ role: 'admin' });
+  const came = await alex.send('POST', `/api/v1/invite/${one.token}`);
+  assert.deepEqual([came.status, came.body['role']], [200, 'admin']);
+  assert.equal((await alex.send('POST', `/api/v1/invite/${one.token}`)).status, 200);
+  assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${one.token}`)), [409, 'CONFLICT']);
+  const list = await zoe.get<List>(path);
+  assert.ok(!JSON.stringify(list.body).includes(one.token));
+  assert.deepEqual([list.body.data[0]?.['uses'], list.body.data[0]?.['maxUses']], [1, 1]);
+  const two = await invite({ maxUses: 5 });
+  assert.equal((await zoe.send('DELETE', `${path}/${two.inviteId}`)).status, 204);
+  for (const token of [two.token, `${w}~x~${'a'.repeat(43)}`, 'nothing']) {
+    assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${token}`)), [404, 'NOT_FOUND']);
+  }
+  assert.equal((await kim.get(path)).status, 404);
+});
+
+test('a private chat is there for those who take part, a public one for the workspace, and neither for strangers', async () => {
+  const other = await rig.person('zoe', 'acme');
+  const w = await rig.workspace(zoe, alex);
+  const [open, closed] = [await rig.chat(zoe, w), await rig.chat(zoe, w, { isPublic: false })];
+  const seen = async (who: Person): Promise<unknown[]> => {
+    const chats = await who.get<List>(`/api/v1/workspaces/${w}/chats`);
+    const list = chats.status === 200 ? chats.body.data.map(({ chatId }) => chatId) : chats.status;
+    const [a, b] = [
+      await who.get(`/api/v1/chats/${open}`),
+      await who.get(`/api/v1/chats/${closed}`),
+    ];
+    return [list, a.status, b.status];
+  };
+  assert.deepEqual(await seen(zoe), [[closed, open], 200, 200]);
+  assert.deepEqual(await seen(alex), [[open], 200, 404]);
+  assert.deepEqual(await seen(kim), [404, 404, 404]);
+  assert.deepEqual(await seen(other), [404, 404, 404]);
+  const participants = `/api/v1/chats/${closed}/participants`;
+  assert.equal((await alex.send('POST', participants, { userId: alex.name })).status, 404);
+  assert.equal((await zoe.send('POST', participants, { userId: kim.name })).status, 404);
+  assert.equal((await zoe.send('POST', participants, { userId: alex.name })).status, 201);
+  assert.deepEqual(await seen(alex), [[closed, open], 200, 200]);
+  assert.equal((await alex.send('DELETE', `${participants}/${zoe.name}`)).status, 403);
+  assert.equal((await alex.send('DELETE', `${participants}/${alex.name}`)).status, 204);
+  assert.deepEqual(await seen(alex), [[open], 200, 404]);
+  const joined = await alex.send('POST', `/api/v1/chats/${open}/participants`, {
+    userId: alex.name,
+  });
+  assert.deepEqual([joined.status, joined.body['role']], [201, 'member']);
+});
+
+test('a message is answered with itself and its flow, once for each key, and also under the old path', async () => {
+  const w = await rig.workspace(zoe, alex);
+  const chatId = await rig.chat(zoe, w);
+  const path = `/api/v1/chats/${chatId}/messages`;
+  const posted = await zoe.send('POST', path, { content: 'Finished\n#Status Done' });
+  assert.equal(posted.status, 201);
+  const { messageId, timestamp, ...rest } = posted.body;
+  assert.deepEqual(rest, { chatId, authorId: zoe.name, content: 'Finished\n#Status Done' });
+  assert.ok(typeof messageId === 'string' && typeof timestamp === 'string');
+  assert.match(posted.headers.get('x-correlation-id') ?? '', /./);
+  assert.equal(posted.headers.get('x-ratelimit-limit'), '60');
+  const repeat = () =>
+    zoe.send(
+      'POST',
+      `/api/chats/${chatId}/messages`,
+      { content: 'once' },
+      {
+        'idempotency-key': 'k1',
+        'x-correlation-id': 'flow-1',
+      },
+    );
+  const [first, again] = [await repeat(), await repeat()];
+  assert.deepEqual([again.status, again.body], [201, first.body]);
+  assert.equal(again.headers.get('x-correlation-id'), 'flow-1');
+  const list = async () => (await alex.get<List>(`/api/chats/${chatId}/messages`)).body.data;
+  await until(async () => (await list()).length === 2);
+  assert.deepEqual(
+    (await list()).map(({ content }) => content),
+    ['once', 'Finished\n#Status Done'],
+  );
+  const made = await zoe.send<{ chatId: string }>('POST', `/api/v1/workspaces/${w}/chats`, {
+    title: 'Leak',
+    type: 'bug',
+    initialMessage: 'It drips',
+  });
+  const flow = made.headers.get('x-correlation-id');
+  const events = await rig.platform.engines.store
+    .readStream(`collab.chat.v1-core-${made.body.chatId}`)
+    .toArray();
+  assert.deepEqual([...new Set(events.map(({ correlationId }) => correlationId))], [flow]);
+  assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));
+});
+
+test('messages come page by page, are found by their words, and are changed by their author or an admin', async () => {
+  const w = await rig.workspace(zoe, alex, kim);
+  const chatId = await rig.chat(zoe, w);
+  const path = `/api/v1/chats/${chatId}/messages`;
+  const ids: string[] = [];
+  for (const content of ['one wheel', 'two wheels', 'Drei Räder', 'four wheels two']) {
+    const { body } = await alex.send<{ messageId: string }>('POST', path, { content });
+    ids.push(body.messageId);
+  }
+  await until(async () => (await zoe.get<List>(path)).body.data.length === 4);
+  const contents: unknown[] = [];
+  let cursor = '';
+  do {
+    const page: Answer<List> = await zoe.get(`${path}?limit=3&order=asc${cursor}`);
+    contents.push(...page.body.data.map(({ content }) => content));
+    const { nextCursor, hasMore } = page.body.pagination;
+    assert.equal(hasMore, nextCursor !== null);
+    cursor = nextCursor === null ? '' : `&cursor=${encodeURIComponent(nextCursor)}`;
+  } while (cursor !== '');
+  assert.deepEqual(contents, ['one wheel', 'two wheels', 'Drei Räder', 'four wheels two']);
+  const found = await zoe.get<List>(`${path}?search=${encodeURIComponent('TWO wheels')}`);
+  assert.deepEqual(
+    found.body.data.map(({ content }) => content),
+    ['four wheels two', 'two wheels'],
+  );
+  const message = `/api/v1/messages/${ids[0]}`;
+  const edit = { content: 'one big wheel' };
+  assert.equal((await alex.send('PUT', message, edit)).body['content'], 'one big wheel');
+  assert.deepEqual(told(await kim.send('PUT', message, edit)), [403, 'FORBIDDEN']);
+  assert.equal((await zoe.send('DELETE', message)).status, 204);
+  assert.deepEqual(told(await alex.send('PUT', message, edit)), [404, 'NOT_FOUND']);
+  assert.deepEqual(told(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
+});
+
+test('the sixty-first message within a minute has to wait, of this user only', async () => {
+  const fast = await rig.person('fast');
+  const w = await rig.workspace(zoe, fast);
+  const chatId = await rig.chat(zoe, w);
+  const path = `/api/v1/chats/${chatId}/messages`;
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_each, at) => fast.send('POST', path, { content: `m${at}` })),
+  );
+  assert.ok(answers.every(({ status }) => status === 201));
+  const late = await fast.send<Failed>('POST', path, { content: 'late' });
+  assert.deepEqual(told(late), [429, 'RATE_LIMIT_EXCEEDED']);
+  assert.equal(late.headers.get('x-ratelimit-limit'), '60');
+  assert.equal(late.headers.get('x-ratelimit-remaining'), '0');
+  assert.ok(Number(late.headers.get('retry-after')) > 0);
+  assert.ok(Number(late.headers.get('x-ratelimit-reset')) > 0);
+  assert.equal((await zoe.send('POST', path, { content: 'hello' })).status, 201);
+});
+
+test('who one is, is registered by the first request, and can be changed', async () => {
+  const mia = await rig.person('mia');
+  const me = await mia.get('/api/v1/users/me');
+  assert.deepEqual(me.body, {
+    userId: mia.name,
+    username: mia.name,
+    displayName: null,
+    email: null,
+    preferences: { email: 'mentions' },
+  });
+  const changed = await mia.send('PUT', '/api/v1/users/me', {
+    displayName: 'Mia M.',
+    email: 'mia@example.com',
+    preferences: { email: 'all' },
+  });
+  const after1 = { ...me.body, displayName: 'Mia M.', email: 'mia@example.com' };
+  assert.deepEqual(changed.body, { ...after1, preferences: { email: 'all' } });
+  const cleared = await mia.send('PUT', '/api/v1/users/me', { email: null });
+  assert.deepEqual([cleared.body['email'], cleared.body['displayName']], [null, 'Mia M.']);
+  const wrong = await mia.send('PUT', '/api/v1/users/me', { email: 'nowhere' });
+  assert.deepEqual(told(wrong), [400, 'VALIDATION_ERROR']);
+});
+
+test('what is wrong is told in one shape, whatever it is', async () => {
+  const w = await rig.workspace(zoe);
+  const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
+  const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const answer = await fetch(rig.server.url + path, { headers });
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (await answer.json()) as Failed,
+    };
+  };
+  const answers = [
+    await as(undefined, '/api/v1/workspaces'),
+    await as('mr_wrong', '/api/v1/workspaces'),
+    await as(secret, '/api/v1/workspaces'),
+    await as(zoe.token, '/api/v1/workspaces?limit=0'),
+    await as(zoe.token, '/api/v1/workspaces/nowhere'),
+    await zoe.send<Failed>('POST', '/api/v1/workspaces', { nome: 'x' }),
+    await zoe.send<Failed>('POST', '/api/v1/workspaces', { name: '  ' }),
+    await zoe.send<Failed>('POST', `/api/v1/workspaces/${w}/chats`, { title: 't', type: 'story' }),
+    await zoe.send<Failed>('POST', '/api/v1/chats/c1/messages', { content: '' }),
+  ];
+  assert.deepEqual(answers.map(told), [
+    [401, 'UNAUTHORIZED'],
+    [401, 'UNAUTHORIZED'],
+    [403, 'FORBIDDEN'],
+    [400, 'VALIDATION_ERROR'],
+    [404, 'NOT_FOUND'],
+    [400, 'VALIDATION_ERROR'],
+    [400, 'VALIDATION_ERROR'],
+    [400, 'VALIDATION_ERROR'],
+    [400, 'VALIDATION_ERROR'],
+  ]);
+  for (const { body } of answers) {
+    assert.deepEqual(Object.keys(body.error).toSorted(), ['code', 'details', 'message']);
+  }
+});

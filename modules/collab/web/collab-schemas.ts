@@ -1,0 +1,140 @@
+// What the answers look like, for the reference.
+
+import { Type, type TSchema } from 'typebox';
+import { chatType, taskType } from '../fields.ts';
+import { priorities, severities, taskStatuses } from '../task-events.ts';
+
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const text = Type.String();
+const time = Type.String({ description: 'ISO 8601.' });
+
+export const roleSchema = Type.Enum(['admin', 'member']);
+export const chatTypeSchema = Type.Enum(chatType.options);
+export const taskTypeSchema = Type.Enum(taskType.options);
+export const statusSchema = Type.Enum([...new Set(Object.values(taskStatuses).flat())]);
+export const prioritySchema = Type.Enum([...priorities]);
+
+export const memberSchema = Type.Object(
+  { userId: text, username: text, role: roleSchema, joinedAt: time },
+  { title: 'Member' },
+);
+
+export const workspaceSchema = Type.Object(
+  {
+    workspaceId: text,
+    name: text,
+    createdBy: text,
+    createdAt: time,
+    role: Type.Enum(['admin', 'member'], { description: "The caller's." }),
+    memberCount: Type.Integer(),
+  },
+  { title: 'Workspace' },
+);
+
+const inviteFields = {
+  inviteId: text,
+  role: roleSchema,
+  expiresAt: time,
+  maxUses: Type.Integer(),
+};
+export const inviteSchema = Type.Object(
+  { ...inviteFields, uses: Type.Integer(), isRevoked: Type.Boolean(), createdBy: text },
+  { title: 'Invite' },
+);
+export const newInviteSchema = Type.Object(
+  { ...inviteFields, token: Type.String({ description: 'Shown once.' }) },
+  { title: 'NewInvite' },
+);
+
+export const participantSchema = Type.Object(
+  { userId: text, role: roleSchema, joinedAt: time },
+  { title: 'Participant' },
+);
+
+export const chatSchema = Type.Object(
+  {
+    chatId: text,
+    workspaceId: text,
+    type: chatTypeSchema,
+    title: text,
+    isPublic: Type.Boolean(),
+    createdBy: text,
+    createdAt: time,
+    participants: Type.Array(participantSchema),
+  },
+  { title: 'Chat' },
+);
+
+export const messageSchema = Type.Object(
+  {
+    messageId: text,
+    chatId: text,
+    authorId: Type.String({ description: '`bot` where the bot answers.' }),
+    content: text,
+    timestamp: time,
+    inReplyTo: Type.Optional(text),
+    editedAt: Type.Optional(time),
+  },
+  { title: 'Message' },
+);
+
+export const taskSchema = Type.Object(
+  {
+    taskId: text,
+    chatId: text,
+    workspaceId: text,
+    type: taskTypeSchema,
+    title: text,
+    status: statusSchema,
+    isPublic: Type.Boolean(),
+    assignee: nullable(text),
+    priority: nullable(prioritySchema),
+    due: nullable(text),
+    severity: nullable(Type.Enum([...severities])),
+    watchers: Type.Array(text),
+    createdBy: text,
+    createdAt: time,
+    updatedAt: time,
+  },
+  { title: 'Task' },
+);
+
+export const boardSchema = Type.Object(
+  {
+    columns: Type.Array(
+      Type.Object({
+        status: statusSchema,
+        count: Type.Integer(),
+        tasks: Type.Array(taskSchema, { description: 'The ones that changed last.' }),
+      }),
+    ),
+  },
+  { title: 'Board' },
+);
+
+export const notificationSchema = Type.Object(
+  {
+    notificationId: text,
+    userId: text,
+    type: text,
+    title: text,
+    message: text,
+    resourceId: text,
+    workspaceId: text,
+    chatId: text,
+    createdAt: time,
+    readAt: nullable(time),
+  },
+  { title: 'Notification' },
+);
+
+export const meSchema = Type.Object(
+  {
+    userId: text,
+    username: text,
+    displayName: nullable(text),
+    email: nullable(text),
+    preferences: Type.Object({ email: Type.Enum(['all', 'mentions', 'none']) }),
+  },
+  { title: 'Me' },
+);

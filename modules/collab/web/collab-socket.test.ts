@@ -1,0 +1,226 @@
+// What screens are told, over real WebSockets: each once, in order, and nobody what is not theirs to see.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createNotification } from '../notification-events.ts';
+import { openRig, until, type Person, type Rig, type Screen, type Told } from './web-rig.test.ts';
+
+let rig: Rig;
+let zoe: Person;
+let alex: Person;
+before(async () => {
+  rig = await openRig();
+  zoe = await rig.person('zoe');
+  alex = await rig.person('alex');
+});
+after(() => rig[Symbol.asyncDispose]());
+
+const post = (who: Person, chatId: string, content: string) =>
+  who.send<{ messageId: string }>('POST', `/api/v1/chats/${chatId}/messages`, { content });
+
+const contentsOf = ({ told }: Screen): unknown[] =>
+  told
+    .filter(({ type }) => type === 'chat.message.posted')
+    .map(({ message }) => (message as { content: string }).content);
+
+async function follow(who: Person, kind: 'chat' | 'workspace', id: string): Promise<Screen> {
+  const screen = who.connect();
+  await screen.hear('connected');
+  screen.say({ type: `subscribe.${kind}`, [`${kind}Id`]: id });
+  await screen.hear(`subscribed.${kind}`);
+  return screen;
+}
+
+/** Its task is made behind it. */
+async function makeTask(workspaceId: string, more: object = {}): Promise<string> {
+  const id = await rig.chat(zoe, workspaceId, { type: 'task', title: 'T', ...more });
+  await until(async () => (await zoe.get(`/api/v1/tasks/${id}`)).status === 200);
+  return id;
+}
+
+test('a chat is told as it happens: posted, edited, deleted, joined, left, typing; each with its position', async () => {
+  const w = await rig.workspace(zoe, alex);
+  const chatId = await rig.chat(zoe, w);
+  using screen = await follow(zoe, 'chat', chatId);
+  using other = await follow(alex, 'chat', chatId);
+  const {
+    body: { messageId },
+  } = await post(alex, chatId, 'hello');
+  await alex.send('PUT', `/api/v1/messages/${messageId}`, { content: 'hallo' });
+  await alex.send('DELETE', `/api/v1/messages/${messageId}`);
+  await alex.send('DELETE', `/api/v1/chats/${chatId}/participants/${alex.name}`);
+  await screen.hear('chat.participant.left');
+  const told = screen.told.filter(({ type }) => /^chat\.(message|participant)/.test(type));
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    [
+      'chat.participant.joined',
+      'chat.message.posted',
+      'chat.message.edited',
+      'chat.message.deleted',
+      'chat.participant.left',
+    ],
+  );
+  const isAhead = told.map(
+    ({ position = '' }, at) => at === 0 || position > (told[at - 1]?.position ?? ''),
+  );
+  assert.ok(isAhead.every(Boolean));
+  assert.deepEqual([told[1]?.['chatId'], told[2]?.['content']], [chatId, 'hallo']);
+  // Whoever left a public chat may still look on.
+  other.say({ type: 'chat.typing', chatId });
+  other.say({ type: 'chat.typing', chatId });
+  const typing = await screen.hear('chat.typing');
+  assert.deepEqual([typing['userId'], typing['username']], [alex.name, alex.name]);
+  other.say({ type: 'ping' });
+  await other.hear('pong');
+  assert.ok(!other.told.some(({ type }) => type === 'chat.typing'));
+  screen.say({ type: 'unsubscribe.chat', chatId });
+  await screen.hear('unsubscribed.chat');
+  await post(zoe, chatId, 'unheard');
+  await other.hear(
+    'chat.message.posted',
+    ({ message }) => (message as { content: string }).content === 'unheard',
+  );
+  assert.ok(!contentsOf(screen).includes('unheard'));
+});
+
+test('what was missed comes first, and then everything else, without a gap and nothing twice', async () => {
+  const w = await rig.workspace(zoe, alex);
+  const chatId = await rig.chat(zoe, w);
+  const task = await makeTask(w);
+  let since: string | undefined;
+  {
+    using screen = await follow(alex, 'chat', chatId);
+    await post(zoe, chatId, 'm0');
+    since = (await screen.hear('chat.message.posted')).position;
+  }
+  await post(zoe, task, '#status In Progress');
+  const posting = (async () => {
+    for (let at = 1; at <= 50; at += 1) await post(zoe, chatId, `m${at}`);
+  })();
+  using screen = alex.connect();
+  await screen.hear('connected');
+  screen.say({ type: 'subscribe.chat', chatId, since });
+  screen.say({ type: 'subscribe.workspace', workspaceId: w, since });
+  await posting;
+  await post(zoe, task, '#status Done');
+  const expected = Array.from({ length: 50 }, (_each, at) => `m${at + 1}`);
+  await until(() => contentsOf(screen).length >= expected.length);
+  await until(() => screen.told.filter(({ type }) => type === 'task.updated').length >= 2);
+  screen.say({ type: 'ping' });
+  await screen.hear('pong');
+  assert.deepEqual(contentsOf(screen), expected);
+  const changes = screen.told
+    .filter(({ type }) => type === 'task.updated')
+    .map((each) => each['changes']);
+  assert.deepEqual(changes, [
+    { status: { old: 'To Do', new: 'In Progress' } },
+    { status: { old: 'In Progress', new: 'Done' } },
+  ]);
+  screen.say({ type: 'subscribe.chat', chatId, since: 'yesterday' });
+  assert.equal((await screen.hear('error'))['code'], 'VALIDATION_ERROR');
+});
+
+test('whoever may not see a chat or a workspace cannot follow it, and loses it when taken out', async () => {
+  const w = await rig.workspace(zoe, alex);
+  const closed = await rig.chat(zoe, w, { isPublic: false, participants: [alex.name] });
+  const mine = await rig.chat(zoe, w, { isPublic: false });
+  using screen = await follow(alex, 'chat', closed);
+  screen.say({ type: 'subscribe.chat', chatId: mine, id: 'a' });
+  const refused = await screen.hear('error', ({ id }) => id === 'a');
+  assert.deepEqual([refused['code']], ['NOT_FOUND']);
+  screen.say({ type: 'chat.typing', chatId: mine, id: 'b' });
+  await screen.hear('error', ({ id }) => id === 'b');
+  const stranger = await rig.person('stranger', 'acme');
+  using strange = stranger.connect();
+  await strange.hear('connected');
+  strange.say({ type: 'subscribe.workspace', workspaceId: w });
+  assert.equal((await strange.hear('error'))['code'], 'NOT_FOUND');
+
+  await post(zoe, closed, 'for both');
+  await screen.hear('chat.message.posted');
+  await zoe.send('DELETE', `/api/v1/chats/${closed}/participants/${alex.name}`);
+  await screen.hear('unsubscribed.chat', ({ chatId }) => chatId === closed);
+  using board = await follow(alex, 'workspace', w);
+  await post(zoe, closed, 'for one');
+  await zoe.send('DELETE', `/api/v1/workspaces/${w}/members/${alex.name}`);
+  await board.hear('unsubscribed.workspace');
+  await makeTask(w);
+  screen.say({ type: 'ping' });
+  board.say({ type: 'ping' });
+  await Promise.all([screen.hear('pong'), board.hear('pong')]);
+  assert.deepEqual(contentsOf(screen), ['for both']);
+  assert.ok(!board.told.some(({ type }) => type === 'task.updated'));
+});
+
+test('the board tells of tasks that one sees, and not of those in private chats of others', async () => {
+  const w = await rig.workspace(zoe, alex);
+  using hers = await follow(zoe, 'workspace', w);
+  using his = await follow(alex, 'workspace', w);
+  const closed = await makeTask(w, { isPublic: false });
+  const open = await makeTask(w);
+  const last = ({ taskId }: Told): boolean => taskId === open;
+  await Promise.all([hers.hear('task.updated', last), his.hear('task.updated', last)]);
+  const tasks = ({ told }: Screen): unknown[] =>
+    told.filter(({ type }) => type === 'task.updated').map(({ taskId }) => taskId);
+  assert.deepEqual([tasks(hers), tasks(his)], [[closed, open], [open]]);
+  assert.deepEqual(his.told.find(({ type }) => type === 'task.updated')?.['changes'], {
+    type: { old: null, new: 'task' },
+    title: { old: null, new: 'T' },
+    status: { old: null, new: 'To Do' },
+  });
+  // Of what was missed, the same.
+  using later = alex.connect();
+  await later.hear('connected');
+  later.say({ type: 'subscribe.workspace', workspaceId: w, since: '0000000000000000' });
+  await later.hear('task.updated', last);
+  assert.deepEqual(tasks(later), [open]);
+});
+
+test('a notification goes to its user, on every screen, and to nobody else', async () => {
+  using one = alex.connect();
+  using two = alex.connect();
+  using hers = zoe.connect();
+  await Promise.all([one, two, hers].map((screen) => screen.hear('connected')));
+  const notify = (id: string, userId: string) =>
+    rig.platform.handle({
+      tenant: 'core',
+      id,
+      command: createNotification({
+        userId,
+        type: 'task.status_changed',
+        title: 'Task status changed',
+        message: 'Task status changed to Done',
+        resourceId: 't',
+        workspaceId: 'w',
+        chatId: 't',
+        email: true,
+      }),
+    });
+  await notify('n-alex', alex.name);
+  await notify('n-zoe', zoe.name);
+  const idOf = ({ notification }: Told): string =>
+    (notification as { notificationId: string }).notificationId;
+  const isOne = (told: Told): boolean => idOf(told).startsWith('n-');
+  const told = await Promise.all(
+    [one, two, hers].map((screen) => screen.hear('notification.new', isOne)),
+  );
+  assert.deepEqual(told.map(idOf), ['n-alex', 'n-alex', 'n-zoe']);
+  assert.ok(!JSON.stringify(told).includes('"email"'));
+});
+
+test('credentials of all tenants have no chats, and the platform’s own messages still', async () => {
+  const { secret } = await rig.platform.tokens.create({ name: 'ops', scopes: ['admin'] });
+  const socket = new WebSocket(`${rig.server.url.replace('http', 'ws')}/ws?token=${secret}`);
+  const told: Told[] = [];
+  socket.addEventListener('message', ({ data }) => told.push(JSON.parse(String(data)) as Told));
+  await until(() => told.some(({ type }) => type === 'ready'));
+  socket.send(JSON.stringify({ type: 'ping' }));
+  await until(() => told.some(({ code }) => code === 'FORBIDDEN'));
+  socket.send(
+    JSON.stringify({ type: 'subscribe', id: 's', category: 'collab.chat.v1', after: 'end' }),
+  );
+  await until(() => told.some(({ type }) => type === 'subscribed'));
+  assert.ok(!told.some(({ type }) => type === 'connected'));
+  socket.close();
+});

@@ -1,0 +1,255 @@
+// Chats, boards and notifications as they happen, over the WebSocket of the platform.
+
+import { MillraceError } from 'millrace/foundation';
+import {
+  defineSocket,
+  type ModuleSocket,
+  type SocketClient,
+  type SocketSession,
+  type WebContext,
+} from 'millrace/platform';
+import { parsePosition } from 'millrace/store';
+import { Type } from 'typebox';
+import { chatRole, decideAccess, workspaceRole, type Action } from './access-rules.ts';
+import { collabError, invalid, notFound } from './collab-errors.ts';
+import { idText } from './collab-endpoint.ts';
+import { messageSchema, notificationSchema } from './collab-schemas.ts';
+import type { LiveFeed } from './live-feed.ts';
+import { topics, type LiveMessage } from './live-message.ts';
+import { createLiveSubscription, type LiveSubscription } from './live-subscription.ts';
+import { missedInChat, missedInWorkspace } from './missed-messages.ts';
+import { obey } from './reach.ts';
+import { identify } from './web-users.ts';
+
+export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
+
+const text = Type.String();
+const position = Type.String({ description: 'For `since`.' });
+const since = Type.Optional(
+  Type.String({ maxLength: 40, description: 'A position: what was missed comes first.' }),
+);
+const ofChat = { chatId: idText };
+const ofWorkspace = { workspaceId: idText };
+const changed = { messageId: text, timestamp: text };
+const participant = Type.Object({ ...ofChat, userId: text, role: text, position });
+
+const messages = {
+  'subscribe.chat': Type.Object({ ...ofChat, since }),
+  'subscribe.workspace': Type.Object({ ...ofWorkspace, since }),
+  'unsubscribe.chat': Type.Object(ofChat),
+  'unsubscribe.workspace': Type.Object(ofWorkspace),
+  'chat.typing': Type.Object(ofChat),
+  ping: Type.Object({}),
+} as const;
+
+const sends = {
+  connected: Type.Object({ userId: text, position }),
+  'subscribed.chat': Type.Object({ ...ofChat, position }),
+  'subscribed.workspace': Type.Object({ ...ofWorkspace, position }),
+  'unsubscribed.chat': Type.Object({ ...ofChat, position, reason: Type.Optional(text) }),
+  'unsubscribed.workspace': Type.Object({ ...ofWorkspace, position, reason: Type.Optional(text) }),
+  'chat.message.posted': Type.Object({ ...ofChat, message: messageSchema, position }),
+  'chat.message.edited': Type.Object({
+    ...ofChat,
+    ...changed,
+    content: text,
+    editedBy: text,
+    position,
+  }),
+  'chat.message.deleted': Type.Object({ ...ofChat, ...changed, deletedBy: text, position }),
+  'chat.participant.joined': participant,
+  'chat.participant.left': participant,
+  'chat.typing': Type.Object({ ...ofChat, userId: text, username: text, position }),
+  'task.updated': Type.Object({
+    ...ofChat,
+    ...ofWorkspace,
+    taskId: text,
+    changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
+    changedBy: text,
+    timestamp: text,
+    position,
+  }),
+  'notification.new': Type.Object({ notification: notificationSchema, position }),
+  error: Type.Object({ code: text, message: text }),
+  pong: Type.Object({ position }),
+} as const;
+
+type Session = SocketSession<typeof messages>;
+
+export function collabSocket(
+  { store, tenants, clock }: Pick<WebContext, 'clock' | 'store' | 'tenants'>,
+  feed: LiveFeed,
+): ModuleSocket {
+  const toError = (problem: Parameters<typeof collabError>[0]): object => {
+    const { code, message } = collabError(problem);
+    return { type: 'error', code, message };
+  };
+
+  return defineSocket({ messages, sends, error: toError, connect });
+
+  function connect(client: SocketClient): Session {
+    const { tenant } = client.principal;
+    return tenant === undefined ? nobody(client) : somebody(client);
+  }
+
+  /** Of credentials for all tenants: the platform's own messages are all there is for them. */
+  function nobody({ principal }: SocketClient): Session {
+    const refuse = (): never => {
+      identify(principal);
+      throw notFound('user');
+    };
+    return {
+      on: {
+        'subscribe.chat': refuse,
+        'subscribe.workspace': refuse,
+        'unsubscribe.chat': refuse,
+        'unsubscribe.workspace': refuse,
+        'chat.typing': refuse,
+        ping: refuse,
+      },
+    };
+  }
+
+  function somebody(client: SocketClient): Session {
+    const { tenant, userId } = identify(client.principal);
+    const subscriptions = new Map<string, LiveSubscription>();
+    const typedAtMs = new Map<string, number>();
+
+    const reachChat = async (chatId: string, action: Action) => {
+      const chat = await feed.chats.get(tenant, chatId);
+      const workspace =
+        chat === undefined ? undefined : await feed.workspaces.get(tenant, chat.workspaceId);
+      obey(decideAccess(chatRole(chat, workspace, userId), action), 'chat');
+      return workspace;
+    };
+    const reachWorkspace = async (workspaceId: string): Promise<void> => {
+      const workspace = await feed.workspaces.get(tenant, workspaceId);
+      obey(decideAccess(workspaceRole(workspace, userId), 'board.see'), 'workspace');
+    };
+    const seesTask = async ({ ofChat: chatId = '' }: LiveMessage): Promise<boolean> => {
+      const chat = await feed.chats.get(tenant, chatId);
+      return (
+        chat?.isPublic === true ||
+        chat?.participants.some((each) => each.userId === userId) === true
+      );
+    };
+
+    async function* missedTasks(workspaceId: string, behind: ReturnType<typeof parsePosition>) {
+      for await (const each of missedInWorkspace(store, {
+        tenant,
+        id: workspaceId,
+        since: behind,
+      })) {
+        if (await seesTask(each)) yield each;
+      }
+    }
+
+    /** A second one of the same begins anew: clients that come again need not know what they had. */
+    async function subscribe(
+      kind: 'chat' | 'workspace',
+      id: string,
+      given: string | undefined,
+    ): Promise<void> {
+      await feed.start();
+      const topic = topics[kind](tenant, id);
+      const behind = given === undefined ? undefined : parsePosition(given);
+      if (!subscriptions.has(topic) && subscriptions.size >= socketLimits.subscriptionsMax) {
+        throw new MillraceError('RATE_LIMITED', 'there are too many subscriptions', {
+          details: { retryAfterSeconds: 1 },
+        });
+      }
+      // It may have ended while the feed was started.
+      if (client.signal.aborted) return;
+      subscriptions.get(topic)?.end();
+      const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
+      const subscription = createLiveSubscription({
+        topic,
+        userId,
+        client,
+        feed,
+        since: behind,
+        check: async () => {
+          if (kind === 'chat') await reachChat(id, 'chat.see');
+          else await reachWorkspace(id);
+        },
+        welcome: (at) => ({ type: `subscribed.${kind}`, ...about, position: at }),
+        missed: (from) =>
+          kind === 'chat'
+            ? missedInChat(store, { tenant, id, since: from }, tenants)
+            : missedTasks(id, from),
+        onLost(error) {
+          subscriptions.delete(topic);
+          const reason = error instanceof Error ? error.message : 'it is over';
+          client.send({ type: `unsubscribed.${kind}`, ...about, position: feed.position, reason });
+        },
+      });
+      subscriptions.set(topic, subscription);
+      try {
+        await subscription.begin();
+      } catch (error) {
+        if (subscriptions.get(topic) === subscription) subscriptions.delete(topic);
+        throw error;
+      }
+    }
+
+    function unsubscribe(kind: 'chat' | 'workspace', id: string): void {
+      const topic = topics[kind](tenant, id);
+      const found = subscriptions.get(topic);
+      if (found === undefined) throw invalid(`${kind}Id`, 'there is no such subscription');
+      found.end();
+      subscriptions.delete(topic);
+      const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
+      client.send({ type: `unsubscribed.${kind}`, ...about, position: feed.position });
+    }
+
+    const leave = feed.join(topics.user(tenant, userId), (item) => {
+      if (item.kind === 'message') client.send(item.text);
+      else for (const each of subscriptions.values()) each.doubt();
+    });
+    feed.start().then(
+      () => client.send({ type: 'connected', userId, position: feed.position }),
+      () => client.send({ type: 'error', code: 'INTERNAL_ERROR', message: 'connect again' }),
+    );
+
+    return {
+      on: {
+        'subscribe.chat': ({ chatId, since: given }) => subscribe('chat', chatId, given),
+        'subscribe.workspace': ({ workspaceId, since: given }) =>
+          subscribe('workspace', workspaceId, given),
+        'unsubscribe.chat': ({ chatId }) => unsubscribe('chat', chatId),
+        'unsubscribe.workspace': ({ workspaceId }) => unsubscribe('workspace', workspaceId),
+        async 'chat.typing'({ chatId }) {
+          await feed.start();
+          const workspace = await reachChat(chatId, 'chat.type');
+          const nowMs = clock.now();
+          // Every key that is pressed is more than anybody wants to see.
+          if (nowMs - (typedAtMs.get(chatId) ?? -Infinity) < socketLimits.typingEveryMs) return;
+          if (typedAtMs.size >= socketLimits.subscriptionsMax) typedAtMs.clear();
+          typedAtMs.set(chatId, nowMs);
+          const member = workspace?.members.find((each) => each.userId === userId);
+          const hint = {
+            type: 'chat.typing',
+            chatId,
+            userId,
+            username: member?.username,
+            position: feed.position,
+          };
+          feed.publish(topics.chat(tenant, chatId), {
+            kind: 'hint',
+            from: userId,
+            text: JSON.stringify(hint),
+          });
+        },
+        async ping() {
+          await feed.start();
+          client.send({ type: 'pong', position: feed.position });
+        },
+      },
+      [Symbol.dispose]() {
+        leave();
+        for (const each of subscriptions.values()) each.end();
+        subscriptions.clear();
+      },
+    };
+  }
+}

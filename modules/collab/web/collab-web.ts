@@ -1,0 +1,42 @@
+// The module on the web: every route and the WebSocket's messages, over what the platform gives.
+
+import type { ModuleWeb, WebContext } from 'millrace/platform';
+import { chatRoutes } from './chat-routes.ts';
+import { collabDocuments } from './collab-documents.ts';
+import { createEndpointMaker } from './collab-endpoint.ts';
+import { collabSocket } from './collab-socket.ts';
+import { createLiveFeed } from './live-feed.ts';
+import { createMessageLimiter } from './message-limiter.ts';
+import { messageRoutes } from './message-routes.ts';
+import { notificationRoutes } from './notification-routes.ts';
+import { createReach } from './reach.ts';
+import { taskRoutes } from './task-routes.ts';
+import { userRoutes } from './user-routes.ts';
+import { createWebUsers } from './web-users.ts';
+import { workspaceRoutes } from './workspace-routes.ts';
+
+export function collabWeb(platform: WebContext): ModuleWeb {
+  const { clock, load } = platform;
+  const documents = collabDocuments(platform);
+  const endpoint = createEndpointMaker({ platform, users: createWebUsers(platform) });
+  const parts = {
+    documents,
+    clock,
+    load,
+    reach: createReach(documents),
+    limiter: createMessageLimiter(clock),
+  };
+  const feed = createLiveFeed(platform, documents);
+  return {
+    routes: [
+      ...userRoutes(endpoint, parts),
+      ...workspaceRoutes(endpoint, parts),
+      ...chatRoutes(endpoint, parts),
+      ...messageRoutes(endpoint, parts),
+      ...taskRoutes(endpoint, parts),
+      ...notificationRoutes(endpoint, parts),
+    ],
+    socket: collabSocket(platform, feed),
+    [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,146 @@
+// From an event to what screens are told of it. Pure.
+
+import { isForgotten, type Position, type RecordedEvent } from 'millrace/store';
+import {
+  messageDeleted,
+  messageEdited,
+  messagePosted,
+  participantJoined,
+  participantLeft,
+} from '../chat-events.ts';
+import { notificationCreated } from '../notification-events.ts';
+import {
+  assigneeChanged,
+  dueChanged,
+  priorityChanged,
+  severityChanged,
+  statusChanged,
+  taskCreated,
+  titleChanged,
+  typeChanged,
+} from '../task-events.ts';
+
+/** Who wants to hear of what. */
+export const topics = {
+  chat: (tenant: string, chatId: string): string => `${tenant} chat ${chatId}`,
+  workspace: (tenant: string, workspaceId: string): string => `${tenant} workspace ${workspaceId}`,
+  user: (tenant: string, userId: string): string => `${tenant} user ${userId}`,
+};
+
+export interface LiveMessage {
+  readonly topic: string;
+  readonly position: Position;
+  /** Of a task: only those who see this chat are told. */
+  readonly ofChat?: string;
+  readonly message: { readonly type: string; readonly [field: string]: unknown };
+}
+
+interface Told {
+  readonly topic: string;
+  readonly ofChat?: string;
+  readonly message: { readonly type: string; readonly [field: string]: unknown };
+}
+
+type Definition = { readonly type: string; parse(payload: unknown): unknown };
+
+/** A pair that keeps the payload's type together with what is made of it. */
+function on<Defined extends Definition>(
+  { type }: Defined,
+  tell: (payload: ReturnType<Defined['parse']>, event: RecordedEvent) => Told,
+): readonly [string, (event: RecordedEvent) => Told] {
+  // The aggregate checked it by this very definition when it was appended.
+  return [type, (event) => tell(event.payload as ReturnType<Defined['parse']>, event)];
+}
+
+const inChat = (
+  { tenant, aggregate: { id: chatId } }: RecordedEvent,
+  type: string,
+  more: object,
+): Told => ({ topic: topics.chat(tenant, chatId), message: { type, chatId, ...more } });
+
+interface TaskPayload {
+  readonly taskId: string;
+  readonly chatId: string;
+  readonly workspaceId: string;
+  readonly timestamp: string;
+}
+
+const ofTask = (
+  { tenant }: RecordedEvent,
+  { taskId, chatId, workspaceId, timestamp }: TaskPayload,
+  changedBy: string,
+  changes: Readonly<Record<string, { readonly old?: unknown; readonly new: unknown }>>,
+): Told => ({
+  topic: topics.workspace(tenant, workspaceId),
+  ofChat: chatId,
+  message: { type: 'task.updated', taskId, chatId, workspaceId, changes, changedBy, timestamp },
+});
+
+const tellers: ReadonlyMap<string, (event: RecordedEvent) => Told> = new Map([
+  on(messagePosted, (message, event) => inChat(event, 'chat.message.posted', { message })),
+  on(messageEdited, ({ messageId, content, editedBy, timestamp }, event) =>
+    inChat(event, 'chat.message.edited', { messageId, content, editedBy, timestamp }),
+  ),
+  on(messageDeleted, ({ messageId, deletedBy, timestamp }, event) =>
+    inChat(event, 'chat.message.deleted', { messageId, deletedBy, timestamp }),
+  ),
+  on(participantJoined, (who, event) => inChat(event, 'chat.participant.joined', who)),
+  on(participantLeft, (who, event) => inChat(event, 'chat.participant.left', who)),
+  on(taskCreated, (task, event) =>
+    ofTask(event, task, task.createdBy, {
+      type: { old: null, new: task.type },
+      title: { old: null, new: task.title },
+      status: { old: null, new: task.status },
+    }),
+  ),
+  on(statusChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, { status: { old: task.oldStatus, new: task.newStatus } }),
+  ),
+  on(assigneeChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, {
+      assignee: { old: task.oldAssignee, new: task.newAssignee },
+    }),
+  ),
+  on(priorityChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, {
+      priority: { old: task.oldPriority, new: task.newPriority },
+    }),
+  ),
+  on(dueChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, { due: { old: task.oldDue, new: task.newDue } }),
+  ),
+  on(titleChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, { title: { old: task.oldTitle, new: task.newTitle } }),
+  ),
+  on(severityChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, {
+      severity: { old: task.oldSeverity, new: task.newSeverity },
+    }),
+  ),
+  on(typeChanged, (task, event) =>
+    ofTask(event, task, task.changedBy, {
+      type: { old: task.oldType, new: task.newType },
+      title: { new: task.title },
+      status: { new: task.status },
+    }),
+  ),
+  on(notificationCreated, ({ email: _mailed, ...notice }, { tenant, aggregate }) => ({
+    topic: topics.user(tenant, notice.userId),
+    message: {
+      type: 'notification.new',
+      notification: { notificationId: aggregate.id, ...notice, readAt: null },
+    },
+  })),
+]);
+
+export const liveTypes: readonly string[] = [...tellers.keys()];
+export const liveTaskTypes = liveTypes.filter((type) => type.startsWith('task.'));
+
+/** Undefined: nobody is told of it. */
+export function liveMessageOf(event: RecordedEvent): LiveMessage | undefined {
+  const tell = tellers.get(event.type);
+  if (tell === undefined || isForgotten(event.payload)) return undefined;
+  const { position } = event;
+  const { message, ...told } = tell(event);
+  return { ...told, position, message: { ...message, position } };
+}

@@ -1,0 +1,44 @@
+// How many messages one user may post: so many within any minute, not only of the clock's.
+
+import { MillraceError, type Clock } from 'millrace/foundation';
+import type { RateLimitState } from './collab-errors.ts';
+import type { WebUser } from './web-users.ts';
+
+export const messageLimits = { messages: 60, withinMs: 60_000, usersMax: 100_000 } as const;
+
+export interface MessageLimiter {
+  /** Counts one; throws `RATE_LIMITED` when there are enough. */
+  take(user: Pick<WebUser, 'tenant' | 'userId'>): RateLimitState;
+}
+
+export function createMessageLimiter(clock: Clock): MessageLimiter {
+  const { messages: limit, withinMs, usersMax } = messageLimits;
+  /** When each of the last messages was posted; whoever posts comes last. */
+  const posted = new Map<string, readonly number[]>();
+
+  const forgetIdle = (nowMs: number): void => {
+    for (const [user, times] of posted) {
+      if (posted.size < usersMax && (times.at(-1) ?? 0) > nowMs - withinMs) return;
+      posted.delete(user);
+    }
+  };
+
+  return {
+    take({ tenant, userId }) {
+      const user = `${tenant} ${userId}`;
+      const nowMs = clock.now();
+      const times = (posted.get(user) ?? []).filter((each) => each > nowMs - withinMs);
+      const resetSeconds = Math.ceil(((times[0] ?? nowMs) + withinMs - nowMs) / 1_000);
+      if (times.length >= limit) {
+        const rateLimit: RateLimitState = { limit, remaining: 0, resetSeconds };
+        throw new MillraceError('RATE_LIMITED', `at most ${limit} messages a minute`, {
+          details: { retryAfterSeconds: resetSeconds, rateLimit },
+        });
+      }
+      posted.delete(user);
+      forgetIdle(nowMs);
+      posted.set(user, [...times, nowMs]);
+      return { limit, remaining: limit - times.length - 1, resetSeconds };
+    },
+  };
+}

@@ -1,0 +1,289 @@
+// A module's own routes and messages: under the same limits and checks as ours, in its own words.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SignJWT } from 'jose';
+import { Type } from 'typebox';
+import { createPlatform, defineModule, route, type ModuleWeb } from '../../platform/index.ts';
+import { hasCode } from '../../foundation/index.ts';
+import { defineSocket } from '../../platform/module-web.ts';
+import type { Principal } from '../../platform/principal.ts';
+import { body, openApi, until, type Api } from './api-rig.test.ts';
+import { startApi } from './start-api.ts';
+
+interface Told {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+function connect(api: Pick<Api, 'server'>, token?: string) {
+  const query = token === undefined ? '' : `?token=${token}`;
+  const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws${query}`, 'millrace.v1');
+  const told: Told[] = [];
+  let closedBy: number | undefined;
+  socket.addEventListener('message', ({ data }) => told.push(JSON.parse(String(data)) as Told));
+  socket.addEventListener('close', ({ code }) => (closedBy = code));
+  return {
+    told,
+    say: (message: object) => socket.send(JSON.stringify(message)),
+    async hear(type: string): Promise<Told> {
+      await until(() => told.some((each) => each.type === type));
+      return told.find((each) => each.type === type) as Told;
+    },
+    opened: () => until(() => socket.readyState === socket.OPEN),
+    async closed(): Promise<number | undefined> {
+      await until(() => closedBy !== undefined);
+      return closedBy;
+    },
+    [Symbol.dispose]: () => socket.close(),
+  };
+}
+
+test('a route of a module is served, checked, guarded and described like ours, and tells errors in its own shape', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const put = (content: unknown, by?: string) => api.post('/vault/v1', content, by);
+  assert.equal((await put({ amount: 5 }, token)).status, 201);
+  const answers = {
+    'what does not fit': await put({ amount: 'much' }, token),
+    'no credentials': await put({ amount: 5 }),
+    'another scope': await put({ amount: 5 }, await api.token('read', 'core')),
+    'a rule': await put({ amount: 2_000 }, token),
+    'another tenant': await api.ask('/vault/v1', await api.token('read', 'acme')),
+    'no JSON': await api.ask('/vault/v1', token, { method: 'POST', body: '{' }),
+    'too large': await put({ amount: 5, more: 'x'.repeat(1_100_000) }, token),
+  };
+  const told = await Promise.all(
+    Object.entries(answers).map(async ([what, answer]) => {
+      assert.equal(answer.headers.get('x-bank'), 'closed', what);
+      assert.equal(answer.headers.get('content-type'), 'application/json', what);
+      const { error } = await body<{ error: { code: string } }>(answer);
+      return [what, answer.status, error.code];
+    }),
+  );
+  assert.deepEqual(told, [
+    ['what does not fit', 400, 'REQUEST_INVALID'],
+    ['no credentials', 401, 'NOT_AUTHENTICATED'],
+    ['another scope', 403, 'NOT_ALLOWED'],
+    ['a rule', 409, 'COMMAND_REFUSED'],
+    ['another tenant', 404, 'NOT_FOUND'],
+    ['no JSON', 415, 'MEDIA_TYPE_UNKNOWN'],
+    ['too large', 413, 'REQUEST_TOO_LARGE'],
+  ]);
+  const { paths } = await body<{ paths: Record<string, object> }>(await api.ask('/openapi.json'));
+  const described = JSON.stringify([paths['/vault/{id}'], paths['/ws']]);
+  for (const part of ['"maximum":2000', '"error"', 'bell.hear', 'bell.rung']) {
+    assert.ok(described.includes(part), part);
+  }
+});
+
+test('who may use modules only reaches their routes, and no stream, command or document', async () => {
+  await using api = await openApi();
+  await api.post('/vault/v1', { amount: 5 }, await api.token('append', 'core'));
+  const person = await api.token('use', 'core');
+  await until(async () => (await api.ask('/vault/v1', person)).status === 200);
+  const others = [
+    await api.post('/vault/v1', { amount: 5 }, person),
+    await api.post('/api/v1/commands/account.deposit', { id: 'v1', payload: {} }, person),
+    await api.ask('/api/v1/documents/banking/account/v1', person),
+    await api.ask('/api/v1/streams/banking.account.v1-core-v1/events', person),
+    await api.ask('/admin/dlq', person),
+  ];
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    [403, 403, 403, 403, 403],
+  );
+  using client = connect(api, person);
+  await client.hear('ready');
+  client.say({ type: 'subscribe', id: 's', category: 'banking.account.v1' });
+  assert.equal((await client.hear('problem'))['id'], 's');
+});
+
+test('a route that would hide one of ours, or a message that is there already, is refused at the start', async () => {
+  const hiding = (web: ModuleWeb) => defineModule({ name: 'hiding', web: () => web });
+  const served = (path: string): ModuleWeb => ({
+    routes: [
+      route({
+        method: 'GET',
+        path,
+        summary: '',
+        tag: '',
+        access: 'read',
+        answers: {},
+        handle: async () => ({}),
+      }),
+    ],
+  });
+  const taking = (...types: string[]): ModuleWeb => ({
+    socket: defineSocket({
+      messages: Object.fromEntries(types.map((type) => [type, Type.Object({})])),
+      sends: {},
+      connect: () => ({ on: {} }),
+    }),
+  });
+  const webs = [
+    served('/health/live'),
+    served('/api/v1/documents/collab/{aggregate}'),
+    served('/{any}/dlq'),
+    taking('subscribe'),
+  ];
+  for (const web of webs) {
+    await using platform = await createPlatform({
+      engines: { store: 'memory:' },
+      modules: [hiding(web)],
+    });
+    await assert.rejects(startApi(platform, { port: 0 }), (error) =>
+      hasCode(error, 'CONFIG_INVALID'),
+    );
+  }
+});
+
+test('messages of a module are checked, greeted, answered in its words, and forgotten with the connection', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  using client = connect(api, token);
+  const hello = await client.hear('bell.hello');
+  assert.deepEqual(
+    client.told.map(({ type }) => type),
+    ['ready', 'bell.hello'],
+  );
+  assert.equal(typeof hello['name'], 'string');
+  client.say({ type: 'bell.hear', times: 2 });
+  await client.hear('bell.heard');
+  await api.post('/vault/v1', { amount: 7 }, token);
+  await until(() => client.told.filter(({ type }) => type === 'bell.rung').length === 2);
+  client.say({ type: 'bell.hear', times: 9, id: 'x' });
+  assert.deepEqual(await client.hear('error'), {
+    type: 'error',
+    code: 'REQUEST_INVALID',
+    message: client.told.find(({ type }) => type === 'error')?.['message'],
+    id: 'x',
+  });
+  client.say({ type: 'bell.break', id: 'y' });
+  await until(() => client.told.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
+  client.say({ type: 'bell.unknown' });
+  assert.equal((await client.hear('problem')).type, 'problem');
+  client[Symbol.dispose]();
+  await client.closed();
+  await until(() => api.server.connections === 0);
+  // Nobody is in the topic any more: nothing is sent, nothing fails.
+  assert.equal((await api.post('/vault/v1', { amount: 7 }, token)).status, 201);
+});
+
+test('a token in the URL is taken when it is good, and an upgrade with a bad one is refused', async () => {
+  await using api = await openApi();
+  using bad = connect(api, 'mr_nobody');
+  assert.equal(await bad.closed(), 1006);
+  using late = connect(api);
+  await late.opened();
+  late.say({ type: 'bell.hear', times: 1 });
+  assert.equal(await late.closed(), 4401);
+});
+
+test('a client that does not read is cut off, whatever a module sends', async () => {
+  let cut = false;
+  const flood = defineSocket({
+    messages: {},
+    sends: {},
+    connect(client) {
+      client.signal.addEventListener('abort', () => (cut = true));
+      const text = JSON.stringify({ type: 'flood', text: 'x'.repeat(10_000) });
+      for (let at = 0; at < 1_000; at += 1) client.send(text);
+      return { on: {} };
+    },
+  });
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [defineModule({ name: 'flood', web: () => ({ socket: flood }) })],
+  });
+  const { secret } = await platform.tokens.create({ name: 'a', scopes: ['read'] });
+  await using server = await startApi(platform, { port: 0, wsLimits: { unreadBytesMax: 100_000 } });
+  using client = connect({ server }, secret);
+  assert.equal(await client.closed(), 4408);
+  assert.equal(cut, true);
+});
+
+test('a module that cannot begin with a connection ends it, and only it', async () => {
+  const broken = defineSocket({
+    messages: {},
+    sends: {},
+    connect: () => {
+      throw new Error('out of order');
+    },
+  });
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [defineModule({ name: 'broken', web: () => ({ socket: broken }) })],
+  });
+  const { secret } = await platform.tokens.create({ name: 'a', scopes: ['read'] });
+  await using server = await startApi(platform, { port: 0 });
+  using client = connect({ server }, secret);
+  assert.equal(await client.closed(), 1011);
+  assert.equal((await fetch(`${server.url}/health/live`)).status, 200);
+});
+
+test('what a module opened is closed after the server, also when that could not start', async () => {
+  let open = 0;
+  const web = (): ModuleWeb => {
+    open += 1;
+    return {
+      async [Symbol.asyncDispose]() {
+        open -= 1;
+      },
+    };
+  };
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [defineModule({ name: 'door', web })],
+  });
+  const server = await startApi(platform, { port: 0 });
+  assert.equal(open, 1);
+  await assert.rejects(startApi(platform, { port: server.port }));
+  assert.equal(open, 1);
+  await server[Symbol.asyncDispose]();
+  assert.equal(open, 0);
+});
+
+test('a module is told the name and the verified address that a JWT brings', async () => {
+  const seen: Principal[] = [];
+  const who = route({
+    method: 'GET',
+    path: '/who',
+    summary: '',
+    tag: '',
+    access: 'read',
+    answers: {},
+    async handle({ principal }) {
+      if (principal !== undefined) seen.push(principal);
+      return {};
+    },
+  });
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [defineModule({ name: 'who', web: () => ({ routes: [who] }) })],
+  });
+  const secret = 'a secret of at least thirty-two bytes';
+  await using server = await startApi(platform, { port: 0, jwt: { secret, audience: 'collab' } });
+  for (const isVerified of [true, false]) {
+    const jwt = await new SignJWT({
+      tenant: 'core',
+      scope: 'read',
+      preferred_username: 'alex',
+      email: 'alex@example.com',
+      email_verified: isVerified,
+    })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('sub-1')
+      .setAudience('collab')
+      .setExpirationTime('1h')
+      .sign(Buffer.from(secret));
+    await fetch(`${server.url}/who`, { headers: { authorization: `Bearer ${jwt}` } });
+  }
+  assert.deepEqual(
+    seen.map(({ name, username, email }) => [name, username, email]),
+    [
+      ['sub-1', 'alex', 'alex@example.com'],
+      ['sub-1', 'alex', undefined],
+    ],
+  );
+});
