@@ -135,7 +135,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
   }
 
   function decoded(entry: StoredEntry): BusMessage | undefined {
-    const result = codec.decode(entry, { anySubject: entry.subject.startsWith('_') });
+    const result = codec.decode(entry);
     if (result.kind === 'message') return result.message;
     const { subject, sequence } = entry;
     observer.count?.('bus_malformed_skipped_total', {});

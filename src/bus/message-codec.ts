@@ -29,8 +29,7 @@ type Decoded =
 
 export interface MessageCodec {
   encode(message: NewMessage, request?: RequestFields): EngineEntry;
-  /** `anySubject`: a replayed one stands in another stream than it was published to. */
-  decode(entry: StoredEntry, options?: { readonly anySubject: boolean }): Decoded;
+  decode(entry: StoredEntry): Decoded;
 }
 
 interface RequestFields {
@@ -79,7 +78,9 @@ export function createMessageCodec(options: {
       checkPayload(subject, message.payload);
       return { subject, id: envelope.id, data };
     },
-    decode(entry, { anySubject } = { anySubject: false }) {
+    decode(entry) {
+      // A dead letter, or a replayed one, stands in another stream than it was published to.
+      const anySubject = /^_(?:dead|redo)\./.test(entry.subject);
       try {
         const envelope = decodeTransportEnvelope(entry.data);
         if (!anySubject && envelope.subject !== entry.subject) {

@@ -1,6 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
+import { sqliteBusTables } from './sqlite-bus-tables.ts';
 import { sqliteOutboxTables } from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
@@ -75,6 +76,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteSagaTables,
   sqliteOutboxTables,
   sqliteTraceTables,
+  sqliteBusTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */
