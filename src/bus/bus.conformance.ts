@@ -6,10 +6,22 @@ import type {
   BusFixture,
   FixtureCapabilities,
 } from './bus-fixture.conformance.ts';
+import { modelCases } from './bus-model.conformance.ts';
+import { consumeCases, lostLeaseCases } from './consume.conformance.ts';
 import { deadLetterCases } from './dead-letters.conformance.ts';
 import { fencedCases, groupCases, orderCases } from './groups.conformance.ts';
 import { patternCases } from './patterns.conformance.ts';
+import { processCases, restartCases } from './processes.conformance.ts';
 import { badPublishCases, publishCases } from './publish.conformance.ts';
+import { positionCases, readCases, subscribeCases } from './readers.conformance.ts';
+import { requestCases } from './requests.conformance.ts';
+import {
+  adminCases,
+  bytesCases,
+  infoCases,
+  pendingCases,
+  trimCases,
+} from './streams.conformance.ts';
 
 export type { BusCase, BusFixture, OpenedBus } from './bus-fixture.conformance.ts';
 
@@ -24,6 +36,20 @@ const topics: readonly {
   { topic: 'late members', needs: ['fencedAcks'], cases: fencedCases },
   { topic: 'patterns', cases: patternCases },
   { topic: 'dead letters', cases: deadLetterCases },
+  { topic: 'consumers', cases: consumeCases },
+  { topic: 'consumers', needs: ['fencedAcks'], cases: lostLeaseCases },
+  { topic: 'subscriptions', cases: subscribeCases },
+  { topic: 'replay', cases: readCases },
+  { topic: 'replay', needs: ['patternPositions'], cases: positionCases },
+  { topic: 'streams', cases: infoCases },
+  { topic: 'trimming', cases: trimCases },
+  { topic: 'trimming', needs: ['streamBytes'], cases: bytesCases },
+  { topic: 'administration', cases: adminCases },
+  { topic: 'administration', needs: ['pendingList'], cases: pendingCases },
+  { topic: 'requests', cases: requestCases },
+  { topic: 'several processes', needs: ['crossProcess'], cases: processCases },
+  { topic: 'broker', needs: ['restart'], cases: restartCases },
+  { topic: 'model', cases: modelCases },
 ];
 
 /**

@@ -150,7 +150,7 @@ export const groupCases: BusCases = {
     const definition = { ...workers, leaseMs };
     const [busy, other] = [await bus.group(definition), await bus.group(definition)];
     const delivery = await fetchOne(busy);
-    const untilMs = systemClock.now() + 2 * leaseMs;
+    const untilMs = systemClock.now() + 1.4 * leaseMs;
     while (systemClock.now() < untilMs) {
       assert.equal(await delivery.inProgress(), 'settled');
       assert.deepEqual(await other.fetch({ waitMs: 100 }), []);

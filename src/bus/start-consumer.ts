@@ -53,6 +53,7 @@ export function startConsumer<Payload>(
   const health = createBrokerHealth({ clock, observer }, { group });
   const running = new Set<Held>();
   let waiting: Held[] = [];
+  let unsettled = 0;
   let room = Promise.withResolvers<void>();
 
   const stop = (): void => stopping.abort();
@@ -81,7 +82,8 @@ export function startConsumer<Payload>(
           signal: stopping.signal,
         });
         failures = 0;
-        health.isUp();
+        // Reads may work while writes do not: it is back when nobody's outcome waits for it.
+        if (unsettled === 0) health.isUp();
         waiting.push(...fetched.map((each) => ({ ...each, lost: new AbortController() })));
         begin();
       } catch (error) {
@@ -94,7 +96,7 @@ export function startConsumer<Payload>(
 
   async function recover(error: unknown, failures: number): Promise<void> {
     const isGone = hasCode(error, 'BUS_GROUP_UNKNOWN');
-    if (!isGone && !(error instanceof MillraceError && error.retryable)) throw error;
+    if (!isGone && !isRetryable(error)) throw error;
     try {
       if (isGone) {
         // From the start: what the group had acked is not known any more, and nothing may be skipped.
@@ -103,7 +105,7 @@ export function startConsumer<Payload>(
         return;
       }
     } catch (err) {
-      if (!(err instanceof MillraceError && err.retryable)) throw err;
+      if (!isRetryable(err)) throw err;
     }
     health.isDown(error);
     try {
@@ -162,14 +164,15 @@ export function startConsumer<Payload>(
     for (let failures = 1; ; failures += 1) {
       try {
         await settle();
+        if (failures > 1) unsettled -= 1;
         return;
       } catch (err) {
+        if (failures === 1) unsettled += 1;
         const isOver = clock.now() >= deadlineMs || held.lost.signal.aborted;
-        if (isOver || !(err instanceof MillraceError && err.retryable)) {
-          observer.log?.error(
-            { group, subject: held.delivery.subject, err },
-            'message not settled',
-          );
+        if (isOver || !isRetryable(err)) {
+          unsettled -= 1;
+          const { subject } = held.delivery;
+          observer.log?.error({ group, subject, err }, 'message not settled');
           return;
         }
         health.isDown(err);
@@ -198,7 +201,7 @@ export function startConsumer<Payload>(
       waiting = waiting.filter((each) => each !== held);
     } catch (err) {
       // The fetch that fails, too, tells it; the lease may outlive the outage.
-      if (!(err instanceof MillraceError && err.retryable)) throw err;
+      if (!isRetryable(err)) throw err;
     }
   }
 
@@ -245,4 +248,8 @@ export function startConsumer<Payload>(
       await done.catch(() => undefined);
     },
   };
+}
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof MillraceError && error.retryable;
 }

@@ -7,6 +7,8 @@ import { after, test } from 'node:test';
 import { busConformance } from '../../bus/bus.conformance.ts';
 import { sqliteBus } from './sqlite-bus.ts';
 
+/** Short: the suite takes the write lock away. */
+const busyTimeoutMs = 100;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bus-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -24,10 +26,10 @@ for (const { name, skip, run } of busConformance({
   },
   async open(options) {
     const path = join(folder, `${randomUUID()}.db`);
-    const bus = await sqliteBus(path, { ...options, busyTimeoutMs: 100 });
+    const bus = await sqliteBus(path, { ...options, busyTimeoutMs });
     return {
       bus,
-      second: (secondOptions) => sqliteBus(path, secondOptions),
+      second: (secondOptions) => sqliteBus(path, { ...secondOptions, busyTimeoutMs }),
       async inject(subject, data) {
         const database = new DatabaseSync(path);
         const insert = 'insert into bus_messages (stream_id, stored_at_ms, data)';
