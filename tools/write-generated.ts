@@ -3,16 +3,19 @@
 // Tests keep them equal to what they are made from.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { transportEnvelopeJsonSchema } from '../src/bus/transport-envelope.ts';
 import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
 import { errorCodes } from '../src/foundation/error-codes.ts';
 import { withCliReference } from './cli-reference.ts';
 
 const schemas = new URL('../schemas/', import.meta.url);
 mkdirSync(schemas, { recursive: true });
-writeFileSync(
-  new URL('domain-event-envelope.json', schemas),
-  `${JSON.stringify(envelopeJsonSchema, null, 2)}\n`,
-);
+for (const [name, schema] of [
+  ['domain-event-envelope.json', envelopeJsonSchema],
+  ['transport-envelope.json', transportEnvelopeJsonSchema],
+] as const) {
+  writeFileSync(new URL(name, schemas), `${JSON.stringify(schema, null, 2)}\n`);
+}
 
 const errors = new URL('../docs/errors.md', import.meta.url);
 const page = readFileSync(errors, 'utf8');

@@ -295,6 +295,41 @@ export const errorCodes = {
     meaning: 'The ledger has no message with this id.',
     remedy: 'Ask for the list of messages; sent ones are forgotten when they are purged.',
   },
+  BUS_INVALID: {
+    retryable: false,
+    meaning: 'A message, a group or a question to the bus does not fit it.',
+    remedy: 'Mend the field that the message names; details.field has it.',
+  },
+  BUS_UNAVAILABLE: {
+    retryable: true,
+    meaning: 'The broker of the bus cannot be reached, or did not take the work.',
+    remedy: 'Try again; publish with the same id, so that nothing is stored twice.',
+  },
+  BUS_CLOSED: {
+    retryable: false,
+    meaning: 'The bus was closed.',
+    remedy: 'Open a new one.',
+  },
+  BUS_GROUP_CONFLICT: {
+    retryable: false,
+    meaning: 'The group is there already, over another subject or pattern.',
+    remedy: 'Use another group name, or delete the group first.',
+  },
+  BUS_GROUP_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no consumer group of this name.',
+    remedy: 'Look at the list of groups; one appears when it is first used.',
+  },
+  BUS_STREAM_HELD: {
+    retryable: true,
+    meaning: 'A group has not acked everything in the stream.',
+    remedy: 'Let the groups of details.groups finish, or say evenUnacked.',
+  },
+  BUS_NO_REPLY: {
+    retryable: true,
+    meaning: 'Nobody answered the request in the time that was given.',
+    remedy: 'See that a consumer of the subject runs and replies, or give it more time.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

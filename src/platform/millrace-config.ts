@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { closest } from '../contracts/lint/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
+import { archiveKeysOf } from './open-bus.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -45,6 +46,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const fields = [
+  'busArchive',
+  'busArchiveKeys',
+  'busRetention',
   'dispatcher',
   'drainMs',
   'engines',
@@ -130,8 +134,12 @@ export function withEnvironment(
   const port = text('MILLRACE_PORT');
   const host = text('MILLRACE_HOST');
   const jwt = jwtOf(text, config.server?.jwt);
+  const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
+  const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
   return {
     ...config,
+    ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
+    ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
@@ -156,6 +164,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     keys: text('MILLRACE_KEYS') ?? written.keys,
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
     queue: text('MILLRACE_QUEUE') ?? written.queue,
+    bus: text('MILLRACE_BUS') ?? written.bus,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));
@@ -163,8 +172,8 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
 
 /** A file's path counts from where the program was started. */
 function inFolder(url: string, cwd: string): string {
-  const path = /^sqlite:(?:\/\/)?([^:].*)$/i.exec(url)?.[1];
-  return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(cwd, path)}`;
+  const [, scheme = '', path] = /^(sqlite|file):(?:\/\/)?([^:].*)$/i.exec(url) ?? [];
+  return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
 }
 
 function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'] {

@@ -87,6 +87,13 @@ export {
   type DeliveryQueueFixture,
   type OpenedQueue,
 } from '../outbox/delivery-queue.conformance.ts';
+export {
+  busConformance,
+  type BusCase,
+  type BusFixture,
+  type OpenedBus,
+} from '../bus/bus.conformance.ts';
+export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';

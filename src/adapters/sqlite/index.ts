@@ -1,4 +1,5 @@
 export { sqliteBreakerStore, type SqliteBreakerStoreOptions } from './sqlite-breaker-store.ts';
+export { sqliteBus, type SqliteBusOptions } from './sqlite-bus.ts';
 export { sqliteEventStore, type SqliteOptions } from './sqlite-event-store.ts';
 export type { SqliteTransaction } from './sqlite-subscriptions.ts';
 export { sqliteInbox, type SqliteInbox, type SqliteInboxOptions } from './sqlite-inbox.ts';

@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { sqliteOutboxJobs, sqliteOutboxTables } from './sqlite-outbox-tables.ts';
+import { sqliteBusTables } from './sqlite-bus-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteTraceTables } from './sqlite-trace-tables.ts';
@@ -76,6 +77,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteOutboxTables,
   sqliteTraceTables,
   sqliteOutboxJobs,
+  sqliteBusTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -7,6 +7,7 @@ import { documentsToWrite, hasMoved } from '../../projections/inline-appends.ts'
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
 import { createSqliteAppender } from './sqlite-appender.ts';
+import { createSqliteBus } from './sqlite-bus-writer.ts';
 import { createSqliteDocuments } from './sqlite-documents.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
@@ -67,6 +68,7 @@ function whileBusy(open: () => void): void {
 function serve(database: DatabaseSync): void {
   const appender = createSqliteAppender(database);
   const documents = createSqliteDocuments(database);
+  const bus = createSqliteBus(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
@@ -143,6 +145,8 @@ function serve(database: DatabaseSync): void {
         return documents.write(request);
       case 'clear':
         return documents.clear(request.model, request.limit);
+      case 'bus':
+        return bus(request.request);
       default:
         return request.statements.map(runStatement);
     }

@@ -7,6 +7,7 @@ import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
+import type { BusRequest } from './sqlite-bus-writer.ts';
 import type { ModelWrites } from './sqlite-documents.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 
@@ -30,7 +31,8 @@ export type WriterRequest =
     }
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
   | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] }
-  | ({ readonly id: number } & DocumentRequest);
+  | ({ readonly id: number } & DocumentRequest)
+  | { readonly id: number; readonly kind: 'bus'; readonly request: BusRequest };
 
 /** Documents that go into the append's own commit. Unless the revisions are these: `moved`. */
 export interface InlineWrites {
@@ -69,6 +71,7 @@ export interface SqliteWriter extends AsyncDisposable {
   ): Promise<readonly WriteOutcome[] | 'moved'>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   documents(request: DocumentRequest): Promise<unknown>;
+  bus(request: BusRequest): Promise<unknown>;
 }
 
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -218,6 +221,7 @@ export async function startSqliteWriter(
     run: (statements) =>
       post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
     documents: (body) => post(body),
+    bus: (body) => post({ kind: 'bus', request: body }),
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;
       // The thread takes messages in order: everything asked for before is committed first.

@@ -1,0 +1,243 @@
+// The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which
+// commits all that wait together.
+
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Bus, StartFrom } from '../../bus/bus.ts';
+import type { BusEngine, FetchRequest, LeasedEntry, StoredEntry } from '../../bus/bus-engine.ts';
+import { busLimits } from '../../bus/bus-limits.ts';
+import { createBus, type BusOptions } from '../../bus/create-bus.ts';
+import { groupConflict, unknownGroup } from '../../bus/group-errors.ts';
+import { aborted, systemClock, type Clock } from '../../foundation/clock.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { createWaiters } from '../../store/waiters.ts';
+import { openSqliteBusReader, toStored } from './sqlite-bus-reader.ts';
+import type { BusAnswer, BusRequest, BusStart } from './sqlite-bus-writer.ts';
+import { describeFailure, sqliteError } from './sqlite-error.ts';
+import { pathOf } from './sqlite-path.ts';
+import { watchSqlite } from './sqlite-watch.ts';
+import { startSqliteWriter, type SqlRow } from './sqlite-writer.ts';
+
+export interface SqliteBusOptions extends BusOptions {
+  /** How long a write waits for another process's write. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/** Looked at by file events; this is for file systems that have none. */
+const watchPollMs = 250;
+
+/**
+ * Opens (and, where it is new, creates) the bus in a file; it may be the event store's. Several processes
+ * may open one file.
+ *
+ * @example
+ * import { sqliteBus } from 'millrace/adapters/sqlite';
+ *
+ * await using bus = await sqliteBus('sqlite:.millrace/bus.db');
+ * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
+ */
+export async function sqliteBus(url: string, options: SqliteBusOptions = {}): Promise<Bus> {
+  return createBus(await openEngine(url, options), options);
+}
+
+async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEngine> {
+  const { busyTimeoutMs = 10_000, clock = systemClock } = options;
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true });
+  const waiters = createWaiters();
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => waiters.wakeAll());
+  const reader = openSqliteBusReader(path, busyTimeoutMs);
+  const others = watchSqlite({
+    path,
+    pollIntervalMs: watchPollMs,
+    dataVersion: () => reader.dataVersion(),
+    onChange: () => waiters.wakeAll(),
+  });
+  let isClosed = false;
+
+  async function write<R extends BusRequest>(request: R): Promise<BusAnswer<R>> {
+    try {
+      return (await writer.bus(request)) as BusAnswer<R>;
+    } catch (error) {
+      throw busError(error);
+    }
+  }
+
+  function read<T>(work: () => T): T {
+    if (isClosed) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
+    try {
+      return work();
+    } catch (error) {
+      throw busError(sqliteError(describeFailure(error), { path, doing: 'read' }));
+    }
+  }
+
+  /** Until somebody commits, or the time is over. */
+  async function wait(ms: number, signal: AbortSignal, isThere: () => boolean): Promise<void> {
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    try {
+      const woken = waiters.wait(either, isThere);
+      if (waiters.size > 0) others.setWaiting(true);
+      await Promise.race([woken, sleep(clock, ms, either)]);
+    } finally {
+      over.abort('over');
+      if (waiters.size === 0) others.setWaiting(false);
+    }
+  }
+
+  async function fetch(
+    group: string,
+    { limit, waitMs, signal }: FetchRequest,
+  ): Promise<readonly LeasedEntry[]> {
+    const deadlineMs = clock.now() + waitMs;
+    for (;;) {
+      if (signal.aborted) throw aborted(signal);
+      const nowMs = clock.now();
+      // Looked at without the writer first: whoever waits must not take the write lock for nothing.
+      if (read(() => reader.dueAtMs(group, nowMs)) === 0) {
+        const { isUnknown, rows } = await write({ op: 'fetch', group, limit, nowMs });
+        if (isUnknown) throw unknownGroup(group);
+        if (rows.length > 0) return rows.map(toLeased);
+      }
+      const leftMs = deadlineMs - clock.now();
+      if (leftMs <= 0) return [];
+      const dueMs = read(() => reader.dueAtMs(group, clock.now()));
+      if (dueMs === 0) continue;
+      const isThere = (): boolean => read(() => reader.dueAtMs(group, clock.now())) === 0;
+      await wait(Math.min(leftMs, (dueMs ?? Infinity) - clock.now()), signal, isThere);
+    }
+  }
+
+  async function* batches(
+    pattern: string,
+    how: {
+      readonly after: number;
+      readonly upTo: number | undefined;
+      readonly batchMax: number;
+      readonly signal: AbortSignal;
+    },
+  ): AsyncGenerator<readonly StoredEntry[]> {
+    const { upTo, batchMax: limit, signal } = how;
+    const scan = read(() => reader.scanner(pattern));
+    let { after } = how;
+    for (;;) {
+      if (signal.aborted) throw aborted(signal);
+      const head = upTo ?? read(() => reader.head());
+      const batch = head <= after ? [] : read(() => scan({ after, upTo: head, limit }));
+      after = batch.length < limit ? Math.max(after, head) : Number(batch.at(-1)?.position);
+      if (batch.length > 0) yield batch;
+      if (after < head) continue;
+      if (upTo !== undefined) return;
+      await wait(Infinity, signal, () => read(() => reader.head()) > after);
+    }
+  }
+
+  return {
+    capabilities: {
+      durable: true,
+      crossProcess: true,
+      atomicBatch: true,
+      fencedAcks: true,
+      patternPositions: true,
+      uncountedRelease: true,
+      pendingList: true,
+      streamBytes: true,
+    },
+    append: (entries, { dedupeWindowMs }) =>
+      write({ op: 'append', entries, dedupeWindowMs, nowMs: clock.now() }),
+    async ensureGroup(settings) {
+      const group = { ...settings, start: toStart(settings.start) };
+      const there = await write({ op: 'ensureGroup', group });
+      if (there === undefined) return;
+      const [was = '', wanted = ''] = [there[0], settings.filters[0]];
+      throw groupConflict(settings.name, { there: was, wanted });
+    },
+    fetch: ({ name }, request) => fetch(name, request),
+    settle: ({ name }, settlements) =>
+      write({
+        op: 'settle',
+        group: name,
+        settlements,
+        dedupeWindowMs: busLimits.dedupeWindowMsDefault,
+        nowMs: clock.now(),
+      }),
+    async read(pattern, { from, isLive, signal, batchMax }) {
+      const start = toStart(from);
+      const head = read(() => reader.head());
+      const after = read(() => {
+        if (start.kind === 'after') return start.seq;
+        return start.kind === 'now' ? head : reader.before(start.ms);
+      });
+      return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
+    },
+    remove: (subject, sequences) => write({ op: 'remove', subject, seqs: sequences.map(seqOf) }),
+    streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
+    trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
+      write({
+        op: 'trim',
+        subject,
+        order: {
+          ...rest,
+          storedBeforeMs: storedBefore?.getTime(),
+          beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
+        },
+      }),
+    deleteStream: (subject) => write({ op: 'deleteStream', subject }),
+    groups: async () => read(() => reader.groups()),
+    async pending(group, limit) {
+      const found = read(() => reader.pending(group, limit));
+      if (found === undefined) throw unknownGroup(group);
+      return found;
+    },
+    async seek(group, to) {
+      const isThere = await write({ op: 'seek', group, to: toStart(to) });
+      if (!isThere) throw unknownGroup(group);
+    },
+    deleteGroup: (group) => write({ op: 'deleteGroup', group }),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      others.close();
+      // The last connection to close empties the log into the file, and only the writer's may.
+      reader.close();
+      await writer[Symbol.asyncDispose]();
+      waiters.wakeAll();
+    },
+  };
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  // A timer knows no infinity; whoever waits that long is woken, or aborted.
+  return clock.sleep(Math.min(Math.max(ms, 0), 2_147_483_647), signal);
+}
+
+function toStart(start: StartFrom): BusStart {
+  if (start === 'start') return { kind: 'after', seq: 0 };
+  if (start === 'now') return { kind: 'now' };
+  if ('time' in start) return { kind: 'time', ms: start.time.getTime() };
+  return 'sequence' in start
+    ? { kind: 'after', seq: seqOf(start.sequence) - 1 }
+    : { kind: 'after', seq: seqOf(start.position) };
+}
+
+/** A sequence of another engine is beyond every message of this one, or before them all. */
+function seqOf(sequence: string): number {
+  return Number(sequence.split('-')[0]);
+}
+
+function toLeased(row: SqlRow): LeasedEntry {
+  return {
+    ...toStored(row, String(row['subject'])),
+    token: `${Number(row['seq'])}.${Number(row['token'])}`,
+    deliveryCount: Number(row['delivery_count']),
+  };
+}
+
+function busError(error: unknown): unknown {
+  if (hasCode(error, 'STORE_CLOSED')) {
+    return new MillraceError('BUS_CLOSED', 'the bus was closed', { cause: error });
+  }
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
+  const { message, details, retryable } = error;
+  return new MillraceError('BUS_UNAVAILABLE', message, { details, retryable, cause: error });
+}

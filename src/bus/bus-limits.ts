@@ -1,0 +1,33 @@
+// Defaults and bounds of the bus, in one place; every engine keeps them.
+
+export const busLimits = {
+  /** The whole envelope, encoded. NATS takes 1 MiB by default, headers included. */
+  messageBytesMax: 1_000_000,
+  publishMax: 1_000,
+  headersMax: 64,
+  headerCharsMax: 1_024,
+  idCharsMax: 128,
+  groupCharsMax: 64,
+  /** How long a message id is remembered. */
+  dedupeWindowMsDefault: 120_000,
+  dedupeWindowMsMax: 86_400_000,
+  leaseMsDefault: 30_000,
+  leaseMsMin: 20,
+  leaseMsMax: 86_400_000,
+  maxDeliveriesDefault: 10,
+  maxDeliveriesMax: 1_000,
+  maxAckPendingDefault: 1_000,
+  maxAckPendingMax: 50_000,
+  maxInFlightDefault: 100,
+  fetchMax: 1_000,
+  fetchWaitMsDefault: 5_000,
+  delayMsMax: 7 * 86_400_000,
+  requestTimeoutMsDefault: 10_000,
+  requestTimeoutMsMax: 600_000,
+  pageMax: 1_000,
+  pageDefault: 100,
+  reasonCharsMax: 2_000,
+  /** Between two looks at a broker that does not answer. */
+  retryMsFirst: 50,
+  retryMsMax: 5_000,
+} as const;

@@ -1,0 +1,162 @@
+// Random work against what must hold whatever happens: nothing lost, order kept, no message with two
+// members while a lease holds.
+
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { systemClock } from '../foundation/clock.ts';
+import type { Bus, BusGroup } from './bus.ts';
+import type { Delivery } from './bus-message.ts';
+import { eventually, numbersOf, upTo, type BusCases } from './bus-fixture.conformance.ts';
+
+const leaseMs = 120;
+const subjectsCount = 3;
+
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('publish'), at: fc.nat(2), n: fc.nat(3) }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('fetch'), at: fc.nat(2), n: fc.nat(4) }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('ack'), at: fc.nat(9), n: fc.nat(0) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('nack'), at: fc.nat(9), n: fc.nat(30) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('term'), at: fc.nat(9), n: fc.nat(0) }) },
+    // Its leases run out.
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constant('crash'), at: fc.nat(2), n: fc.nat(0) }),
+    },
+  ),
+  { minLength: 20, maxLength: 50 },
+);
+
+let runs = 0;
+
+interface Held {
+  readonly delivery: Delivery;
+  readonly member: number;
+}
+
+/** One run of the property, on subjects and a group of its own. */
+async function play(
+  bus: Bus,
+  work: readonly { readonly kind: string; readonly at: number; readonly n: number }[],
+  { maxAckPending, isFenced }: { readonly maxAckPending: number; readonly isFenced: boolean },
+): Promise<void> {
+  runs += 1;
+  const domain = `gbe.model.r${runs}`;
+  const group = `model-${runs}`;
+  const definition = {
+    group,
+    subject: `${domain}.*`,
+    leaseMs,
+    maxDeliveries: 1_000,
+    maxAckPending,
+  };
+  const members = await Promise.all(upTo(3).map(() => bus.group(definition)));
+  const published = upTo(subjectsCount).map(() => 0);
+  const firsts = upTo(subjectsCount).map((): number[] => []);
+  const done = new Map<string, string>();
+  const safeUntilMs = new Map<string, number>();
+  let held: Held[] = [];
+
+  const subjectAt = (subject: string): number => Number(subject.at(-1));
+  const keyOf = (delivery: Delivery): string => `${delivery.subject} ${numbersOf([delivery])[0]}`;
+
+  async function fetch(member: number, limit: number, waitMs = 0): Promise<number> {
+    const askedMs = systemClock.now();
+    const deliveries = await (members[member] as BusGroup).fetch({ limit, waitMs });
+    const cameMs = systemClock.now();
+    for (const delivery of deliveries) {
+      const key = keyOf(delivery);
+      // Its lease began when it was asked for, at the earliest; an engine may round a millisecond.
+      const safeMs = safeUntilMs.get(key) ?? 0;
+      assert.ok(cameMs >= safeMs - 2, `${key} came while its lease held`);
+      if (isFenced) assert.ok(!done.has(key), `${key} came again after ${done.get(key)}`);
+      safeUntilMs.set(key, askedMs + leaseMs);
+      const [n = -1] = numbersOf([delivery]);
+      const seen = firsts[subjectAt(delivery.subject)];
+      if (seen !== undefined && !seen.includes(n)) {
+        assert.equal(n, seen.length, `${key} overtook one that never came`);
+        seen.push(n);
+      }
+    }
+    held.push(...deliveries.map((delivery) => ({ delivery, member })));
+    return deliveries.length;
+  }
+
+  async function settle(one: Held, kind: string, delayMs: number): Promise<void> {
+    held = held.filter((each) => each !== one);
+    const key = keyOf(one.delivery);
+    const settling = {
+      ack: () => one.delivery.ack(),
+      term: () => one.delivery.term('model'),
+      nack: () => one.delivery.nack({ delayMs }),
+    }[kind];
+    const outcome = await settling?.();
+    if (outcome !== 'settled') return;
+    safeUntilMs.delete(key);
+    if (kind === 'nack') return;
+    assert.ok(!isFenced || !done.has(key), `${key} was settled twice`);
+    done.set(key, kind);
+  }
+
+  for (const { kind, at, n } of work) {
+    if (kind === 'publish') {
+      const from = published[at] ?? 0;
+      const batch = upTo(n + 1).map((more) => ({
+        subject: `${domain}.s${at}`,
+        payload: { n: from + more },
+      }));
+      published[at] = from + batch.length;
+      await bus.publishMany(batch);
+    } else if (kind === 'fetch') {
+      await fetch(at, n + 1);
+    } else if (kind === 'crash') {
+      held = held.filter(({ member }) => member !== at);
+    } else {
+      const one = held[at % Math.max(1, held.length)];
+      if (one !== undefined) await settle(one, kind, n);
+    }
+  }
+
+  // Everything heals: it must drain.
+  const total = published.reduce((sum, each) => sum + each, 0);
+  await eventually(`all ${total} are settled`, async () => {
+    for (const one of held) await settle(one, 'ack', 0);
+    await fetch(0, 100, 50);
+    return done.size === total && held.length === 0;
+  });
+  assert.deepEqual(
+    firsts.map((seen) => seen.length),
+    published,
+  );
+  const letters = await bus.deadLetters(group, { limit: 1_000 });
+  const dead = [...done.values()].filter((kind) => kind === 'term').length;
+  assert.ok(isFenced ? letters.length === dead : letters.length >= dead, 'letters');
+}
+
+const property = (bus: Bus, maxAckPending: number, isFenced: boolean): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(steps, (work) => play(bus, work, { maxAckPending, isFenced })),
+    { numRuns: 12, endOnFailure: true },
+  );
+
+export const modelCases: BusCases = {
+  async 'members that ack, nack, end and crash at random lose nothing and never share a message'(
+    bus,
+    { capabilities },
+  ) {
+    await property(bus, 1_000, capabilities.fencedAcks);
+  },
+
+  async 'one at a time, the same holds, in strict order'(bus, { capabilities }) {
+    await property(bus, 1, capabilities.fencedAcks);
+  },
+};

@@ -1,0 +1,305 @@
+// The bus over an engine: checks at the edge, envelopes, dead letters; the engine keeps bytes.
+
+import { validatePattern, validateSubject } from '../contracts/subject-match.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { safeObserver } from '../subscriptions/safe-observer.ts';
+import type { Bus, BusGroup, GroupDefinition, ReadOptions, StartFrom } from './bus.ts';
+import type { BusEngine, EngineEntry, StoredEntry } from './bus-engine.ts';
+import { busLimits as limits } from './bus-limits.ts';
+import type { BusMessage, Published } from './bus-message.ts';
+import {
+  checkGroupName,
+  checkStart,
+  checkTrim,
+  invalid,
+  maxDeliveriesOf,
+  toGroupSettings,
+  toPage,
+  wholeNumber,
+} from './check-bus.ts';
+import { unknownGroup } from './group-errors.ts';
+import { createDeadLetters } from './dead-letters.ts';
+import { createGroupMember, type GroupMember, type MemberContext } from './group-member.ts';
+import { createMessageCodec, type PayloadSchemas } from './message-codec.ts';
+import { createRequests } from './request-reply.ts';
+import { startConsumer } from './start-consumer.ts';
+
+export interface BusOptions {
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  /** How long the id of a message is remembered. Default: 2 min. */
+  readonly dedupeWindowMs?: number | undefined;
+  /** Subject or pattern → the schema of its payloads: checked when published, and when delivered. */
+  readonly payloads?: PayloadSchemas | undefined;
+}
+
+const readBatchMax = 500;
+
+/**
+ * A bus over an engine; what the adapters of Millrace do, and whoever brings an engine of their own.
+ *
+ * @example
+ * import { createBus, type Bus, type BusEngine } from 'millrace/bus';
+ *
+ * const overMine = (engine: BusEngine): Bus => createBus(engine, { dedupeWindowMs: 60_000 });
+ */
+export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
+  const { clock = systemClock } = options;
+  const { capabilities } = engine;
+  const observer = safeObserver(options.observer ?? silentObserver);
+  const dedupeWindowMs = wholeNumber(
+    'dedupeWindowMs',
+    options.dedupeWindowMs ?? limits.dedupeWindowMsDefault,
+    { min: 1, max: limits.dedupeWindowMsMax },
+  );
+  const codec = createMessageCodec({ clock, payloads: options.payloads });
+  const closing = new AbortController();
+  const consumers = new Set<AsyncDisposable>();
+  const deadLetters = createDeadLetters(engine, { dedupeWindowMs });
+  const requests = createRequests({
+    engine,
+    codec,
+    clock,
+    observer,
+    publish: async (message, request) => {
+      const [published] = await store([codec.encode(message, request)]);
+      return published as Published;
+    },
+  });
+  const context: MemberContext = {
+    engine,
+    codec,
+    clock,
+    observer,
+    async reply({ id, replyTo, correlationId, tenant, trace }, payload) {
+      if (replyTo === undefined) {
+        throw invalid('replyTo', 'is missing: this message is no request, nobody awaits an answer');
+      }
+      await bus.publish({
+        // The same for each delivery of the request: one answer is enough.
+        id: `reply:${id}`,
+        subject: replyTo,
+        payload,
+        causationId: id,
+        correlationId,
+        tenant,
+        trace,
+      });
+    },
+  };
+
+  async function store(entries: readonly EngineEntry[]): Promise<readonly Published[]> {
+    failIfClosed();
+    const appended = await engine.append(entries, { dedupeWindowMs });
+    const duplicates = appended.filter(({ isDuplicate }) => isDuplicate).length;
+    observer.count?.('bus_published_total', {}, entries.length - duplicates);
+    if (duplicates > 0) observer.count?.('bus_duplicates_total', {}, duplicates);
+    return entries.map(({ id, subject }, at) => {
+      const { sequence = '', isDuplicate = false } = appended[at] ?? {};
+      return { id, subject, sequence, isDuplicate };
+    });
+  }
+
+  function failIfClosed(): void {
+    if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
+  }
+
+  async function member(definition: GroupDefinition): Promise<GroupMember> {
+    failIfClosed();
+    const settings = toGroupSettings(definition, capabilities);
+    const made = createGroupMember(context, settings, maxDeliveriesOf(definition));
+    await made.ensure();
+    return made;
+  }
+
+  function signalOf(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
+  }
+
+  /** Fixes the place where it begins before it resolves. */
+  async function open(
+    pattern: string,
+    how: { readonly from: StartFrom; readonly isLive: boolean; readonly signal: AbortSignal },
+  ): Promise<AsyncIterable<readonly StoredEntry[]>> {
+    failIfClosed();
+    validatePattern(pattern);
+    checkStart('from', how.from, { subject: pattern, capabilities });
+    return engine.read(pattern, { ...how, batchMax: readBatchMax });
+  }
+
+  async function* stored(pattern: string, { from = 'start', signal }: ReadOptions) {
+    const how = { from, isLive: false, signal: signalOf(signal) };
+    for await (const batch of await open(pattern, how)) yield* batch;
+  }
+
+  function decoded(entry: StoredEntry): BusMessage | undefined {
+    const result = codec.decode(entry);
+    if (result.kind === 'message') return result.message;
+    const { subject, sequence } = entry;
+    observer.count?.('bus_malformed_skipped_total', {});
+    observer.log?.warn(
+      { subject, sequence, reason: result.reason },
+      'reader skipped a bad message',
+    );
+    return undefined;
+  }
+
+  const bus: Bus = {
+    capabilities,
+    async publish(message) {
+      const [published] = await bus.publishMany([message]);
+      return published as Published;
+    },
+    async publishMany(messages) {
+      wholeNumber('messages', messages.length, { min: 0, max: limits.publishMax });
+      failIfClosed();
+      return messages.length === 0 ? [] : store(messages.map((each) => codec.encode(each)));
+    },
+
+    async group(definition): Promise<BusGroup> {
+      const made = await member(definition);
+      return {
+        name: made.settings.name,
+        subject: definition.subject,
+        async fetch({ limit = 1, waitMs = limits.fetchWaitMsDefault, signal } = {}) {
+          failIfClosed();
+          wholeNumber('limit', limit, { min: 1, max: limits.fetchMax });
+          wholeNumber('waitMs', waitMs, { min: 0, max: limits.requestTimeoutMsMax });
+          const held = await made.fetch({ limit, waitMs, signal: signalOf(signal) });
+          return held.map(({ delivery }) => delivery);
+        },
+        async ack(deliveries) {
+          await Promise.all(deliveries.map((each) => each.ack()));
+        },
+      };
+    },
+    async consume(definition, handler, consumeOptions = {}) {
+      const made = await member(definition);
+      const consumer = startConsumer(context, made, handler, consumeOptions);
+      consumers.add(consumer);
+      const forget = (): void => void consumers.delete(consumer);
+      consumer.done.then(forget, forget);
+      return consumer;
+    },
+
+    async subscribe(pattern, { from = 'now', signal } = {}) {
+      const ending = new AbortController();
+      const either = AbortSignal.any([ending.signal, signalOf(signal)]);
+      const batches = await open(pattern, { from, isLive: true, signal: either });
+      return {
+        async *[Symbol.asyncIterator]() {
+          try {
+            for await (const batch of batches) {
+              for (const entry of batch) {
+                if (either.aborted) return;
+                const message = decoded(entry);
+                if (message !== undefined) yield message;
+              }
+            }
+          } catch (error) {
+            // Whoever ended it knows.
+            if (!hasCode(error, 'ABORTED')) throw error;
+          }
+        },
+        async [Symbol.asyncDispose]() {
+          ending.abort();
+        },
+      };
+    },
+    async *read(pattern, readOptions = {}) {
+      for await (const entry of stored(pattern, readOptions)) {
+        const message = decoded(entry);
+        if (message !== undefined) yield message;
+      }
+    },
+    async *readStored(pattern, readOptions = {}) {
+      for await (const { subject, sequence, storedAtMs, data } of stored(pattern, readOptions)) {
+        yield { subject, sequence, storedAt: new Date(storedAtMs), data };
+      }
+    },
+
+    async request(message, requestOptions = {}) {
+      failIfClosed();
+      return requests.request(message, {
+        ...requestOptions,
+        signal: signalOf(requestOptions.signal),
+      });
+    },
+
+    async stream(subject) {
+      validateSubject(subject);
+      const [info] = await engine.streams(subject, { after: undefined, limit: 1 });
+      return info;
+    },
+    async streams(pattern, page = {}) {
+      validatePattern(pattern);
+      return engine.streams(pattern, toPage(page));
+    },
+    async trim(subject, order) {
+      validateSubject(subject);
+      checkTrim(order, capabilities);
+      return engine.trim(subject, order);
+    },
+    async deleteStream(subject, { evenUnacked = false } = {}) {
+      validateSubject(subject);
+      if (!evenUnacked) {
+        const info = await bus.stream(subject);
+        const holding = info?.groups.filter(({ lag, pending }) => lag + pending > 0) ?? [];
+        if (holding.length > 0)
+          throw heldBy(
+            subject,
+            holding.map(({ name }) => name),
+          );
+      }
+      return engine.deleteStream(subject);
+    },
+
+    groups: () => engine.groups(),
+    async pending(group, limit = limits.pageDefault) {
+      checkGroupName(group);
+      wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
+      if (!capabilities.pendingList) {
+        const text = 'this engine tells how many messages are pending, not which: use groups()';
+        throw new MillraceError('NOT_SUPPORTED', text);
+      }
+      return engine.pending(group, limit);
+    },
+    async seek(group, to) {
+      checkGroupName(group);
+      const info = (await engine.groups()).find(({ name }) => name === group);
+      if (info === undefined) throw unknownGroup(group);
+      checkStart('to', to, { subject: info.subject, capabilities });
+      await engine.seek(group, to);
+    },
+    async deleteGroup(group) {
+      checkGroupName(group);
+      return engine.deleteGroup(group);
+    },
+
+    ...deadLetters,
+
+    async [Symbol.asyncDispose]() {
+      if (closing.signal.aborted) return;
+      // Consumers settle what they hold, and requests clean up: the engine goes last.
+      await Promise.all([...consumers].map((each) => each[Symbol.asyncDispose]()));
+      try {
+        await requests[Symbol.asyncDispose]();
+      } catch (err) {
+        observer.log?.warn({ err }, 'the stream of replies is left behind');
+      }
+      closing.abort();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+  return bus;
+}
+
+function heldBy(subject: string, groups: readonly string[]): MillraceError {
+  return new MillraceError(
+    'BUS_STREAM_HELD',
+    `not everything in '${subject}' is acked by ${groups.join(', ')}`,
+    { details: { subject, groups } },
+  );
+}

@@ -1,0 +1,137 @@
+// Between messages, envelopes and the bytes that engines keep.
+
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { applySchema } from '../contracts/apply-schema.ts';
+import { createSubjectIndex } from '../contracts/subject-index.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { hasCode } from '../foundation/error.ts';
+import { createIds } from '../foundation/ids.ts';
+import type { TraceContext } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
+import type { EngineEntry, StoredEntry } from './bus-engine.ts';
+import type { BusMessage, NewMessage } from './bus-message.ts';
+import { invalid } from './check-bus.ts';
+import type { DeadLetterCause } from './dead-letter.ts';
+import {
+  decodeTransportEnvelope,
+  encodeTransportEnvelope,
+  isJson,
+  jsonContentType,
+  type TransportEnvelope,
+} from './transport-envelope.ts';
+
+/** Subject or pattern → the schema of its payloads: checked when published, and when delivered. */
+export type PayloadSchemas = Readonly<Record<string, StandardSchemaV1>>;
+
+type Decoded =
+  | { readonly kind: 'message'; readonly message: BusMessage; readonly expiresAtMs: number }
+  | { readonly kind: 'bad'; readonly cause: DeadLetterCause; readonly reason: string };
+
+export interface MessageCodec {
+  encode(message: NewMessage, request?: RequestFields): EngineEntry;
+  decode(entry: StoredEntry): Decoded;
+}
+
+interface RequestFields {
+  readonly replyTo: string;
+  readonly expiresAt: Date;
+}
+
+export function createMessageCodec(options: {
+  readonly clock: Clock;
+  readonly payloads?: PayloadSchemas | undefined;
+  /** The trace that a message belongs to which brings none. */
+  readonly traceNow?: (() => TraceContext | undefined) | undefined;
+}): MessageCodec {
+  const { clock } = options;
+  const ids = createIds({ clock });
+  const schemas = createSubjectIndex<StandardSchemaV1>();
+  for (const [pattern, schema] of Object.entries(options.payloads ?? {})) {
+    schemas.add(pattern, schema);
+  }
+  const checkPayload = (subject: string, payload: unknown): void => {
+    schemas.forEachMatch(subject, (schema) => void applySchema(subject, schema, payload));
+  };
+
+  return {
+    encode(message, request) {
+      const { subject, contentType = jsonContentType } = message;
+      const trace = message.trace ?? options.traceNow?.();
+      const envelope = present({
+        version: 1 as const,
+        id: message.id ?? ids.next(),
+        subject,
+        time: new Date(clock.now()).toISOString(),
+        contentType: contentType === jsonContentType ? undefined : contentType,
+        schemaVersion: message.schemaVersion,
+        tenant: message.tenant,
+        correlationId: message.correlationId,
+        causationId: message.causationId,
+        traceparent: trace?.traceparent,
+        tracestate: trace?.tracestate,
+        replyTo: request?.replyTo,
+        expiresAt: request?.expiresAt.toISOString(),
+        headers: message.headers,
+        payload: encodedPayload(contentType, message.payload),
+      }) as TransportEnvelope;
+      const data = encodeTransportEnvelope(envelope);
+      checkPayload(subject, message.payload);
+      return { subject, id: envelope.id, data };
+    },
+    decode(entry) {
+      // A dead letter, or a replayed one, stands in another stream than it was published to.
+      const anySubject = /^_(?:dead|redo)\./.test(entry.subject);
+      try {
+        const envelope = decodeTransportEnvelope(entry.data);
+        if (!anySubject && envelope.subject !== entry.subject) {
+          const reason = `its envelope names another subject than its stream: ${envelope.subject}`;
+          return { kind: 'bad', cause: 'malformed', reason };
+        }
+        const message = toMessage(envelope, entry);
+        checkPayload(message.subject, message.payload);
+        const expiresAtMs = Date.parse(envelope.expiresAt ?? '');
+        return { kind: 'message', message, expiresAtMs: expiresAtMs || Number.POSITIVE_INFINITY };
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        // A schema that throws says no, too: a payload must never end a consumer.
+        const cause = hasCode(error, 'ENVELOPE_INVALID') ? 'malformed' : 'payload-invalid';
+        return { kind: 'bad', cause, reason };
+      }
+    },
+  };
+}
+
+function encodedPayload(contentType: string, payload: unknown): unknown {
+  if (isJson(contentType)) return payload;
+  if (payload instanceof Uint8Array) return Buffer.from(payload).toString('base64');
+  throw invalid('payload', `must be a Uint8Array, as its content type is ${contentType}`);
+}
+
+function toMessage(envelope: TransportEnvelope, entry: StoredEntry): BusMessage {
+  const { contentType = jsonContentType, payload } = envelope;
+  return {
+    id: envelope.id,
+    subject: envelope.subject,
+    sequence: entry.sequence,
+    position: entry.position,
+    time: new Date(envelope.time),
+    storedAt: new Date(entry.storedAtMs),
+    headers: envelope.headers ?? {},
+    tenant: envelope.tenant,
+    correlationId: envelope.correlationId,
+    causationId: envelope.causationId,
+    trace: traceOf(envelope),
+    contentType,
+    schemaVersion: envelope.schemaVersion,
+    replyTo: envelope.replyTo,
+    // Into an array of its own, so that no two engines give two kinds of it.
+    payload: isJson(contentType) ? payload : new Uint8Array(Buffer.from(String(payload), 'base64')),
+  };
+}
+
+/** JSON leaves absent fields out; so does the check. */
+function present<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+}

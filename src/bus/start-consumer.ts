@@ -1,0 +1,255 @@
+// The loop of a consumer: fetches as there is room, hands out, renews leases, outlives its broker.
+
+import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import type { BusConsumer, ConsumeOptions, MessageHandler } from './bus.ts';
+import { busLimits as limits } from './bus-limits.ts';
+import type { Delivery } from './bus-message.ts';
+import { wholeNumber } from './check-bus.ts';
+import { createBrokerHealth } from './broker-health.ts';
+import type { GroupMember, HeldDelivery, MemberContext } from './group-member.ts';
+
+/** Retries after a failure; the last one is the group's `maxDeliveries`. */
+const failureBackoff: BackoffPolicy = {
+  initialMs: 1_000,
+  factor: 2,
+  capMs: 60_000,
+  jitterMs: 0,
+  attemptsMax: limits.maxDeliveriesMax,
+};
+
+const brokerBackoff: BackoffPolicy = {
+  initialMs: limits.retryMsFirst,
+  factor: 2,
+  capMs: limits.retryMsMax,
+  jitterMs: limits.retryMsFirst,
+  attemptsMax: Number.MAX_SAFE_INTEGER,
+};
+
+interface Held extends HeldDelivery {
+  readonly lost: AbortController;
+}
+
+export function startConsumer<Payload>(
+  context: MemberContext,
+  member: GroupMember,
+  handler: MessageHandler<Payload>,
+  options: ConsumeOptions,
+): BusConsumer {
+  const { clock, observer } = context;
+  const { name: group, leaseMs } = member.settings;
+  const concurrency = wholeNumber('concurrency', options.concurrency ?? 1, { min: 1, max: 10_000 });
+  const maxInFlight = Math.max(
+    concurrency,
+    wholeNumber('maxInFlight', options.maxInFlight ?? limits.maxInFlightDefault, {
+      min: 1,
+      max: 10_000,
+    }),
+  );
+  const retryMs =
+    options.backoffMs ?? ((failures: number) => backoffMs(failureBackoff, failures, 0));
+  const stopping = new AbortController();
+  const health = createBrokerHealth({ clock, observer }, { group });
+  const running = new Set<Held>();
+  let waiting: Held[] = [];
+  let unsettled = 0;
+  let room = Promise.withResolvers<void>();
+
+  const stop = (): void => stopping.abort();
+  options.signal?.addEventListener('abort', stop, { once: true });
+  if (options.signal?.aborted === true) stop();
+
+  /** Rather some at once than one by one, as long as there is something to do. */
+  function hasRoom(): boolean {
+    const free = maxInFlight - running.size - waiting.length;
+    return waiting.length === 0 ? free > 0 : free * 2 >= maxInFlight;
+  }
+
+  async function pull(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      if (!hasRoom()) {
+        room = Promise.withResolvers();
+        await room.promise;
+        continue;
+      }
+      try {
+        const free = maxInFlight - running.size - waiting.length;
+        const fetched = await member.fetch({
+          limit: Math.min(free, limits.fetchMax),
+          waitMs: limits.fetchWaitMsDefault,
+          signal: stopping.signal,
+        });
+        failures = 0;
+        // Reads may work while writes do not: it is back when nobody's outcome waits for it.
+        if (unsettled === 0) health.isUp();
+        waiting.push(...fetched.map((each) => ({ ...each, lost: new AbortController() })));
+        begin();
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        failures += 1;
+        await recover(error, failures);
+      }
+    }
+  }
+
+  async function recover(error: unknown, failures: number): Promise<void> {
+    const isGone = hasCode(error, 'BUS_GROUP_UNKNOWN');
+    if (!isGone && !isRetryable(error)) throw error;
+    try {
+      if (isGone) {
+        // From the start: what the group had acked is not known any more, and nothing may be skipped.
+        await member.ensure('start');
+        observer.log?.warn({ group }, 'bus group was gone and is made anew');
+        return;
+      }
+    } catch (err) {
+      if (!isRetryable(err)) throw err;
+    }
+    health.isDown(error);
+    try {
+      await clock.sleep(backoffMs(brokerBackoff, failures), stopping.signal);
+    } catch (err) {
+      if (!hasCode(err, 'ABORTED')) throw err;
+    }
+  }
+
+  function begin(): void {
+    while (running.size < concurrency && !stopping.signal.aborted) {
+      const next = waiting.shift();
+      if (next === undefined) break;
+      running.add(next);
+      void handle(next).finally(() => {
+        running.delete(next);
+        begin();
+        if (hasRoom() || stopping.signal.aborted) room.resolve();
+      });
+    }
+  }
+
+  async function handle(held: Held): Promise<void> {
+    const { delivery } = held;
+    const attributes = { group, subject: delivery.subject };
+    const span = observer.span?.('handle message', attributes, delivery.trace);
+    const beganMs = clock.now();
+    try {
+      await handler(delivery as Delivery<Payload>, held.lost.signal);
+      if (!held.isSettled()) await settled(held, () => delivery.ack());
+    } catch (error) {
+      span?.fail(error);
+      observer.count?.('bus_handler_failures_total', { group });
+      observer.log?.warn(
+        { ...attributes, attempt: delivery.deliveryCount, err: error },
+        'bus handler failed',
+      );
+      if (!held.isSettled()) await settled(held, () => giveUp(delivery, error));
+    } finally {
+      observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group });
+      span?.end();
+    }
+  }
+
+  function giveUp(delivery: Delivery, error: unknown): Promise<unknown> {
+    const outcome = outcomeOf(error);
+    const reason = (error instanceof Error ? error.message : String(error)) || 'failed';
+    if (outcome.kind === 'terminal') return delivery.term(reason);
+    const delayMs = outcome.kind === 'failed' ? retryMs(delivery.deliveryCount) : outcome.ms;
+    return delivery.nack({ delayMs: Math.min(Math.ceil(delayMs), limits.delayMsMax), reason });
+  }
+
+  /** An outcome outlives a short outage: as long as the lease may hold, it is told again. */
+  async function settled(held: Held, settle: () => Promise<unknown>): Promise<void> {
+    const deadlineMs = clock.now() + leaseMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        await settle();
+        if (failures > 1) unsettled -= 1;
+        return;
+      } catch (err) {
+        if (failures === 1) unsettled += 1;
+        const isOver = clock.now() >= deadlineMs || held.lost.signal.aborted;
+        if (isOver || !isRetryable(err)) {
+          unsettled -= 1;
+          const { subject } = held.delivery;
+          observer.log?.error({ group, subject, err }, 'message not settled');
+          return;
+        }
+        health.isDown(err);
+        await clock.sleep(backoffMs(brokerBackoff, failures));
+      }
+    }
+  }
+
+  async function renew(over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      try {
+        await clock.sleep(leaseMs / 3, over);
+      } catch (error) {
+        if (over.aborted) return;
+        throw error;
+      }
+      await Promise.all([...running, ...waiting].map(renewOne));
+    }
+  }
+
+  async function renewOne(held: Held): Promise<void> {
+    if (held.isSettled()) return;
+    try {
+      if ((await held.extend()) === 'settled' || held.isSettled()) return;
+      held.lost.abort(new MillraceError('LEASE_LOST', 'the message went to another member'));
+      waiting = waiting.filter((each) => each !== held);
+    } catch (err) {
+      // The fetch that fails, too, tells it; the lease may outlive the outage.
+      if (!isRetryable(err)) throw err;
+    }
+  }
+
+  async function run(): Promise<void> {
+    const over = new AbortController();
+    const renewing = options.autoExtend === false ? undefined : renew(over.signal);
+    try {
+      await Promise.race([pull(), ...(renewing === undefined ? [] : [renewing])]);
+    } finally {
+      stopping.abort();
+      options.signal?.removeEventListener('abort', stop);
+      const untouched = waiting;
+      waiting = [];
+      await Promise.all([
+        ...untouched.map((held) => settled(held, () => held.release())),
+        drained(),
+      ]);
+      over.abort();
+      await renewing;
+    }
+  }
+
+  async function drained(): Promise<void> {
+    while (running.size > 0) {
+      room = Promise.withResolvers();
+      await room.promise;
+    }
+  }
+
+  stopping.signal.addEventListener('abort', () => room.resolve(), { once: true });
+  const done = run();
+  // Whoever never looks at `done` must not end the process by it; the log has it.
+  done.catch((err: unknown) => observer.log?.error({ group, err }, 'bus consumer ended'));
+
+  return {
+    group,
+    done,
+    async stop() {
+      stop();
+      await done;
+    },
+    async [Symbol.asyncDispose]() {
+      stop();
+      await done.catch(() => undefined);
+    },
+  };
+}
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof MillraceError && error.retryable;
+}

@@ -1,0 +1,170 @@
+// What travels on the bus: the envelope around a domain payload. One definition yields the type, the
+// check of both sides and the published JSON Schema (schemas/transport-envelope.json).
+
+import { Type, type Static, type TString } from 'typebox';
+import { validateSubject } from '../contracts/subject-match.ts';
+import { compileSchema } from '../contracts/schema.ts';
+import { encodePayload } from '../contracts/json-payload.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { busLimits as limits } from './bus-limits.ts';
+
+const text = (charsMax: number): TString =>
+  Type.String({
+    description: `1 to ${charsMax} characters, none of them a control character`,
+    pattern: `^[^\\u0000-\\u001f\\u007f]{1,${charsMax}}$`,
+  });
+const time = (): TString =>
+  Type.String({
+    description: 'a time in UTC with milliseconds, such as 2026-02-14T10:00:00.000Z',
+    pattern: '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z$',
+  });
+
+const envelopeDefinition = Type.Object(
+  {
+    /** Of the envelope itself: who meets a newer one puts it aside instead of guessing. */
+    version: Type.Literal(1, { description: '1' }),
+    id: text(limits.idCharsMax),
+    subject: text(255),
+    time: time(),
+    /** `application/json` (default): `payload` is the value. Any other: `payload` is base64. */
+    contentType: Type.Optional(text(255)),
+    /** Of the domain's payload, as the producer counts it. */
+    schemaVersion: Type.Optional(
+      Type.Integer({ description: 'a whole number from 1 on', minimum: 1 }),
+    ),
+    tenant: Type.Optional(text(64)),
+    correlationId: Type.Optional(text(limits.idCharsMax)),
+    causationId: Type.Optional(text(limits.idCharsMax)),
+    traceparent: Type.Optional(
+      Type.String({
+        description: 'a W3C traceparent',
+        pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}',
+        maxLength: 512,
+      }),
+    ),
+    tracestate: Type.Optional(text(1_024)),
+    /** The subject on which the answer is awaited. */
+    replyTo: Type.Optional(text(255)),
+    /** Nobody waits for the answer any more: not handed out after this. */
+    expiresAt: Type.Optional(time()),
+    headers: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, string>>>({
+        type: 'object',
+        description: `at most ${limits.headersMax} texts of at most ${limits.headerCharsMax} characters`,
+        maxProperties: limits.headersMax,
+        additionalProperties: { type: 'string', maxLength: limits.headerCharsMax },
+      }),
+    ),
+    payload: Type.Unsafe<unknown>({
+      type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
+      description: 'a JSON value',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** As it is encoded: JSON in UTF-8. */
+export type TransportEnvelope = Readonly<Static<typeof envelopeDefinition>>;
+
+const schema = compileSchema(envelopeDefinition);
+
+export const jsonContentType = 'application/json';
+
+/** The JSON Schema (2020-12) of the transport envelope, as it is published. */
+export const transportEnvelopeJsonSchema: Readonly<Record<string, unknown>> = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  $id: 'urn:millrace:schemas:transport-envelope:v1',
+  title: 'Transport envelope',
+  ...(JSON.parse(JSON.stringify(envelopeDefinition)) as Record<string, unknown>),
+};
+
+/**
+ * The producer's side: the bytes of an envelope, or an error that says what is wrong with it.
+ *
+ * @example
+ * import { encodeTransportEnvelope } from 'millrace/bus';
+ *
+ * const bytes = encodeTransportEnvelope({
+ *   version: 1,
+ *   id: '0199',
+ *   subject: 'gbe.events.audit.change',
+ *   time: '2026-02-14T10:00:00.000Z',
+ *   payload: { table: 'accounts' },
+ * });
+ */
+export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array {
+  validateSubject(envelope.subject);
+  // Told by its path within the payload, before the envelope around it is looked at.
+  encodePayload(envelope.payload, { payloadBytesMax: limits.messageBytesMax });
+  const problem = problemOf(envelope);
+  if (problem !== undefined) throw problem;
+  const bytes = Buffer.from(JSON.stringify(envelope), 'utf8');
+  if (bytes.length <= limits.messageBytesMax) return bytes;
+  throw new MillraceError(
+    'PAYLOAD_TOO_LARGE',
+    `the message has ${bytes.length} bytes with its envelope, at most ${limits.messageBytesMax} are allowed: keep the blob elsewhere and refer to it`,
+    { details: { bytes: bytes.length, messageBytesMax: limits.messageBytesMax } },
+  );
+}
+
+/**
+ * The consumer's side: the envelope, or `ENVELOPE_INVALID` with every problem. It never throws
+ * anything else, whatever the bytes are.
+ *
+ * @example
+ * import { decodeTransportEnvelope } from 'millrace/bus';
+ * import { hasCode } from 'millrace/foundation';
+ *
+ * try {
+ *   decodeTransportEnvelope(Buffer.from('{}'));
+ * } catch (error) {
+ *   console.log(hasCode(error, 'ENVELOPE_INVALID')); // true
+ * }
+ */
+export function decodeTransportEnvelope(bytes: Uint8Array): TransportEnvelope {
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch (cause) {
+    const message = 'not a transport envelope: it is not JSON in UTF-8';
+    throw new MillraceError('ENVELOPE_INVALID', message, { cause });
+  }
+  const problem = problemOf(value);
+  if (problem !== undefined) throw problem;
+  return value as TransportEnvelope;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function problemOf(value: unknown): MillraceError | undefined {
+  const problems = schema.check(value) ? unlikely(value) : schema.problems(value);
+  if (problems.length === 0) return undefined;
+  const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
+  return new MillraceError('ENVELOPE_INVALID', `not a transport envelope: ${shown.join('; ')}`, {
+    details: { problems },
+  });
+}
+
+/** What the pattern lets through: the 31st of February, and bytes that are no base64. */
+function unlikely(envelope: TransportEnvelope): readonly { path: string; message: string }[] {
+  const { contentType = jsonContentType, payload } = envelope;
+  for (const field of ['time', 'expiresAt'] as const) {
+    const given = envelope[field];
+    if (given === undefined) continue;
+    const ms = Date.parse(given);
+    if (Number.isNaN(ms) || new Date(ms).toISOString() !== given) {
+      return [{ path: `/${field}`, message: 'must be a time that exists' }];
+    }
+  }
+  const isBytes = typeof payload === 'string' && base64.test(payload);
+  return isJson(contentType) || isBytes
+    ? []
+    : [{ path: '/payload', message: `must be base64, as its content type is ${contentType}` }];
+}
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** `application/json` and what ends on `+json`, with parameters or without. */
+export function isJson(contentType: string): boolean {
+  return /^application\/(?:[^;]+\+)?json *(?:;|$)/i.test(contentType);
+}
