@@ -181,3 +181,9 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
 }
+
+/** A store whose database also holds an outbox, over the connections that it has anyway. */
+export interface OutboxHost {
+  /** Closed before the store. */
+  openOutbox(): OutboxLedger;
+}

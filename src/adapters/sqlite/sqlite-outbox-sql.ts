@@ -63,6 +63,9 @@ const isFree = (row: string): string => `
   and not exists (select 1 from outbox_paused p join outbox_messages m
      on m.integration_type = p.integration_type where m.seq = ${row}.seq)`;
 
+/** Whether a claim might find anything. */
+export const anyDueSql = `select 1 from outbox_ready where available_at_ms <= ${now} limit 1`;
+
 /** All of a message that is written once. */
 const message = `
   (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
