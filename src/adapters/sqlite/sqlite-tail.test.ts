@@ -42,6 +42,24 @@ test('what was added is read behind any position that is known, and nothing is a
   assert.equal(tail.read({ ...query(6), isLive: false }), undefined, 'others may have, too');
 });
 
+test('backwards, it is read where all of the page is known', () => {
+  const tail = createSqliteTail();
+  tail.add([...rows(5, 7), row(8, { tenant: 'acme' })]);
+  const back = (after: number, limit: number, filter: EventFilter = {}) =>
+    tail.read({ ...query(after, { filter, limit }), direction: 'backwards' });
+  assert.deepEqual(back(9, 2, { tenant: 'core' }), {
+    rows: rows(6, 7).toReversed(),
+    considered: 6,
+    end: false,
+  });
+  assert.deepEqual(back(7, 1)?.rows, rows(6, 6));
+  assert.equal(back(10, 1), undefined, 'others may have written since');
+  assert.equal(back(7, 3), undefined, 'the third one is not known here');
+  assert.equal(back(5, 1), undefined);
+  assert.equal(back(2, 1), undefined);
+  assert.equal(createSqliteTail().read({ ...query(1), direction: 'backwards' }), undefined);
+});
+
 test('a hole, where another process has written, makes it begin anew', () => {
   const tail = createSqliteTail();
   tail.add(rows(1, 3));

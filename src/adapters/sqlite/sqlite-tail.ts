@@ -44,6 +44,19 @@ export function createSqliteTail(limits: typeof tailLimits = tailLimits): Sqlite
     first = 0;
   }
 
+  /** All that is below a number that is known here; others come behind it. */
+  function readBackwards({ after, limit, filter }: AllQuery): AllPage | undefined {
+    if (after > last + 1) return undefined;
+    const found: StoredRow[] = [];
+    for (let at = rows.length - 1 - (last + 1 - after); at >= first; at -= 1) {
+      const row = rows[at] as TailRow;
+      if (!fits(row, filter)) continue;
+      found.push(row);
+      if (found.length >= limit) return { rows: found, considered: row.sequence, end: false };
+    }
+    return undefined;
+  }
+
   return {
     get last() {
       return last;
@@ -58,7 +71,9 @@ export function createSqliteTail(limits: typeof tailLimits = tailLimits): Sqlite
       }
       makeRoom();
     },
-    read({ isLive, after, limit, filter }) {
+    read(query) {
+      const { isLive, after, limit, filter } = query;
+      if (query.direction === 'backwards') return readBackwards(query);
       const known = rows.length - first;
       // At the last one, only the file can tell whether others have written since.
       if (isLive !== true || after >= last || after < last - known) return undefined;

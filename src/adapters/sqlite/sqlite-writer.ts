@@ -93,7 +93,7 @@ type RequestBody = WriterRequest extends infer R
 const inFlightMax = 10_000;
 
 /** So many are worth a commit of their own: the thread begins while the caller's still prepares. */
-const bundleMax = 8;
+const bundleMax = 32;
 
 /** Starts the writer thread and waits until its database is open and migrated. */
 export async function startSqliteWriter(
@@ -112,7 +112,7 @@ export async function startSqliteWriter(
   let bundle: (string | WriterRequest)[] = [];
   let isHeld = false;
   let bundled = 0;
-  let flushing: NodeJS.Immediate | undefined;
+  let flushing: NodeJS.Immediate | 'next' | undefined;
   let nextId = 1;
   let appending = 0;
   let failure: MillraceError | undefined;
@@ -210,8 +210,7 @@ export async function startSqliteWriter(
   }
 
   function bundleUp(part: string | WriterRequest): void {
-    // At the end of the turn: what all connections that were heard in it ask for goes over together.
-    flushing ??= setImmediate(flush);
+    flushing ??= flushLater();
     const last = bundle.length - 1;
     const before = bundle[last];
     if (typeof part === 'string' && typeof before === 'string') bundle[last] = before + part;
@@ -220,8 +219,17 @@ export async function startSqliteWriter(
     if (bundled === bundleMax) flush();
   }
 
+  function flushLater(): NodeJS.Immediate | 'next' {
+    // While the thread works, nothing is lost by waiting for the end of the turn: what all connections
+    // that are heard in it ask for goes over together.
+    if (pending.size > 1) return setImmediate(flush);
+    // Behind the microtasks: what all the callers that were just answered ask for goes over together.
+    process.nextTick(flush);
+    return 'next';
+  }
+
   function flush(): void {
-    clearImmediate(flushing);
+    if (typeof flushing === 'object') clearImmediate(flushing);
     flushing = undefined;
     if (bundled === 0) return;
     worker.postMessage(bundle satisfies WriterMessage);
