@@ -162,6 +162,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
   /** Everything that was enqueued for these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
+  /** Exact, but for SENT on PostgreSQL above 100,000 messages: then by the database's statistics. */
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   /** DEAD ones become PENDING, with all their attempts ahead. Returns how many. */
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;

@@ -131,7 +131,7 @@ select o.* from json_each(?1) cross join outbox_rows o
 order by o.seq limit ?2`;
 
 export const countsSql = `
-select 'SENT' as status, count(*) as n from outbox_sent
+select 'SENT' as status, sent as n from outbox_totals
 union all select 'DEAD', count(*) from outbox_dead
 union all select * from (
   select case when token <> 0 and available_at_ms > ${now} then 'CLAIMED'

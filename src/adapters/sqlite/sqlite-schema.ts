@@ -1,7 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteOutboxTables } from './sqlite-outbox-tables.ts';
+import { sqliteOutboxTables, sqliteOutboxTotals } from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteTraceTables } from './sqlite-trace-tables.ts';
@@ -75,6 +75,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteSagaTables,
   sqliteOutboxTables,
   sqliteTraceTables,
+  sqliteOutboxTotals,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */
