@@ -73,6 +73,21 @@ test('one that is too long, or more than JSON holds, is not remembered, nor trie
   assert.equal(states.recall('date'), undefined);
 });
 
+test('a state that its own code cannot read back is read from its events', async () => {
+  await using store = memoryEventStore();
+  const broken = accountWith({
+    decode: () => {
+      throw new Error('not mine');
+    },
+  });
+  await using accounts = createCommandHandler(store, broken);
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  for (const balance of [1, 2, 3]) {
+    const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+    assert.equal(state.balance, balance);
+  }
+});
+
 function watched() {
   const inner = memoryEventStore();
   const seen = { reads: 0, finds: 0 };

@@ -61,7 +61,12 @@ export function createRememberedStates<State>(
       states.delete(stream);
       states.set(stream, kept);
       const { json, ...rest } = kept;
-      return { ...rest, state: policy.decode(JSON.parse(json)) };
+      try {
+        return { ...rest, state: policy.decode(JSON.parse(json)) };
+      } catch {
+        // Its events tell it, too; of a snapshot that cannot be read the log tells.
+        return undefined;
+      }
     },
     remember(stream, { state, ...rest }) {
       const before = states.get(stream);

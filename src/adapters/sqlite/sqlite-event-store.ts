@@ -37,6 +37,9 @@ export interface SqliteOptions extends EventStoreOptions {
   readonly pollIntervalMs?: number;
 }
 
+/** An append that is not answered so long after the last one waits for something. */
+const answerMs = 20;
+
 /**
  * Opens (and, where it is new, creates) the event store in a file. Several processes may open one
  * file.
@@ -65,7 +68,9 @@ export async function sqliteEventStore(
   const tail = createSqliteTail();
   /** The head at the last wake-up. */
   let told = 0;
+  let answeredAtMs = 0;
   const file = await openSqliteFile(url, busyTimeoutMs, (rows) => {
+    answeredAtMs = clock.now();
     tail.add(rows);
     told = Math.max(told, tail.last);
     waiters.wakeAll();
@@ -75,12 +80,20 @@ export async function sqliteEventStore(
   const others = watchSqlite({
     path: file.path,
     pollIntervalMs,
-    hasMore: () => writer.appending === 0 && head() > told,
+    hasMore: () => !isAnswerNear() && head() > told,
     onMore: () => {
       told = head();
       waiters.wakeAll();
     },
   });
+
+  /**
+   * While appends are answered one after the other, the commit that is seen first is mostly their own, and
+   * its answer wakes everybody. One that waits for another process's lock keeps nobody from looking.
+   */
+  function isAnswerNear(): boolean {
+    return writer.appending > 0 && clock.now() - answeredAtMs < answerMs;
+  }
 
   /** Read once for each commit, of whichever process, however many ask. */
   function createHead(): () => number {
@@ -119,9 +132,7 @@ export async function sqliteEventStore(
     head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        // While appends are under way, the commit that is seen first is mostly their own: its answer wakes.
-        const isThere = (): boolean =>
-          tail.last > after || (writer.appending === 0 && head() > after);
+        const isThere = (): boolean => tail.last > after || (!isAnswerNear() && head() > after);
         const woken = reading(() => waiters.wait(signal, isThere), signal);
         if (waiters.size > 0) others.setWaiting(true);
         await woken;
@@ -179,7 +190,7 @@ export async function sqliteEventStore(
     readModelVersions: sqlVersions(database),
     openOutbox: () => outboxLedgerIn(file, { clock }),
     inlineAppends: planInline(),
-    readModels: sqliteReadModels({ writer, database, reading: reading }),
+    readModels: sqliteReadModels({ writer, database, reading }),
   });
 }
 

@@ -146,6 +146,7 @@ export async function startSqliteWriter(
 
   function takeReplies({ outcomes, replies }: WriterReplies): void {
     const appends: (readonly TailRow[])[] = [];
+    const before = appending;
     const answer = (id: number, result: unknown): void => {
       const waiter = taken(id);
       if (waiter?.appended !== undefined) appends.push(...rowsOf(waiter.appended, result));
@@ -162,7 +163,8 @@ export async function startSqliteWriter(
       taken(reply.id)?.reject(sqliteError(reply.error, { path, doing: 'write' }));
     }
     if (pending.size === 0) setImmediate(letGo);
-    if (appends.length > 0) onAppended(appends.toSorted(bySequence).flat());
+    // Also when nothing was written: who left it to this answer to be woken must look for others' appends.
+    if (appending < before) onAppended(appends.toSorted(bySequence).flat());
   }
 
   function taken(id: number): Pending | undefined {
