@@ -1,10 +1,10 @@
-// One attempt at a command: load, recognise a repeat, decide, append. Conflicts are a value, so that
+// One attempt at a command: recall or load, recognise a repeat, decide, append. Conflicts are a value, so that
 // whether to try again is decided in one place.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import type { AggregateEvent, DecideContext } from './aggregate.ts';
+import type { Aggregate, AggregateEvent, DecideContext } from './aggregate.ts';
 import type { CommandIdentity } from './command-identity.ts';
 import type { CommandRequest, CommandResult } from './command-handler.ts';
 import { commandHeader, firstResult } from './first-result.ts';
@@ -19,6 +19,8 @@ export interface CommandCall<Command extends NewCommand> {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly nowMs: number;
   readonly afterConflict: boolean;
+  /** False: it is decided on what is read now. */
+  readonly mayRecall: boolean;
 }
 
 export type Attempt<State, Event extends NewEvent> =
@@ -28,7 +30,12 @@ export type Attempt<State, Event extends NewEvent> =
       /** What the decision was taken on; undefined for a repeat. */
       readonly loaded: Rehydrated<State> | undefined;
     }
-  | { readonly kind: 'conflict'; readonly error: MillraceError };
+  | {
+      readonly kind: 'conflict';
+      readonly error: MillraceError;
+      /** What it was decided on was remembered, not read: nobody need wait before the next attempt. */
+      readonly wasRemembered: boolean;
+    };
 
 /**
  * A repeat must be recognised before the decision, because today's state may refuse what was fine
@@ -42,73 +49,160 @@ export async function attemptCommand<State, Event extends NewEvent, Command exte
   source: RehydrateSource<State, Event, Command>,
   call: CommandCall<Command>,
 ): Promise<Attempt<State, Event>> {
-  const { store, aggregate } = source;
   const { request, stream, identity } = call;
-  const { command, signal } = request;
-  const use = { stream, command: command.type };
+  const quick = call.mayRecall ? await attemptRemembered(source, call) : undefined;
+  if (quick !== undefined) return quick;
   const isKeyed = identity.key !== undefined;
 
   const loaded = await rehydrate(source, {
     stream,
     watchFor: isKeyed ? identity.eventId(0) : undefined,
     afterConflict: call.afterConflict,
-    signal,
+    signal: request.signal,
   });
-  const { revision } = loaded;
   if (isKeyed && (loaded.sawWatched || !loaded.complete)) {
-    const result = await firstResult(source, use, identity, signal);
-    if (result !== undefined) return { kind: 'done', result, loaded: undefined };
+    const result = await repeatOf(source, call);
+    if (result !== undefined) return result;
   }
-  assertExpected(call, revision);
-
-  const decided = aggregate.decide(command, loaded.state, contextOf(call, revision));
-  if (decided.length === 0) {
-    const { state } = loaded;
+  assertExpected(call, loaded.revision);
+  const decision = decide(source.aggregate, call, loaded);
+  if (decision.envelopes.length === 0) {
+    const { state, revision } = loaded;
     const result = { state, events: [], revision, position: undefined, repeated: false };
     return { kind: 'done', result, loaded };
   }
+  return append(source, call, { loaded, decision });
+}
+
+/**
+ * Decides on what is remembered, without a read, where the append itself finds out whether the stream is
+ * still there. Undefined: that is not enough. Whatever is not appended (a refusal, nothing to do) is
+ * decided on the stream as it is, as others may have changed it.
+ */
+async function attemptRemembered<State, Event extends NewEvent, Command extends NewCommand>(
+  source: RehydrateSource<State, Event, Command>,
+  call: CommandCall<Command>,
+): Promise<Attempt<State, Event> | undefined> {
+  const { store, aggregate, remembered } = source;
+  if (store.capabilities.followingAppend !== true) return undefined;
+  const known = remembered?.recall(call.stream);
+  if (known === undefined || !isExpected(call, known.revision)) return undefined;
+  if (call.identity.key !== undefined) {
+    const repeat = await repeatOf(source, call);
+    if (repeat !== undefined) return repeat;
+  }
+  const loaded = { ...known, complete: false, sawWatched: false, personal: false };
+  const decision = decisionOn(aggregate, call, loaded);
+  if (decision === undefined || decision.envelopes.length === 0) return undefined;
+  return append(source, call, { loaded, decision, follows: known.eventId });
+}
+
+/** Undefined: refused. */
+function decisionOn<State, Event extends NewEvent, Command extends NewCommand>(
+  aggregate: Aggregate<State, Event, Command>,
+  call: CommandCall<Command>,
+  loaded: Rehydrated<State>,
+): Decision<State> | undefined {
+  try {
+    return decide(aggregate, call, loaded);
+  } catch {
+    // Thrown again by the decision on the stream as it is, if that is one, too.
+    return undefined;
+  }
+}
+
+interface Decision<State> {
+  readonly envelopes: readonly DomainEventEnvelope[];
+  /** With these events. */
+  readonly state: State;
+}
+
+function decide<State, Event extends NewEvent, Command extends NewCommand>(
+  aggregate: Aggregate<State, Event, Command>,
+  call: CommandCall<Command>,
+  { state: before, revision }: Rehydrated<State>,
+): Decision<State> {
+  const decided = aggregate.decide(call.request.command, before, contextOf(call, revision));
   const envelopes = decided.map((event, index) =>
     toEnvelope(event, call, { index, version: revision + index + 2, aggregate }),
   );
   // Before the append: an event that evolve cannot take must not get into the stream.
-  const state = place<Event>(envelopes, stream, revision + 1).reduce<State>(
-    (before, event) => aggregate.evolve(before, event),
-    loaded.state,
+  const state = place<Event>(envelopes, call.stream, revision + 1).reduce<State>(
+    (each, event) => aggregate.evolve(each, event),
+    before,
   );
+  return { envelopes, state };
+}
+
+async function append<State, Event extends NewEvent, Command extends NewCommand>(
+  source: RehydrateSource<State, Event, Command>,
+  call: CommandCall<Command>,
+  {
+    loaded,
+    decision,
+    follows,
+  }: {
+    readonly loaded: Rehydrated<State>;
+    readonly decision: Decision<State>;
+    readonly follows?: string;
+  },
+): Promise<Attempt<State, Event>> {
+  const { stream, identity, request } = call;
+  const { signal } = request;
+  const { envelopes, state } = decision;
   try {
-    const appended = await store.append(stream, envelopes, {
-      expected: revision === -1 ? 'none' : revision,
+    const appended = await source.store.append(stream, envelopes, {
+      expected: loaded.revision === -1 ? 'none' : loaded.revision,
+      ...(follows === undefined ? {} : { follows }),
       ...(signal === undefined ? {} : { signal }),
     });
-    if (isKeyed && appended.repeated) {
+    if (identity.key !== undefined && appended.repeated) {
       // Another process was faster with the same command; what it decided is what happened.
-      const result = await firstResult(source, use, identity, signal);
-      if (result !== undefined) return { kind: 'done', result, loaded: undefined };
+      const result = await repeatOf(source, call);
+      if (result !== undefined) return result;
     }
     const events = place<Event>(envelopes, stream, appended.revision - envelopes.length + 1);
-    const { revision: last, position } = appended;
-    const result = { state, events, revision: last, position, repeated: false };
+    const { revision, position } = appended;
+    const result = { state, events, revision, position, repeated: false };
     return { kind: 'done', result, loaded };
   } catch (error) {
-    if (hasCode(error, 'VERSION_CONFLICT')) return { kind: 'conflict', error };
+    if (hasCode(error, 'VERSION_CONFLICT')) {
+      return { kind: 'conflict', error, wasRemembered: follows !== undefined };
+    }
     throw error;
   }
 }
 
+async function repeatOf<State, Event extends NewEvent, Command extends NewCommand>(
+  source: RehydrateSource<State, Event, Command>,
+  { request, stream, identity }: CommandCall<Command>,
+): Promise<Attempt<State, Event> | undefined> {
+  const use = { stream, command: request.command.type };
+  const result = await firstResult(source, use, identity, request.signal);
+  return result === undefined ? undefined : { kind: 'done', result, loaded: undefined };
+}
+
 /** Checked here and not by the append: the decision must not be taken on what nobody expected. */
 function assertExpected<Command extends NewCommand>(
-  { stream, request: { expected } }: CommandCall<Command>,
+  call: CommandCall<Command>,
   actual: number,
 ): void {
-  const fits =
-    expected === undefined ||
-    (expected === 'exists' ? actual >= 0 : actual === (expected === 'none' ? -1 : expected));
-  if (fits) return;
+  if (isExpected(call, actual)) return;
+  const { stream } = call;
+  const { expected } = call.request;
   throw new MillraceError(
     'VERSION_CONFLICT',
     `stream '${stream}' was expected at ${expected} and is at ${actual === -1 ? 'none' : actual}`,
     { details: { stream, expected, actual } },
   );
+}
+
+function isExpected<Command extends NewCommand>(
+  { request: { expected } }: CommandCall<Command>,
+  actual: number,
+): boolean {
+  if (expected === undefined) return true;
+  return expected === 'exists' ? actual >= 0 : actual === (expected === 'none' ? -1 : expected);
 }
 
 function contextOf<Command extends NewCommand>(

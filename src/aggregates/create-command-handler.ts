@@ -7,6 +7,7 @@ import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
 import { silentObserver } from '../foundation/observer.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Aggregate } from './aggregate.ts';
 import { attemptCommand, type CommandCall } from './attempt-command.ts';
@@ -21,7 +22,8 @@ import { createCommandLanes } from './command-lanes.ts';
 import { snapshotLimits } from './encode-state.ts';
 import { assertSameUse } from './first-result.ts';
 import { observeCommand } from './observe-command.ts';
-import { rehydrate } from './rehydrate.ts';
+import { rehydrate, type Rehydrated } from './rehydrate.ts';
+import { createRememberedStates } from './remembered-states.ts';
 import { createSnapshotTaker } from './snapshot-taker.ts';
 
 export const commandHandlerLimits = {
@@ -75,7 +77,8 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const { observer = silentObserver, snapshots, keyClaims, tenants } = options;
   const { conflictRetriesMax = commandHandlerLimits.conflictRetriesMax } = options;
   const backoff: BackoffPolicy = { ...conflictBackoff, attemptsMax: conflictRetriesMax + 1 };
-  const source = { store, aggregate, snapshots, observer };
+  const remembered = createRememberedStates(aggregate.snapshot);
+  const source = { store, aggregate, remembered, snapshots, observer };
   const lanes = createCommandLanes(commandHandlerLimits.waitingPerAggregateMax);
   const taker = createSnapshotTaker({ aggregate, snapshots, clock, observer });
 
@@ -89,7 +92,27 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
       tenants,
     );
 
-  type Call = Omit<CommandCall<Command>, 'nowMs' | 'afterConflict'>;
+  /** What was just loaded or decided: for the next command, and for the snapshot that may be due. */
+  const keep = (
+    stream: string,
+    loaded: Rehydrated<State>,
+    result?: CommandResult<State, Event>,
+  ): void => {
+    const isTaken = taker.consider(stream, loaded, result);
+    const { state, revision } = result ?? loaded;
+    const last = result?.events.at(-1);
+    const eventId = last?.eventId ?? loaded.eventId;
+    // All events of one command carry the same headers.
+    if (eventId === undefined || loaded.personal || last?.headers?.[subjectHeader] !== undefined) {
+      remembered.forget(stream);
+      return;
+    }
+    const nowMs = clock.now();
+    const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
+    remembered.remember(stream, { state, revision, eventId, snapshotRevision, sinceMs });
+  };
+
+  type Call = Omit<CommandCall<Command>, 'nowMs' | 'afterConflict' | 'mayRecall'>;
 
   const handle = async (call: Call): Promise<CommandResult<State, Event>> => {
     const { request, stream, identity } = call;
@@ -103,9 +126,11 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         ...call,
         nowMs,
         afterConflict: conflicts > 0,
+        // A memory that others have outdated costs one of the attempts: there has to be another one.
+        mayRecall: conflicts === 0 && conflictRetriesMax > 0,
       });
       if (attempt.kind === 'done') {
-        if (attempt.loaded !== undefined) taker.consider(stream, attempt.loaded, attempt.result);
+        if (attempt.loaded !== undefined) keep(stream, attempt.loaded, attempt.result);
         return attempt.result;
       }
       conflicts += 1;
@@ -116,7 +141,18 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         random: random(),
       });
       if (next.kind === 'give-up') throw attempt.error;
+      if (attempt.wasRemembered) continue;
       await clock.sleep(next.atMs - clock.now(), request.signal);
+    }
+  };
+
+  const handled = async (call: Call): Promise<CommandResult<State, Event>> => {
+    try {
+      return await handle(call);
+    } catch (error) {
+      // Whatever it was: the next command reads what is there.
+      remembered.forget(call.stream);
+      throw error;
     }
   };
 
@@ -130,14 +166,14 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
         const call = { request, stream, identity, correlationId, headers };
-        return lanes.run(stream, () => handle(call), request.signal);
+        return lanes.run(stream, () => handled(call), request.signal);
       });
     },
 
     async load(address) {
       const stream = streamOf(address);
       const loaded = await rehydrate(source, { stream, signal: address.signal });
-      taker.consider(stream, loaded);
+      keep(stream, loaded);
       const { state, revision } = loaded;
       return { state, revision };
     },

@@ -7,6 +7,7 @@ import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { Aggregate } from './aggregate.ts';
+import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { usableSnapshot } from './usable-snapshot.ts';
 
@@ -14,6 +15,8 @@ export interface RehydrateSource<State, Event extends NewEvent, Command extends 
   readonly store: EventStore;
   readonly aggregate: Aggregate<State, Event, Command>;
   readonly snapshots: SnapshotStore | undefined;
+  /** Absent: every state is read anew. */
+  readonly remembered?: RememberedStates<State> | undefined;
   readonly observer: Observer;
 }
 
@@ -48,17 +51,16 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   source: RehydrateSource<State, Event, Command>,
   query: RehydrateQuery,
 ): Promise<Rehydrated<State>> {
-  const { store, aggregate, snapshots, observer } = source;
+  const { store, aggregate, remembered, observer } = source;
   const { stream, through = Number.MAX_SAFE_INTEGER, watchFor, signal } = query;
-  const found =
-    snapshots && (await usableSnapshot(stream, aggregate.snapshot, { snapshots, observer }));
-  const base = found !== undefined && found.revision <= through ? found : undefined;
+  const recalled = within(through, remembered?.recall(stream));
+  const base = recalled ?? within(through, await snapshotOf(source, stream));
   const from = base?.revision ?? 0;
 
   let state = base === undefined ? aggregate.initial : base.state;
   let revision = -1;
   let eventId: string | undefined;
-  let sinceMs = base === undefined ? undefined : Date.parse(base.takenAt);
+  let sinceMs = base?.sinceMs;
   let complete = false;
   let sawWatched = false;
   let personal = false;
@@ -87,9 +89,13 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   });
   for await (const page of read.pages()) if (!page.every(take)) break;
 
+  if (recalled !== undefined && revision === -1) {
+    remembered?.forget(stream);
+    return rehydrate({ ...source, remembered: undefined }, query);
+  }
   if (base !== undefined && revision === -1) {
     observer.log?.warn({ stream, revision: base.revision }, 'snapshot ignored: its event is gone');
-    return rehydrate({ ...source, snapshots: undefined }, query);
+    return rehydrate({ ...source, remembered: undefined, snapshots: undefined }, query);
   }
   if (revision === -1 && query.afterConflict === true) {
     // Nothing to read and yet not at none: retention hides every event there is.
@@ -99,10 +105,28 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
     state,
     revision,
     eventId,
-    snapshotRevision: base?.revision ?? -1,
+    snapshotRevision: base?.snapshotRevision ?? -1,
     sinceMs,
     complete,
     sawWatched,
     personal,
   };
+}
+
+async function snapshotOf<State, Event extends NewEvent, Command extends NewCommand>(
+  { aggregate, snapshots, observer }: RehydrateSource<State, Event, Command>,
+  stream: string,
+): Promise<RememberedState<State> | undefined> {
+  if (snapshots === undefined) return undefined;
+  const found = await usableSnapshot(stream, aggregate.snapshot, { snapshots, observer });
+  if (found === undefined) return undefined;
+  const { state, revision, eventId, takenAt } = found;
+  return { state, revision, eventId, snapshotRevision: revision, sinceMs: Date.parse(takenAt) };
+}
+
+function within<State>(
+  through: number,
+  base: RememberedState<State> | undefined,
+): RememberedState<State> | undefined {
+  return base !== undefined && base.revision <= through ? base : undefined;
 }

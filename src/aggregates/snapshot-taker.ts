@@ -14,8 +14,12 @@ import type { SnapshotStore } from './snapshot-store.ts';
 import { createSnapshotWriter } from './snapshot-writer.ts';
 
 export interface SnapshotTaker<State, Event extends NewEvent> {
-  /** After a load, and after a command what it added to that. Returns at once. */
-  consider(stream: string, loaded: Rehydrated<State>, result?: CommandResult<State, Event>): void;
+  /** After a load, and after a command what it added to that. Returns at once: whether one is taken. */
+  consider(
+    stream: string,
+    loaded: Rehydrated<State>,
+    result?: CommandResult<State, Event>,
+  ): boolean;
   flush(deadlineMs: number): Promise<boolean>;
 }
 
@@ -30,7 +34,7 @@ export function createSnapshotTaker<State, Event extends NewEvent, Command exten
   options: SnapshotTakerOptions<State, Event, Command>,
 ): SnapshotTaker<State, Event> {
   const { aggregate, snapshots, clock, observer } = options;
-  if (snapshots === undefined) return { consider: () => undefined, flush: async () => true };
+  if (snapshots === undefined) return { consider: () => false, flush: async () => true };
   const policy = aggregate.snapshot;
   const writer = createSnapshotWriter(snapshots, { clock, observer });
 
@@ -41,11 +45,11 @@ export function createSnapshotTaker<State, Event extends NewEvent, Command exten
       const eventId = last?.eventId ?? loaded.eventId;
       const nowMs = clock.now();
       const events = revision - loaded.snapshotRevision;
-      if (eventId === undefined) return;
-      if (!isSnapshotDue(policy, { events, sinceMs: loaded.sinceMs, nowMs })) return;
+      if (eventId === undefined) return false;
+      if (!isSnapshotDue(policy, { events, sinceMs: loaded.sinceMs, nowMs })) return false;
       // All events of one command carry the same headers.
       const personal = loaded.personal || last?.headers?.[subjectHeader] !== undefined;
-      if (personal && policy.holdsPersonalData) return;
+      if (personal && policy.holdsPersonalData) return false;
       writer.schedule(stream, () => ({
         revision,
         eventId,
@@ -53,6 +57,7 @@ export function createSnapshotTaker<State, Event extends NewEvent, Command exten
         codeVersion: policy.codeVersion,
         takenAt: new Date(nowMs).toISOString(),
       }));
+      return true;
     },
     flush: (deadlineMs) => writer.flush(deadlineMs),
   };

@@ -25,7 +25,7 @@ export const systemClock: Clock = {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         clearTimeout(timer);
-        reject(aborted(signal));
+        reject(withoutStack(() => aborted(signal)));
       };
       const timer = setTimeout(() => {
         signal?.removeEventListener('abort', onAbort);
@@ -48,4 +48,15 @@ export const systemClock: Clock = {
  */
 export function aborted(signal?: AbortSignal): MillraceError {
   return new MillraceError('ABORTED', 'the wait was cancelled', { cause: signal?.reason });
+}
+
+/** It would tell who ended the wait, not who waited, and takes longer than all the rest of it. */
+function withoutStack<T>(make: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }

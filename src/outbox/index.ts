@@ -12,6 +12,7 @@ export type {
   Enqueued,
   OutboxCapabilities,
   OutboxFilter,
+  OutboxHost,
   OutboxLedger,
   OutboxOutcome,
   OutboxPage,

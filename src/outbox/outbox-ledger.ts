@@ -164,6 +164,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
   /** Everything that was enqueued for these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
+  /** Exact, but for SENT on PostgreSQL above 100,000 messages: then by the database's statistics. */
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   /** DEAD ones become PENDING, with all their attempts ahead. Returns how many. */
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;
@@ -182,4 +183,10 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
+}
+
+/** A store whose database also holds an outbox, over the connections that it has anyway. */
+export interface OutboxHost {
+  /** Closed before the store. */
+  openOutbox(): OutboxLedger;
 }

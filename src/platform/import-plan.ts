@@ -18,7 +18,7 @@ import { inParallel } from './in-parallel.ts';
 
 export interface ImportPlan {
   /** In the file's order. */
-  readonly writes: readonly Required<StreamAppend>[];
+  readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
   readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision };
   /** Events that are written. */
   readonly count: number;

@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { DeliveryQueue } from '../outbox/delivery-queue.ts';
-import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { OutboxHost, OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { ReadModelHost, ReadModelStore } from '../projections/read-model-store.ts';
 import type { ReadModelVersions } from '../projections/read-model-versions.ts';
 import type { SagaHost, SagaIndex } from '../reactors/saga-index.ts';
@@ -72,7 +72,7 @@ export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloa
 }
 
 type Host = EventStore &
-  Partial<SubscriptionHost & ReadModelHost & SagaHost & TraceHost & AggregateStorage>;
+  Partial<SubscriptionHost & ReadModelHost & SagaHost & TraceHost & AggregateStorage & OutboxHost>;
 
 const storeUrlDefault = 'sqlite:.millrace/events.db';
 
@@ -97,7 +97,11 @@ export async function openEngines(
     store.subscriptions === undefined
       ? opened.use(await openEventStore(urls.outbox, storeOptions))
       : store;
-  const ledger = opened.use(await openOutboxLedger(urls.outbox, { migrate, observer }));
+  const isInSide = side !== store || urls.outbox === urls.store;
+  const ledger = opened.use(
+    (isInSide ? side.openOutbox?.() : undefined) ??
+      (await openOutboxLedger(urls.outbox, { migrate, observer })),
+  );
   const inRedis = /^rediss?(\+cluster)?:/i.test(urls.keys);
   const inNats = /^(nats|nats\+tls|tls):/i.test(urls.keys);
   const isBeside = inNats || urls.keys === urls.outbox;

@@ -173,8 +173,9 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
   }
 
   const append: EventStore['append'] = async (stream, events, given = {}) => {
-    const { expected = 'any', ...appendOptions } = given;
-    const [result] = await appendMany([{ stream, events, expected }], appendOptions);
+    const { expected = 'any', follows, ...appendOptions } = given;
+    const behind = follows === undefined ? {} : { follows };
+    const [result] = await appendMany([{ stream, events, expected, ...behind }], appendOptions);
     if (result === undefined) throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
     return result;
   };

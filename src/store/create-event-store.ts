@@ -95,6 +95,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   ): Promise<readonly AppendResult[]> => {
     assertOpen();
     checkTogether(appends);
+    checkFollowing(engine, appends);
     const { transaction } = writeOptions;
     const rules = system === true ? { ...options, names: 'open' as const } : options;
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
@@ -220,8 +221,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   return {
     capabilities: engine.capabilities,
 
-    async append(stream, events, { expected = 'any', ...writeOptions } = {}) {
-      const [result] = await write([{ stream, events, expected }], writeOptions);
+    async append(stream, events, { expected = 'any', follows, ...writeOptions } = {}) {
+      const behind = follows === undefined ? {} : { follows };
+      const [result] = await write([{ stream, events, expected, ...behind }], writeOptions);
       if (result === undefined)
         throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
       return result;
@@ -287,10 +289,10 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       yield* eventFeed(
         {
-          async read(from, readSignal) {
+          async read(from, readSignal, isLive) {
             assertOpen();
             const query = { direction: 'forwards', after: from, limit, filter: rowFilter } as const;
-            const page = await engine.readAll({ ...query, signal: readSignal });
+            const page = await engine.readAll({ ...query, isLive, signal: readSignal });
             return { events: await decode(page.rows), considered: page.considered, end: page.end };
           },
           whenMore,
@@ -398,6 +400,14 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await engine[Symbol.asyncDispose]();
     },
   };
+}
+
+function checkFollowing({ capabilities }: StoreEngine, appends: readonly StreamAppend[]): void {
+  if (capabilities.followingAppend === true) return;
+  if (appends.every(({ follows }) => follows === undefined)) return;
+  throw new MillraceError('NOT_SUPPORTED', 'this engine does not append behind a named event', {
+    details: { capability: 'followingAppend' },
+  });
 }
 
 /** Nothing to wait for, as without personal data: then nobody waits. */

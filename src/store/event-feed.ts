@@ -16,7 +16,8 @@ interface FeedPage {
 }
 
 export interface FeedSource {
-  readonly read: (after: number, signal: AbortSignal) => Promise<FeedPage>;
+  /** `isLive`: it was at the end before, and `whenMore` tells of what this read may leave out there. */
+  readonly read: (after: number, signal: AbortSignal, isLive: boolean) => Promise<FeedPage>;
   readonly whenMore: (after: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -54,7 +55,8 @@ export async function* eventFeed(
       }
     }
   };
-  const read = (from: number): Promise<FeedPage> => persistently(() => source.read(from, signal));
+  const read = (from: number): Promise<FeedPage> =>
+    persistently(() => source.read(from, signal, live));
   try {
     for (;;) {
       const page = await (next ?? read(after));

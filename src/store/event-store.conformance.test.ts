@@ -36,6 +36,7 @@ describe('the conformance suite of the event store', () => {
         'needs callerTransaction',
         'needs durable',
         'needs crossProcess',
+        'needs followingAppend',
         'needs rawContent',
       ]),
     );

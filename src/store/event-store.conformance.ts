@@ -14,6 +14,7 @@ import { durableCases } from './durable.conformance.ts';
 import { erasureCases } from './erasure.conformance.ts';
 import { eventFilterCases } from './event-filter.conformance.ts';
 import type { EventStore } from './event-store.ts';
+import { followingAppendCases } from './following-append.conformance.ts';
 import { idempotentAppendCases } from './idempotent-append.conformance.ts';
 import { multiStreamAppendCases } from './multi-stream-append.conformance.ts';
 import { readAllCases } from './read-all.conformance.ts';
@@ -52,6 +53,7 @@ const caseMsMax = 180_000;
 const topics: Readonly<Record<string, StoreCases>> = {
   append: appendCases,
   'idempotent append': idempotentAppendCases,
+  'following append': followingAppendCases,
   'concurrent append': concurrentAppendCases,
   'multi-stream append': multiStreamAppendCases,
   'bad input': badInputCases,

@@ -10,6 +10,11 @@ import type { ScavengeProgress, StoreCapabilities } from './store-engine.ts';
 export interface AppendOptions {
   /** Default: `any`. */
   readonly expected?: ExpectedRevision;
+  /**
+   * The id of the event at the `expected` revision: unless readers still find it at the stream's end, it
+   * is a `VERSION_CONFLICT`. For those who decide on what they remember (`followingAppend`).
+   */
+  readonly follows?: string;
   readonly signal?: AbortSignal;
   /** Appends inside a transaction of the caller's, where the engine can (`callerTransaction`). */
   readonly transaction?: unknown;
@@ -30,6 +35,8 @@ export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly DomainEventEnvelope[];
   readonly expected?: ExpectedRevision;
+  /** As of `append`. */
+  readonly follows?: string;
 }
 
 export interface ReadOptions {

@@ -38,13 +38,16 @@ export interface KnownEvents {
 /**
  * Decides an append of `ids` to a stream. At an exact revision, the same ids in the same slots are
  * a repeat and other ids a conflict; with `any` and `exists`, ids that are all known are a repeat,
- * a first id that is unknown is new, and a mixture is a conflict.
+ * a first id that is unknown is new, and a mixture is a conflict. `follows` is the id that the event at
+ * the exact revision must have: whoever decided on what was read before asks for it, as a stream that
+ * was deleted meanwhile is at the same revision still.
  */
 export function decideAppend(
   state: StreamState | undefined,
   expected: ExpectedRevision,
   ids: readonly string[],
   known: KnownEvents,
+  follows?: string,
 ): AppendDecision {
   if (state?.tombstoned === true) return { kind: 'deleted' };
   const revision = state?.revision ?? -1;
@@ -56,7 +59,11 @@ export function decideAppend(
     return decideByIds(append, revision, ids, known);
   }
   const exact = expected === 'none' ? -1 : expected;
-  if (exact === revision) return append;
+  if (exact === revision) {
+    const isBehind =
+      follows === undefined || (state !== undefined && isLast(state, follows, known));
+    return isBehind ? append : { kind: 'conflict', actual: revision };
+  }
   if (exact > revision) return { kind: 'conflict', actual: revision };
   const stored = known.idsFrom(exact + 1, ids.length);
   if (ids.every((id, index) => stored[index] === id)) {
@@ -65,6 +72,16 @@ export function decideAppend(
   // A soft-deleted stream counts as none and goes on where it was, but not for a late repeat.
   if (expected === 'none' && revives && stored[0] !== ids[0]) return append;
   return { kind: 'conflict', actual: revision };
+}
+
+/** Whether readers of the stream find this event at its end; by its age, only they can tell. */
+function isLast(state: StreamState, eventId: string, known: KnownEvents): boolean {
+  const { revision, truncateBefore, maxAgeSeconds } = state;
+  return (
+    revision >= truncateBefore &&
+    maxAgeSeconds === undefined &&
+    known.idsFrom(revision, 1)[0] === eventId
+  );
 }
 
 function decideByIds(

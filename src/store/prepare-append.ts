@@ -36,9 +36,12 @@ export function prepareAppend(
   options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' },
   subjectKeys: SubjectKeys,
 ): StreamWrite | Promise<StreamWrite> {
-  const { stream, events, expected = 'any' } = append;
+  const { stream, events, expected = 'any', follows } = append;
   checkStream(stream, options.names);
   checkExpected(expected);
+  if (follows !== undefined && (typeof expected !== 'number' || follows === '')) {
+    throw appendInvalid(stream, 'what follows an event names its id, and expects its revision');
+  }
   if (events.length === 0 || events.length > storeLimits.eventsPerAppendMax) {
     throw appendInvalid(
       stream,
@@ -67,7 +70,8 @@ export function prepareAppend(
       `an append holds at most ${storeLimits.appendBytesMax} bytes, not ${bytes}`,
     );
   }
-  const write: StreamWrite = { stream, expected, rows, ...change };
+  const behind = follows === undefined ? {} : { follows };
+  const write: StreamWrite = { stream, expected, rows, ...behind, ...change };
   if (subjects.size === 0) return write;
   const owners = events.map(subjectOf);
   return keysFor(subjects, subjectKeys).then((keys) => ({

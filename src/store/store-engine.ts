@@ -16,6 +16,8 @@ export interface StoreCapabilities {
   readonly durable: boolean;
   /** Sees what other processes append, and is told of it without waiting for a poll. */
   readonly crossProcess: boolean;
+  /** Appends behind an event that is named by its id (`follows`). Default: no. */
+  readonly followingAppend?: boolean;
   /** Removes what retention hides when it is asked to. Default: yes; some servers do it their own way. */
   readonly scavenge?: boolean;
   /** Tells when an event was recorded to the millisecond. Default: yes. */
@@ -49,6 +51,8 @@ export interface StreamWrite {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly rows: readonly RowToWrite[];
+  /** The id of the event at `expected`, a number then; only with `followingAppend`. */
+  readonly follows?: string;
   /** These rows are metadata of `of`: its retention changes with them. */
   readonly retention?: RetentionChange;
   /** No append may ever follow this one. */
@@ -104,6 +108,8 @@ export interface AllQuery {
   readonly after: number;
   readonly limit: number;
   readonly filter: RowFilter;
+  /** Whoever asks waits with `whenMore` at the end: what others append meanwhile may be left to that. */
+  readonly isLive?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 

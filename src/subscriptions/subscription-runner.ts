@@ -15,6 +15,7 @@ import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './decide-shards.ts';
 import { createOwnedShards } from './owned-shards.ts';
 import type { RunnerTuning, ShardStatus } from './shard-runner.ts';
+import { createProgressWaiters } from './progress-waiters.ts';
 import { safeObserver } from './safe-observer.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
@@ -97,7 +98,7 @@ export function createSubscriptionRunner<Transaction>(
   const admin = subscriptionAdmin(store, { storage, clock });
   const pollMs = options.pollMs ?? limits.pollMs;
   const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
-  const waiters = new Set<() => void>();
+  const waiters = createProgressWaiters(clock, pollMs);
   let paused = false;
   let isStopping = false;
   let isLooking = false;
@@ -159,7 +160,16 @@ export function createSubscriptionRunner<Transaction>(
     isLooking = true;
     await nextTurn();
     isLooking = false;
-    for (const look of waiters) look();
+    waiters.tell(reachedHere());
+  }
+
+  /** How far all of it is, where no other process has a part of it. */
+  function reachedHere(): Position | undefined {
+    const positions = owned.positions();
+    if (positions.size < shards) return undefined;
+    return [...positions.values()].reduce((least, each) =>
+      least === undefined || (each !== undefined && least < each) ? least : each,
+    );
   }
 
   function wake(): void {
@@ -285,6 +295,8 @@ export function createSubscriptionRunner<Transaction>(
 
   async function waitFor(target: Position, signal?: AbortSignal): Promise<void> {
     const isThere = async (): Promise<boolean> => {
+      const here = reachedHere();
+      if (here !== undefined) return here >= target;
       const local = owned.positions();
       const isFar = (position: Position | undefined): boolean =>
         position !== undefined && position >= target;
@@ -298,11 +310,7 @@ export function createSubscriptionRunner<Transaction>(
       return missing.every((shard) => isFar(state?.positions[shard]));
     };
     while (!(await isThere())) {
-      const waiting = new AbortController();
-      const look = (): void => waiting.abort();
-      waiters.add(look);
-      await slept(clock, pollMs, AbortSignal.any([waiting.signal, ...(signal ? [signal] : [])]));
-      waiters.delete(look);
+      await waiters.wait(target, signal);
       signal?.throwIfAborted();
     }
   }
@@ -323,6 +331,8 @@ export function createSubscriptionRunner<Transaction>(
       await waitFor(last, signal);
     },
     async waitFor(position, signal) {
+      const here = reachedHere();
+      if (here !== undefined && here >= position) return;
       const last = await admin.lastPosition(position, subscription.filter);
       await waitFor(last, signal);
     },

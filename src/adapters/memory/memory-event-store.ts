@@ -82,6 +82,7 @@ export function memoryEventStore(
       callerTransaction: false,
       durable: false,
       crossProcess: false,
+      followingAppend: true,
     },
 
     async write(writes, { signal, transaction }) {
@@ -198,6 +199,7 @@ export function memoryEventStore(
               .map((sequence) => rowAt(sequence)?.eventId ?? ''),
           revisionOf: (id) => stream?.revisionOf.get(id),
         },
+        each.follows,
       );
       if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
       if (decision.kind === 'repeated') {

@@ -294,11 +294,14 @@ export async function postgresOutboxLedger(
       return (await ask(bySourceSql, [JSON.stringify(wanted), limit])).map(toMessage);
     },
     async counts() {
-      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0 };
       for (const [status, count] of await ask(statement('counts', queries.countsSql), [])) {
         counts[String(status) as keyof typeof counts] += Number(count);
       }
-      return counts;
+      const { all, ...others } = counts;
+      const unsent = Object.values(others).reduce((sum, count) => sum + count, 0);
+      // An estimate may lag behind what is counted.
+      return { ...others, SENT: Math.max(0, all - unsent) };
     },
     async replay({ ids = null, integrationType = null, tenantId = null, since }, limit) {
       const values = [

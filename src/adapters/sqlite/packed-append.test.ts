@@ -8,7 +8,11 @@ test('appends come out of the text as they went in, one after the other', () => 
   const text = fc.string({ unit: 'binary' });
   const row = fc.record({ eventId: text, type: text, tenant: text, payload: text, meta: text });
   const expected = fc.oneof(fc.nat(), fc.constantFrom('none' as const, 'any', 'exists'));
-  const write = fc.record({ stream: text, expected, rows: fc.array(row) });
+  const follows = fc.string({ unit: 'binary', minLength: 1 });
+  const write = fc.record(
+    { stream: text, expected, rows: fc.array(row), follows },
+    { requiredKeys: ['stream', 'expected', 'rows'] },
+  );
   const append = fc.record({ id: fc.nat(), nowMs: fc.nat(), write });
   fc.assert(
     fc.property(fc.array(append), (appends) => {

@@ -27,10 +27,10 @@ const expectedNumbers = { none: -1, any: -2, exists: -3 } as const;
 
 /** Says itself how long it is, so that several can stand one after the other. */
 export function packAppend({ id, nowMs, write }: PlainAppend): string {
-  const { stream, expected, rows } = write;
+  const { stream, expected, rows, follows = '' } = write;
   const expectedNumber = typeof expected === 'number' ? expected : expectedNumbers[expected];
-  let lengths = `${id},${nowMs},${expectedNumber},${stream.length},${rows.length},`;
-  let cells = stream;
+  let lengths = `${id},${nowMs},${expectedNumber},${follows.length},${stream.length},${rows.length},`;
+  let cells = follows + stream;
   let before: RowToWrite | undefined;
   for (const row of rows) {
     const { eventId, payload, meta } = row;
@@ -67,10 +67,12 @@ export function unpackAppends(text: string): PlainAppend[] {
   const appends: PlainAppend[] = [];
   while (at < text.length) {
     const [id, nowMs, expected] = [number(), number(), expectedOf(number())];
+    const followsLength = number();
     const streamLength = number();
     const count = number() * 5;
     const lengths: number[] = [];
     while (lengths.length < count) lengths.push(number());
+    const follows = cell(followsLength);
     const stream = cell(streamLength);
     const rows: RowToWrite[] = [];
     let [type, tenant] = ['', ''];
@@ -84,7 +86,8 @@ export function unpackAppends(text: string): PlainAppend[] {
       const meta = cell(lengths[next + 4] ?? 0);
       rows.push({ eventId, type, tenant, payload, meta });
     }
-    appends.push({ id, nowMs, write: { stream, expected, rows } });
+    const behind = follows === '' ? {} : { follows };
+    appends.push({ id, nowMs, write: { stream, expected, rows, ...behind } });
   }
   return appends;
 }

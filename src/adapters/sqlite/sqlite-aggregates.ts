@@ -1,15 +1,19 @@
-// Snapshots and key claims in the events' own file, written by the same thread.
+// Snapshots and key claims in the events' own file: written by the same thread, read on the caller's.
 
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
+import type { SqliteReading } from './sqlite-database.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
 
-export function sqliteAggregateStorage(writer: SqliteWriter): AggregateStorage {
+export function sqliteAggregateStorage(
+  writer: SqliteWriter,
+  reading: SqliteReading,
+): AggregateStorage {
   return {
     snapshots: {
       async load(stream) {
-        const [[row] = []] = await writer.run([
-          { sql: 'select * from snapshots where stream = ?', values: [stream] },
-        ]);
+        const [row] = await reading((reader) =>
+          reader.select('select * from snapshots where stream = ?', [stream]),
+        );
         if (row === undefined) return undefined;
         return {
           revision: Number(row['revision']),

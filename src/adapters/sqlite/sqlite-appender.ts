@@ -19,6 +19,8 @@ export interface SqliteAppender {
 interface StreamRow {
   readonly id: number;
   state: StreamState;
+  /** Of the last event, once one was written here. */
+  lastId?: string | undefined;
   /** From this revision on, ids are found by looking through the events. */
   idsTo: number;
 }
@@ -127,20 +129,24 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
 
   function decide(each: StreamWrite, stream: StreamRow | undefined) {
     const ids = each.rows.map((row) => row.eventId);
-    return decideAppend(stream?.state, each.expected, ids, {
-      idsFrom: (revision, count) =>
-        stream === undefined
-          ? []
-          : idsFrom
-              .all(stream.id, revision, revision + count - 1)
-              .map((row) => String(row['event_id'])),
-      revisionOf: (id) => {
+    const known = {
+      idsFrom(revision: number, count: number): readonly string[] {
+        if (stream === undefined) return [];
+        if (revision === stream.state.revision && stream.lastId !== undefined) {
+          return [stream.lastId];
+        }
+        return idsFrom
+          .all(stream.id, revision, revision + count - 1)
+          .map((row) => String(row['event_id']));
+      },
+      revisionOf(id: string): number | undefined {
         if (stream === undefined || stream.state.revision < 0) return undefined;
         if (looseIds(stream) > looseIdsMax.whileLooking) indexIds(stream);
         const row = revisionOf.get(stream.id, id, stream.idsTo);
         return row === undefined ? undefined : Number(row['revision']);
       },
-    });
+    };
+    return decideAppend(stream?.state, each.expected, ids, known, each.follows);
   }
 
   function write(
@@ -182,6 +188,7 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
     const tombstoned = each.tombstone === true;
     updateStream.run(revision, truncateBefore, tombstoned ? 1 : 0, stream.id);
     stream.state = { ...stream.state, revision, truncateBefore, tombstoned };
+    stream.lastId = each.rows.at(-1)?.eventId;
     if (looseIds(stream) > looseIdsMax.whileNobodyLooks) indexIds(stream);
     if (each.retention !== undefined) retain(each.retention);
     return { kind: 'appended', revision, sequence };

@@ -1,4 +1,5 @@
-// The file as an SQL database for what stands beside the events: statements go through the writer thread.
+// The file as an SQL database for what stands beside the events: what writes goes through the writer
+// thread, what only reads is answered on the caller's.
 
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import {
@@ -9,15 +10,21 @@ import {
   type SqlExpectation,
 } from '../../subscriptions/sql-database.ts';
 import { unmetText } from './sqlite-error.ts';
-import type { SqliteWriter, SqlRow, SqlStatement } from './sqlite-writer.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
+import type { SqliteWriter, SqlRow, SqlStatement, SqlValue } from './sqlite-writer.ts';
+
+/** Turns the reader's failures into ours. */
+export type SqliteReading = <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
 
 export interface SqliteDatabase extends SqlDatabase {
   /** As `run`, with values that other databases do not take, and rows by name. */
   readonly commit: (statements: readonly SqlStatement[]) => Promise<readonly (readonly SqlRow[])[]>;
+  /** Rows by name of what is committed now. */
+  readonly select: (sql: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>;
 }
 
-/** SQLite's codes for: an SQL error, too big, a constraint, a wrong type, a wrong parameter. */
-const statementFaults: ReadonlySet<number> = new Set([1, 18, 19, 20, 25]);
+/** SQLite's codes for: an SQL error, a write where one only reads, too big, a constraint, a wrong type or parameter. */
+const statementFaults: ReadonlySet<number> = new Set([1, 8, 18, 19, 20, 25]);
 
 export const dialect: SqlDialect = {
   table: (name) => name,
@@ -33,22 +40,33 @@ export const dialect: SqlDialect = {
   takeRow: '',
 };
 
-export function sqliteDatabase(writer: SqliteWriter): SqliteDatabase {
-  const commit: SqliteDatabase['commit'] = async (statements) => {
+export function sqliteDatabase(writer: SqliteWriter, reading: SqliteReading): SqliteDatabase {
+  const telling = async <T>(asked: Promise<T>): Promise<T> => {
     try {
-      return await writer.run(statements);
+      return await asked;
     } catch (error) {
       throw unmet(error) ?? refused(error) ?? error;
     }
   };
+  const commit: SqliteDatabase['commit'] = (statements) => telling(writer.run(statements));
   return {
     dialect,
     commit,
+    select: (sql, values) => telling(reading((reader) => reader.select(sql, values))),
     run: async (statements) =>
-      (await commit(statements)).map((rows) =>
-        rows.map((row) => Object.values(row) as unknown as SqlCells),
-      ),
+      // Whatever was answered before is committed, and the reader sees it.
+      statements.every(isQuestion)
+        ? telling(
+            reading((reader) => reader.queries(statements) as unknown as readonly SqlCells[][]),
+          )
+        : (await commit(statements)).map((rows) =>
+            rows.map((row) => Object.values(row) as unknown as SqlCells),
+          ),
   };
+}
+
+function isQuestion({ sql, expect }: SqlStatement): boolean {
+  return expect === undefined && sql.startsWith('select ');
 }
 
 /** The database is there, and does not take these statements: no more than a failed attempt. */

@@ -34,6 +34,7 @@ runConformance(test, 'the event store in SQLite', {
     callerTransaction: false,
     durable: true,
     crossProcess: true,
+    followingAppend: true,
   },
   open(options) {
     files += 1;

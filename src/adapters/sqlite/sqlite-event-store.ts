@@ -1,10 +1,8 @@
 // The embedded event store: one file, no server, every acknowledged append on disk.
 
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
-import { aborted, systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import type { OutboxHost } from '../../outbox/outbox-ledger.ts';
 import type { SagaHost } from '../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { sqlTraceIndex } from '../../traces/sql-trace-index.ts';
@@ -23,15 +21,13 @@ import {
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
-import { sqliteDatabase } from './sqlite-database.ts';
-import { describeFailure, sqliteError } from './sqlite-error.ts';
-import { pathOf } from './sqlite-path.ts';
-import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
+import { openSqliteFile } from './sqlite-file.ts';
+import { outboxLedgerIn } from './sqlite-outbox-ledger.ts';
 import { inlineWrites, sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
 import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
+import { createSqliteTail } from './sqlite-tail.ts';
 import { watchSqlite } from './sqlite-watch.ts';
-import { startSqliteWriter } from './sqlite-writer.ts';
 import { createWaiters } from '../../store/waiters.ts';
 
 export interface SqliteOptions extends EventStoreOptions {
@@ -40,6 +36,9 @@ export interface SqliteOptions extends EventStoreOptions {
   /** How often a live reader looks for other processes' appends when no file event came. Default: 250. */
   readonly pollIntervalMs?: number;
 }
+
+/** An append that is not answered so long after the last one waits for something. */
+const answerMs = 20;
 
 /**
  * Opens (and, where it is new, creates) the event store in a file. Several processes may open one
@@ -61,45 +60,52 @@ export async function sqliteEventStore(
     ReadModelHost &
     InlineHost &
     SagaHost &
-    TraceHost
+    TraceHost &
+    OutboxHost
 > {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
-  const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
   const waiters = createWaiters();
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => waiters.wakeAll());
-  const database = sqliteDatabase(writer);
-  const reader = await openReader();
-  let isClosed = false;
+  const tail = createSqliteTail();
+  /** The head at the last wake-up. */
+  let told = 0;
+  let answeredAtMs = 0;
+  const file = await openSqliteFile(url, busyTimeoutMs, (rows) => {
+    answeredAtMs = clock.now();
+    tail.add(rows);
+    told = Math.max(told, tail.last);
+    waiters.wakeAll();
+  });
+  const { writer, database, reader, reading } = file;
+  const head = createHead();
   const others = watchSqlite({
-    path,
+    path: file.path,
     pollIntervalMs,
-    dataVersion: () => reader.dataVersion(),
-    onChange: () => waiters.wakeAll(),
+    hasMore: () => !isAnswerNear() && head() > told,
+    onMore: () => {
+      told = head();
+      waiters.wakeAll();
+    },
   });
 
-  async function openReader(): Promise<SqliteReader> {
-    try {
-      return openSqliteReader(path, busyTimeoutMs);
-    } catch (error) {
-      await writer[Symbol.asyncDispose]();
-      throw readFailed(error);
-    }
+  /**
+   * While appends are answered one after the other, the commit that is seen first is mostly their own, and
+   * its answer wakes everybody. One that waits for another process's lock keeps nobody from looking.
+   */
+  function isAnswerNear(): boolean {
+    return writer.appending > 0 && clock.now() - answeredAtMs < answerMs;
   }
 
-  /** Only SQLite's own errors: what a filter throws is its author's. */
-  function readFailed(error: unknown): unknown {
-    const failure = describeFailure(error);
-    return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
-  }
-
-  async function reading<T>(signal: AbortSignal | undefined, read: () => T): Promise<Awaited<T>> {
-    if (signal?.aborted === true) throw aborted(signal);
-    try {
-      return await read();
-    } catch (error) {
-      throw readFailed(error);
-    }
+  /** Read once for each commit, of whichever process, however many ask. */
+  function createHead(): () => number {
+    let version = Number.NaN;
+    let read = 0;
+    return () => {
+      const now = reader.dataVersion();
+      // In this order: what is committed between the two is only read once more.
+      if (now !== version) read = reader.head();
+      version = now;
+      return read;
+    };
   }
 
   const engine: StoreEngine = {
@@ -108,6 +114,7 @@ export async function sqliteEventStore(
       callerTransaction: false,
       durable: true,
       crossProcess: true,
+      followingAppend: true,
     },
     async write(writes, { signal, transaction }) {
       const inline =
@@ -119,20 +126,25 @@ export async function sqliteEventStore(
       if (outcomes === 'moved') throw new InlineMoved();
       return outcomes;
     },
-    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
-    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
-    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
-    head: () => reading(undefined, () => reader.head()),
+    readStream: (query) => reading(() => reader.readStream(query), query.signal),
+    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query), query.signal),
+    findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
+    head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        const woken = reading(signal, () => waiters.wait(signal, () => reader.head() > after));
+        const isThere = (): boolean => tail.last > after || (!isAnswerNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, isThere), signal);
         if (waiters.size > 0) others.setWaiting(true);
         await woken;
       } finally {
         if (waiters.size === 0) others.setWaiting(false);
       }
     },
-    scavenge: (scavengeOptions) => scavengeSqlite(writer, scavengeOptions),
+    async scavenge(scavengeOptions) {
+      const progress = await scavengeSqlite(writer, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
     subjectKeys: {
       async get(subjects, { create }) {
         const inserts = subjects.map((subject) => ({
@@ -144,8 +156,10 @@ export async function sqliteEventStore(
                 where subject in (select value from json_each(?))`,
           values: [JSON.stringify(subjects)],
         };
-        const results = await writer.run(create ? [...inserts, select] : [select]);
-        return new Map((results.at(-1) ?? []).map((row) => [String(row['subject']), toKey(row)]));
+        const rows = create
+          ? (await writer.run([...inserts, select])).at(-1)
+          : await reading(() => reader.select(select.sql, select.values));
+        return new Map((rows ?? []).map((row) => [String(row['subject']), toKey(row)]));
       },
       async forget(subject, nowMs) {
         const [had] = await writer.run([
@@ -164,30 +178,19 @@ export async function sqliteEventStore(
       },
     },
     async [Symbol.asyncDispose]() {
-      isClosed = true;
       others.close();
-      // The reader first: the last connection to close empties the log into the file, and only the
-      // writer's may.
-      reader.close();
-      await writer[Symbol.asyncDispose]();
+      await file[Symbol.asyncDispose]();
       waiters.wakeAll();
     },
   };
-  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer), {
-    subscriptions: sqliteSubscriptionStorage(writer, database),
+  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer, reading), {
+    subscriptions: sqliteSubscriptionStorage(database),
     sagas: sqlSagaIndex(database),
     traces: sqlTraceIndex(database),
     readModelVersions: sqlVersions(database),
+    openOutbox: () => outboxLedgerIn(file, { clock }),
     inlineAppends: planInline(),
-    readModels: sqliteReadModels({
-      writer,
-      database,
-      reading: (read) =>
-        reading(undefined, () => {
-          if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
-          return read(reader);
-        }),
-    }),
+    readModels: sqliteReadModels({ writer, database, reading }),
   });
 }
 

@@ -7,6 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { newMessage } from '../../outbox/ledger-fixture.conformance.ts';
 import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
+import { sqliteOutboxTotals } from './sqlite-outbox-tables.ts';
+import { sqliteMigrations } from './sqlite-schema.ts';
 import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './sqlite-outbox-ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
@@ -27,6 +29,18 @@ test('a connection without an open transaction enqueues nothing', async () => {
   } finally {
     database.close();
   }
+});
+
+test('what a file had sent before its messages were counted is counted', async () => {
+  const path = join(folder, 'older.db');
+  const database = new DatabaseSync(path);
+  const older = sqliteMigrations.indexOf(sqliteOutboxTotals);
+  for (const step of sqliteMigrations.slice(0, older)) database.exec(step);
+  database.exec(`pragma user_version = ${older}`);
+  database.exec('insert into outbox_sent (seq, attempts, sent_at_ms) values (1, 0, 0), (2, 0, 0)');
+  database.close();
+  await using ledger = await sqliteOutboxLedger(path);
+  assert.equal((await ledger.counts()).SENT, 2);
 });
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({

@@ -1,9 +1,7 @@
 // The outbox ledger in an SQLite file: the store's own, or another one. Requests go through a writer
 // thread, which commits all that wait together.
 
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
@@ -12,8 +10,9 @@ import { createOutboxLedger, type OutboxEngine } from '../../outbox/create-outbo
 import { outboxLimits as limits } from '../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
 import { waitWithPoll } from '../../outbox/wait-with-poll.ts';
+import { nextTurn } from '../../store/next-turn.ts';
 import { createWaiters } from '../../store/waiters.ts';
-import { sqliteDatabase } from './sqlite-database.ts';
+import { openSqliteFile, type SqliteFile } from './sqlite-file.ts';
 import {
   claimPlace,
   encodeToken,
@@ -22,15 +21,9 @@ import {
   toMessage,
 } from './sqlite-outbox-rows.ts';
 import * as sql from './sqlite-outbox-sql.ts';
-import { pathOf } from './sqlite-path.ts';
 import type { SqliteTransaction } from './sqlite-subscriptions.ts';
 import { watchSqlite } from './sqlite-watch.ts';
-import {
-  startSqliteWriter,
-  type SqlRow,
-  type SqlStatement,
-  type SqlValue,
-} from './sqlite-writer.ts';
+import type { SqlRow, SqlStatement, SqlValue } from './sqlite-writer.ts';
 
 export interface SqliteOutboxOptions {
   /** How long a write waits for another process's write. Default: 10 s. */
@@ -43,6 +36,11 @@ export interface SqliteOutboxOptions {
  * `node:sqlite` to the ledger's file on which a transaction was begun.
  */
 export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
+
+interface OutboxInOptions {
+  readonly clock?: Clock | undefined;
+  readonly closing?: () => Promise<void>;
+}
 
 /** Looked at by file events; this is for file systems that have none. */
 const watchPollMs = 250;
@@ -60,22 +58,33 @@ export async function sqliteOutboxLedger(
   url: string,
   options: SqliteOutboxOptions = {},
 ): Promise<OutboxLedger<SqliteOutboxTransaction>> {
-  const { busyTimeoutMs = 10_000, clock = systemClock } = options;
-  const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
+  const { busyTimeoutMs = 10_000, clock } = options;
+  const file = await openSqliteFile(url, busyTimeoutMs);
+  return outboxLedgerIn(file, { clock, closing: async () => file[Symbol.asyncDispose]() });
+}
+
+/** The ledger in a file that is open; it stays open, unless `closing` closes it. */
+export function outboxLedgerIn(
+  { path, database, reader, reading }: SqliteFile,
+  { clock = systemClock, closing = async () => undefined }: OutboxInOptions,
+): OutboxLedger<SqliteOutboxTransaction> {
   const ids = createIds({ clock });
   const waiters = createWaiters();
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => undefined);
-  const database = sqliteDatabase(writer);
-  const reader = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
-  const dataVersion = reader.prepare('pragma data_version');
+  let version = reader.dataVersion();
   const others = watchSqlite({
     path,
     pollIntervalMs: watchPollMs,
-    dataVersion: () => Number(dataVersion.get()?.['data_version']),
-    onChange: () => waiters.wakeAll(),
+    // What is due and cannot be claimed, as behind a pause, is looked at once for each commit.
+    hasMore() {
+      const before = version;
+      version = reader.dataVersion();
+      return version !== before && isAnyDue();
+    },
+    onMore: () => waiters.wakeAll(),
   });
   let nextLane = 0;
+
+  const isAnyDue = (): boolean => reader.query(sql.anyDueSql, []).length > 0;
 
   const run = (...statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]> =>
     database.commit(statements);
@@ -140,6 +149,12 @@ export async function sqliteOutboxLedger(
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
     async exchange(outcomes, request) {
+      if (outcomes.length === 0) {
+        // Whoever claims in a loop must let others have their turn.
+        await nextTurn();
+        // Most looks find nothing: those write nothing.
+        if (!(await reading(isAnyDue))) return { settled: [], claimed: [] };
+      }
       const settles = settling(outcomes);
       const lanes = Array.from({ length: limits.lanes }, (_, at) => (nextLane + at) % limits.lanes);
       nextLane = (nextLane + 1) % limits.lanes;
@@ -200,18 +215,15 @@ export async function sqliteOutboxLedger(
       }
     },
     async list({ ids: wanted, status, integrationType, tenantId, since }, { limit, after }) {
-      const [rows = []] = await run(
-        statement(
-          sql.listSql,
-          wanted === undefined ? null : JSON.stringify(wanted),
-          status ?? null,
-          integrationType ?? null,
-          tenantId ?? null,
-          since?.getTime() ?? null,
-          after ?? null,
-          limit,
-        ),
-      );
+      const rows = await database.select(sql.listSql, [
+        wanted === undefined ? null : JSON.stringify(wanted),
+        status ?? null,
+        integrationType ?? null,
+        tenantId ?? null,
+        since?.getTime() ?? null,
+        after ?? null,
+        limit,
+      ]);
       return rows.map(toMessage);
     },
     async bySource(sources, limit) {
@@ -219,13 +231,12 @@ export async function sqliteOutboxLedger(
         sourceStreamId,
         sourceEventId,
       }));
-      const [rows = []] = await run(statement(sql.bySourceSql, JSON.stringify(wanted), limit));
+      const rows = await database.select(sql.bySourceSql, [JSON.stringify(wanted), limit]);
       return rows.map(toMessage);
     },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
-      const [rows = []] = await run(statement(sql.countsSql));
-      for (const row of rows)
+      for (const row of await database.select(sql.countsSql, []))
         counts[String(row['status']) as keyof typeof counts] += Number(row['n']);
       return counts;
     },
@@ -252,7 +263,7 @@ export async function sqliteOutboxLedger(
       return gone.length;
     },
     async sentFirst(sentBeforeMs, limit) {
-      const [rows = []] = await run(statement(sql.sentFirstSql, sentBeforeMs, limit));
+      const rows = await database.select(sql.sentFirstSql, [sentBeforeMs, limit]);
       return rows.map(toMessage);
     },
     async forget(old) {
@@ -269,7 +280,7 @@ export async function sqliteOutboxLedger(
       return rows.length > 0;
     },
     async paused() {
-      const [rows = []] = await run(statement(sql.pausedSql));
+      const rows = await database.select(sql.pausedSql, []);
       return rows.map((row) => ({
         integrationType: String(row['integration_type']),
         pausedAt: new Date(Number(row['paused_at_ms'])),
@@ -278,9 +289,7 @@ export async function sqliteOutboxLedger(
     },
     async [Symbol.asyncDispose]() {
       others.close();
-      // The last connection to close empties the log into the file, and only the writer's may.
-      if (reader.isOpen) reader.close();
-      await writer[Symbol.asyncDispose]();
+      await closing();
       waiters.wakeAll();
     },
   };

@@ -71,6 +71,9 @@ const isFree = (row: string): string => `
   and not exists (select 1 from outbox_paused p join outbox_messages m
      on m.integration_type = p.integration_type where m.seq = ${row}.seq)`;
 
+/** Whether a claim might find anything. */
+export const anyDueSql = `select 1 from outbox_ready where available_at_ms <= ${now} limit 1`;
+
 /** All of a message that is written once. */
 const message = `
   (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
@@ -144,7 +147,7 @@ select o.*, ${jobsOf('o')} from json_each(?1) cross join outbox_rows o
 order by o.seq limit ?2`;
 
 export const countsSql = `
-select 'SENT' as status, count(*) as n from outbox_sent
+select 'SENT' as status, sent as n from outbox_totals
 union all select 'DEAD', count(*) from outbox_dead
 union all select * from (
   select case when token <> 0 and available_at_ms > ${now} then 'CLAIMED'

@@ -92,3 +92,13 @@ export const sqliteOutboxTables = `
        ${isoTime('sent_at_ms')} as sent_at, last_error
      from outbox_rows;
 `;
+
+/** How many were sent, kept up to date: to count millions of rows takes longer than a scrape may. */
+export const sqliteOutboxTotals = `
+   create table outbox_totals (sent integer not null) strict;
+   insert into outbox_totals (sent) select count(*) from outbox_sent;
+   create trigger outbox_sent_added after insert on outbox_sent
+     begin update outbox_totals set sent = sent + 1; end;
+   create trigger outbox_sent_removed after delete on outbox_sent
+     begin update outbox_totals set sent = sent - 1; end;
+`;

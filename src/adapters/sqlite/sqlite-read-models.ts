@@ -4,14 +4,13 @@ import type { InlinePlan } from '../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../projections/sql-read-models.ts';
 import type { DocumentOutcome, ReadModelStore } from '../../projections/read-model-store.ts';
 import type { SqlCells, SqlDatabase } from '../../subscriptions/sql-database.ts';
-import type { SqliteReader } from './sqlite-reader.ts';
+import type { SqliteReading } from './sqlite-database.ts';
 import type { InlineWrites, SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteReadModelsOptions {
   readonly writer: SqliteWriter;
   readonly database: SqlDatabase;
-  /** Turns the reader's failures into ours. */
-  readonly reading: <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
+  readonly reading: SqliteReading;
 }
 
 const load = `select d.id, d.stream, d.revision, d.document

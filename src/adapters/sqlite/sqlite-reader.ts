@@ -2,7 +2,7 @@
 // page sees one consistent state.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { SqlValue } from './sqlite-writer.ts';
+import type { SqlRow, SqlStatement, SqlValue } from './sqlite-writer.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { firstVisible } from '../../store/retention.ts';
@@ -21,6 +21,10 @@ export interface SqliteReader {
   head(): number;
   /** Any other question; rows as arrays. */
   query(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
+  /** Several of them, on one state. */
+  queries(asked: readonly SqlStatement[]): readonly (readonly (readonly SqlValue[])[])[];
+  /** Rows by the names of their columns. */
+  select(sql: string, values: readonly SqlValue[]): readonly SqlRow[];
   /** Changes whenever another connection has committed. */
   dataVersion(): number;
   close(): void;
@@ -108,6 +112,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   const selectName = prepare('select id from names where name = ?');
 
   const questions = new Map<string, StatementSync>();
+  const selections = new Map<string, StatementSync>();
   const types = new Map<number, KnownType>();
   let lastPair = 0;
 
@@ -270,9 +275,13 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
       filter.stream?.(row[7]) !== false;
   }
 
+  function ask(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+    return kept(questions, sql, cells).all(...values) as unknown as (readonly SqlValue[])[];
+  }
+
   return {
-    readStream: (query) => inSnapshot(() => readStream(query)),
-    readAll: (query) => inSnapshot(() => readAll(query)),
+    readStream: (asked) => inSnapshot(() => readStream(asked)),
+    readAll: (asked) => inSnapshot(() => readAll(asked)),
     findEvent: (stream, eventId) =>
       inSnapshot(() => {
         refreshTypes();
@@ -280,15 +289,23 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
         return row === undefined ? undefined : toNamedRow(row);
       }),
     head,
-    query(sql, values) {
-      let statement = questions.get(sql);
-      if (statement === undefined) {
-        statement = cells(sql);
-        questions.set(sql, statement);
-      }
-      return statement.all(...values) as unknown as (readonly SqlValue[])[];
-    },
+    query: ask,
+    queries: (asked) => inSnapshot(() => asked.map(({ sql, values }) => ask(sql, values))),
+    select: (sql, values) =>
+      kept(selections, sql, prepare).all(...values) as unknown as readonly SqlRow[],
     dataVersion: () => Number(selectVersion.get()?.['data_version']),
     close: () => database.close(),
   };
+}
+
+function kept(
+  statements: Map<string, StatementSync>,
+  sql: string,
+  prepare: (sql: string) => StatementSync,
+): StatementSync {
+  const known = statements.get(sql);
+  if (known !== undefined) return known;
+  const statement = prepare(sql);
+  statements.set(sql, statement);
+  return statement;
 }

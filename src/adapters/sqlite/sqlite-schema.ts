@@ -1,8 +1,12 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteOutboxJobs, sqliteOutboxTables } from './sqlite-outbox-tables.ts';
 import { sqliteBusTables } from './sqlite-bus-tables.ts';
+import {
+  sqliteOutboxJobs,
+  sqliteOutboxTables,
+  sqliteOutboxTotals,
+} from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
 import { sqliteTraceTables } from './sqlite-trace-tables.ts';
@@ -78,6 +82,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteTraceTables,
   sqliteOutboxJobs,
   sqliteBusTables,
+  sqliteOutboxTotals,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -5,7 +5,7 @@ import { settling, sqlSettlements } from '../../subscriptions/sql-settlement.ts'
 import { sqlSubscriptionStorage } from '../../subscriptions/sql-subscription-storage.ts';
 import type { SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import type { SqliteDatabase } from './sqlite-database.ts';
-import type { SqliteWriter, SqlRow, SqlStatement, SqlValue } from './sqlite-writer.ts';
+import type { SqlRow, SqlStatement, SqlValue } from './sqlite-writer.ts';
 
 /** What a handler has its effects in: statements that commit with the mark, or not at all. */
 export interface SqliteTransaction {
@@ -16,7 +16,6 @@ export interface SqliteTransaction {
 }
 
 export function sqliteSubscriptionStorage(
-  writer: SqliteWriter,
   database: SqliteDatabase,
 ): SubscriptionStorage<SqliteTransaction> {
   const settlements = sqlSettlements(database.dialect);
@@ -27,10 +26,7 @@ export function sqliteSubscriptionStorage(
       return {
         transaction: {
           run: (sql, ...values) => void effects.push({ sql, values }),
-          async query(sql, ...values) {
-            const [rows = []] = await writer.run([{ sql, values }]);
-            return rows;
-          },
+          query: (sql, ...values) => database.select(sql, values),
         },
         commit: (settlement) =>
           settling(fence, () =>

@@ -16,25 +16,23 @@ export interface SqliteWatch {
 export interface WatchOptions {
   readonly path: string;
   readonly pollIntervalMs: number;
-  /** Changes whenever another connection has committed. */
-  readonly dataVersion: () => number;
-  readonly onChange: () => void;
+  /** Whether there is something that those who wait were not told of. */
+  readonly hasMore: () => boolean;
+  readonly onMore: () => void;
 }
 
 /** The first wait for a commit that the file has announced; each one after it is twice as long. */
 const announcedMs = 1;
 
 export function watchSqlite(options: WatchOptions): SqliteWatch {
-  const { path, pollIntervalMs, onChange } = options;
-  let version = options.dataVersion();
+  const { path, pollIntervalMs, onMore } = options;
   let waiting = false;
   let again: NodeJS.Timeout | undefined;
+  let againMs = 0;
 
-  const hasChanged = (): boolean => {
+  const hasMore = (): boolean => {
     try {
-      const before = version;
-      version = options.dataVersion();
-      return version !== before;
+      return options.hasMore();
     } catch {
       // Whoever is woken meets the error in a read of its own, where it can be told.
       return true;
@@ -43,20 +41,30 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
 
   const look = (): boolean => {
     if (!waiting) return true;
-    const changed = hasChanged();
-    if (changed) onChange();
-    return changed;
+    const found = hasMore();
+    if (found) onMore();
+    return found;
   };
 
   /**
    * The file changes when a transaction is written, and the commit is seen only once it was synced,
-   * about which the file says nothing: so the look is repeated, until the poll is as good.
+   * about which the file says nothing: so the look is repeated, until the poll is as good. Not at once,
+   * and not for each of the changes: those of our own commits come here, too.
    */
   const lookUntilSeen = (ms: number): void => {
+    if (again !== undefined && againMs <= ms) return;
     clearTimeout(again);
-    if (look() || ms > pollIntervalMs) return;
-    again = setTimeout(lookUntilSeen, ms, ms * 2);
+    againMs = ms;
+    again = setTimeout(() => {
+      again = undefined;
+      if (!look() && ms < pollIntervalMs) lookUntilSeen(ms * 2);
+    }, ms);
     again.unref();
+  };
+
+  const forgetLook = (): void => {
+    clearTimeout(again);
+    again = undefined;
   };
 
   const log = `${basename(path)}-wal`;
@@ -88,12 +96,12 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
         lookUntilSeen(announcedMs);
       } else {
         timer.unref();
-        clearTimeout(again);
+        forgetLook();
       }
     },
     close() {
       waiting = false;
-      clearTimeout(again);
+      forgetLook();
       clearInterval(timer);
       stopWatching();
     },

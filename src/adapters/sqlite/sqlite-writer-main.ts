@@ -204,8 +204,10 @@ function lingering(): Message | undefined {
 }
 
 function take(message: Message, into: Work[]): boolean {
-  if (typeof message === 'string') into.push(...unpackAppends(message));
-  else if (message.kind === 'close') return true;
-  else into.push(message);
+  if ('kind' in message) return true;
+  for (const part of message) {
+    if (typeof part === 'string') into.push(...unpackAppends(part));
+    else into.push(part);
+  }
   return false;
 }

@@ -10,6 +10,7 @@ import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-app
 import type { BusRequest } from './sqlite-bus-writer.ts';
 import type { ModelWrites } from './sqlite-documents.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
+import { tailRows, type TailRow } from './sqlite-tail.ts';
 
 /** Values as SQLite takes them. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -45,8 +46,8 @@ type DocumentRequest =
   | ({ readonly kind: 'documents' } & ModelWrites)
   | { readonly kind: 'clear'; readonly model: string; readonly limit: number };
 
-/** Plain appends as one text (packed-append), everything else as it is. */
-export type WriterMessage = string | WriterRequest;
+/** Plain appends as one text (packed-append), everything else as it is; in the order of the requests. */
+export type WriterMessage = readonly (string | WriterRequest)[];
 
 /** Outcomes of plain appends as numbers, and the other answers of one commit. */
 export interface WriterReplies {
@@ -64,6 +65,8 @@ export interface WriterSettings {
 }
 
 export interface SqliteWriter extends AsyncDisposable {
+  /** Appends that were not answered yet. */
+  readonly appending: number;
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
@@ -77,6 +80,8 @@ export interface SqliteWriter extends AsyncDisposable {
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 interface Pending {
+  /** Of an append: what there is to tell of once it is committed. */
+  readonly appended?: { readonly writes: readonly StreamWrite[]; readonly nowMs: number };
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -91,12 +96,12 @@ type RequestBody = WriterRequest extends infer R
 const inFlightMax = 10_000;
 
 /** So many are worth a commit of their own: the thread begins while the caller's still prepares. */
-const bundleMax = 8;
+const bundleMax = 32;
 
 /** Starts the writer thread and waits until its database is open and migrated. */
 export async function startSqliteWriter(
   settings: WriterSettings,
-  onCommit: () => void,
+  onAppended: (rows: readonly TailRow[]) => void = () => undefined,
 ): Promise<SqliteWriter> {
   const script = new URL(`./sqlite-writer-main${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(script, {
@@ -107,10 +112,12 @@ export async function startSqliteWriter(
   });
   const { path } = settings;
   const pending = new Map<number, Pending>();
-  let bundle = '';
+  let bundle: (string | WriterRequest)[] = [];
   let isHeld = false;
   let bundled = 0;
+  let flushing: NodeJS.Immediate | 'next' | undefined;
   let nextId = 1;
+  let appending = 0;
   let failure: MillraceError | undefined;
 
   const fail = (error: MillraceError): void => {
@@ -141,20 +148,33 @@ export async function startSqliteWriter(
   worker.unref();
 
   function takeReplies({ outcomes, replies }: WriterReplies): void {
+    const appends: (readonly TailRow[])[] = [];
+    const before = appending;
+    const answer = (id: number, result: unknown): void => {
+      const waiter = taken(id);
+      if (waiter?.appended !== undefined) appends.push(...rowsOf(waiter.appended, result));
+      waiter?.resolve(result);
+    };
     for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
-      const id = outcomes[at] ?? 0;
-      const waiter = pending.get(id);
-      pending.delete(id);
-      waiter?.resolve([unpackOutcome(outcomes, at)]);
+      answer(outcomes[at] ?? 0, [unpackOutcome(outcomes, at)]);
     }
     for (const reply of replies) {
-      const waiter = pending.get(reply.id);
-      pending.delete(reply.id);
-      if (reply.ok) waiter?.resolve(reply.result);
-      else waiter?.reject(sqliteError(reply.error, { path, doing: 'write' }));
+      if (reply.ok) {
+        answer(reply.id, reply.result);
+        continue;
+      }
+      taken(reply.id)?.reject(sqliteError(reply.error, { path, doing: 'write' }));
     }
     if (pending.size === 0) setImmediate(letGo);
-    onCommit();
+    // Also when nothing was written: who left it to this answer to be woken must look for others' appends.
+    if (appending < before) onAppended(appends.toSorted(bySequence).flat());
+  }
+
+  function taken(id: number): Pending | undefined {
+    const waiter = pending.get(id);
+    pending.delete(id);
+    if (waiter?.appended !== undefined) appending -= 1;
+    return waiter;
   }
 
   /** Not at once: whoever was answered mostly asks again before that. */
@@ -164,7 +184,10 @@ export async function startSqliteWriter(
     worker.unref();
   }
 
-  function request(send: (id: number) => void): Promise<unknown> {
+  function request(
+    send: (id: number) => void,
+    appended?: NonNullable<Pending['appended']>,
+  ): Promise<unknown> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
       return Promise.reject(
@@ -180,42 +203,60 @@ export async function startSqliteWriter(
         isHeld = true;
         worker.ref();
       }
-      pending.set(id, { resolve, reject });
+      if (appended !== undefined) appending += 1;
+      pending.set(id, { resolve, reject, ...(appended === undefined ? {} : { appended }) });
       send(id);
     });
   }
 
-  /** After all that goes over as text: requests are taken in the order in which they were made. */
-  function post(body: RequestBody): Promise<unknown> {
-    return request((id) => {
-      flush();
-      worker.postMessage({ ...body, id } satisfies WriterMessage);
-    });
+  /** Requests are taken in the order in which they were made. */
+  function post(body: RequestBody, appended?: Pending['appended']): Promise<unknown> {
+    return request((id) => bundleUp({ ...body, id }), appended);
   }
 
-  function bundleUp(text: string): void {
-    // Behind the microtasks: what all the callers that were just answered ask for goes over together.
-    if (bundled === 0) process.nextTick(flush);
-    bundle += text;
+  function bundleUp(part: string | WriterRequest): void {
+    flushing ??= flushLater();
+    const last = bundle.length - 1;
+    const before = bundle[last];
+    if (typeof part === 'string' && typeof before === 'string') bundle[last] = before + part;
+    else bundle.push(part);
     bundled += 1;
     if (bundled === bundleMax) flush();
   }
 
+  function flushLater(): NodeJS.Immediate | 'next' {
+    // While the thread works, nothing is lost by waiting for the end of the turn: what all connections
+    // that are heard in it ask for goes over together.
+    if (pending.size > 1) return setImmediate(flush);
+    // Behind the microtasks: what all the callers that were just answered ask for goes over together.
+    process.nextTick(flush);
+    return 'next';
+  }
+
   function flush(): void {
+    if (typeof flushing === 'object') clearImmediate(flushing);
+    flushing = undefined;
     if (bundled === 0) return;
     worker.postMessage(bundle satisfies WriterMessage);
-    bundle = '';
+    bundle = [];
     bundled = 0;
   }
 
   return {
+    get appending() {
+      return appending;
+    },
     append(writes, nowMs, { signal, inline } = {}) {
       // Once handed over it is committed or not; a signal that fires later changes nothing.
       if (signal?.aborted === true) return Promise.reject(aborted(signal));
+      const appended = { writes, nowMs };
       const outcomes =
         inline === undefined && isPlain(writes)
-          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })))
-          : post({ kind: 'append', writes, nowMs, ...(inline === undefined ? {} : { inline }) });
+          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })), appended)
+          : post(
+              { kind: 'append', ...appended, ...(inline === undefined ? {} : { inline }) },
+              appended,
+            );
       return outcomes as Promise<readonly WriteOutcome[] | 'moved'>;
     },
     run: (statements) =>
@@ -234,4 +275,26 @@ export async function startSqliteWriter(
       await gone;
     },
   };
+}
+
+/** What the thread answers to an append. */
+function rowsOf(
+  { writes, nowMs }: NonNullable<Pending['appended']>,
+  result: unknown,
+): (readonly TailRow[])[] {
+  const outcomes = result as readonly WriteOutcome[] | 'moved';
+  // Refused: then nothing of it was written.
+  if (outcomes === 'moved' || outcomes.some(isRefusal)) return [];
+  return writes.flatMap((write, index) => {
+    const outcome = outcomes[index];
+    return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
+  });
+}
+
+function isRefusal({ kind }: WriteOutcome): boolean {
+  return kind === 'conflict' || kind === 'deleted';
+}
+
+function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {
+  return (a[0]?.sequence ?? 0) - (b[0]?.sequence ?? 0);
 }

@@ -70,17 +70,32 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   }
 }
 
-async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > bytesMax) throw tooLarge(bytesMax);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw tooLarge(bytesMax);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** By its events: a loop over the stream takes several times as long. */
+function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const refuse = (error: Error): void => {
+      request.off('data', take);
+      // What is left of it is read by nobody: the connection ends with the answer.
+      request.pause();
+      reject(error);
+    };
+    const take = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) refuse(tooLarge(bytesMax));
+      else chunks.push(chunk);
+    };
+    if (Number(request.headers['content-length'] ?? 0) > bytesMax) {
+      reject(tooLarge(bytesMax));
+      return;
+    }
+    request.on('data', take);
+    request.once('end', () =>
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
+    );
+    request.once('error', refuse);
+  });
 }
 
 const strict = new TextDecoder('utf-8', { fatal: true });

@@ -1,0 +1,81 @@
+// A file that is open: the thread that writes it, and the connection that reads it on this one.
+
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { sqliteDatabase, type SqliteDatabase } from './sqlite-database.ts';
+import { describeFailure, sqliteError } from './sqlite-error.ts';
+import { pathOf } from './sqlite-path.ts';
+import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
+import type { TailRow } from './sqlite-tail.ts';
+import { startSqliteWriter, type SqliteWriter } from './sqlite-writer.ts';
+
+export interface SqliteFile extends AsyncDisposable {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  readonly database: SqliteDatabase;
+  readonly reader: SqliteReader;
+  /** Its failures are ours; a read sees whatever was answered before. */
+  readonly reading: <T>(
+    read: (reader: SqliteReader) => T,
+    signal?: AbortSignal,
+  ) => Promise<Awaited<T>>;
+}
+
+export async function openSqliteFile(
+  url: string,
+  busyTimeoutMs: number,
+  onAppended?: (rows: readonly TailRow[]) => void,
+): Promise<SqliteFile> {
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, onAppended);
+  const reader = await openReader();
+  let isClosed = false;
+
+  async function openReader(): Promise<SqliteReader> {
+    try {
+      return openSqliteReader(path, busyTimeoutMs);
+    } catch (error) {
+      await writer[Symbol.asyncDispose]();
+      throw readFailed(error);
+    }
+  }
+
+  /** Only SQLite's own errors: what a filter throws is its author's. */
+  function readFailed(error: unknown): unknown {
+    const failure = describeFailure(error);
+    return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
+  }
+
+  async function reading<T>(
+    read: (reader: SqliteReader) => T,
+    signal?: AbortSignal,
+  ): Promise<Awaited<T>> {
+    if (signal?.aborted === true) throw aborted(signal);
+    if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+    try {
+      return await read(reader);
+    } catch (error) {
+      throw readFailed(error);
+    }
+  }
+
+  return {
+    path,
+    writer,
+    reader,
+    reading,
+    database: sqliteDatabase(writer, reading),
+    async [Symbol.asyncDispose]() {
+      if (!isClosed) {
+        isClosed = true;
+        // The reader first: the last connection to close empties the log into the file, and only the
+        // writer's may.
+        reader.close();
+      }
+      await writer[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
+import { createSqliteTail, tailLimits, tailRows, type TailRow } from './sqlite-tail.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const row = (sequence: number, changed: Partial<TailRow> = {}): TailRow => ({
+  sequence,
+  stream,
+  revision: sequence - 1,
+  eventId: `e${sequence}`,
+  type: 'account.opened.v1',
+  tenant: 'core',
+  recordedAtMs: 1,
+  payload: '{}',
+  meta: '{}',
+  ...changed,
+});
+const rows = (first: number, last: number): TailRow[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => row(first + at));
+const query = (
+  after: number,
+  { filter, limit = 100 }: { filter?: EventFilter; limit?: number } = {},
+) => ({
+  direction: 'forwards' as const,
+  isLive: true,
+  after,
+  limit,
+  filter: compileFilter(filter),
+});
+
+test('what was added is read behind any position that is known, and nothing is at the end', () => {
+  const tail = createSqliteTail();
+  assert.equal(tail.read(query(0)), undefined);
+  tail.add(rows(5, 8));
+  assert.equal(tail.last, 8);
+  assert.equal(tail.read(query(3)), undefined, 'the one after it is not known here');
+  assert.deepEqual(tail.read(query(4)), { rows: rows(5, 8), considered: 8, end: true });
+  assert.deepEqual(tail.read(query(7)), { rows: rows(8, 8), considered: 8, end: true });
+  assert.equal(tail.read(query(8)), undefined, 'others may have written since');
+  assert.equal(tail.read(query(9)), undefined);
+  assert.equal(tail.read({ ...query(6), isLive: false }), undefined, 'others may have, too');
+});
+
+test('backwards, it is read where all of the page is known', () => {
+  const tail = createSqliteTail();
+  tail.add([...rows(5, 7), row(8, { tenant: 'acme' })]);
+  const back = (after: number, limit: number, filter: EventFilter = {}) =>
+    tail.read({ ...query(after, { filter, limit }), direction: 'backwards' });
+  assert.deepEqual(back(9, 2, { tenant: 'core' }), {
+    rows: rows(6, 7).toReversed(),
+    considered: 6,
+    end: false,
+  });
+  assert.deepEqual(back(7, 1)?.rows, rows(6, 6));
+  assert.equal(back(10, 1), undefined, 'others may have written since');
+  assert.equal(back(7, 3), undefined, 'the third one is not known here');
+  assert.equal(back(5, 1), undefined);
+  assert.equal(back(2, 1), undefined);
+  assert.equal(createSqliteTail().read({ ...query(1), direction: 'backwards' }), undefined);
+});
+
+test('a hole, where another process has written, makes it begin anew', () => {
+  const tail = createSqliteTail();
+  tail.add(rows(1, 3));
+  tail.add(rows(5, 6));
+  assert.equal(tail.read(query(2)), undefined);
+  assert.equal(tail.read(query(3)), undefined);
+  assert.deepEqual(tail.read(query(4))?.rows, rows(5, 6));
+});
+
+test('a page ends at its limit, and says how far it looked when nothing fits', () => {
+  const tail = createSqliteTail();
+  tail.add([...rows(1, 4), row(5, { stream: 'shop.order.v1-acme-1', tenant: 'acme' }), row(6)]);
+  assert.deepEqual(tail.read(query(0, { limit: 2 })), {
+    rows: rows(1, 2),
+    considered: 2,
+    end: false,
+  });
+  const of = (filter: EventFilter): readonly number[] | undefined =>
+    tail.read(query(0, { filter }))?.rows.map(({ sequence }) => sequence);
+  assert.deepEqual(of({ tenant: 'acme' }), [5]);
+  assert.deepEqual(of({ category: 'shop.order.v1' }), [5]);
+  assert.deepEqual(of({ streamPrefixes: ['shop.'] }), [5]);
+  assert.deepEqual(of({ types: ['account.closed.v1'] }), []);
+  assert.equal(tail.read(query(0, { filter: { tenant: 'nobody' } }))?.considered, 6);
+});
+
+test('it holds no more than it may, and forgets when it is told to', () => {
+  const tail = createSqliteTail();
+  for (let at = 1; at <= 3 * tailLimits.rowsMax; at += 1) tail.add([row(at)]);
+  const last = 3 * tailLimits.rowsMax;
+  assert.equal(tail.read(query(last - tailLimits.rowsMax - 1)), undefined);
+  const all = tail.read(query(last - tailLimits.rowsMax, { limit: 1e6 }));
+  assert.equal(all?.rows.length, tailLimits.rowsMax);
+  tail.add([row(last + 1, { payload: 'x'.repeat(tailLimits.charsMax + 1) })]);
+  assert.equal(tail.read(query(last)), undefined, 'too long to be kept');
+  tail.add([row(last + 2)]);
+  assert.equal(tail.read(query(last + 1))?.rows.length, 1);
+  tail.forget();
+  assert.equal(tail.read(query(last + 1)), undefined);
+  assert.equal(tail.last, last + 2);
+});
+
+test('the rows of an append are those that the file has', () => {
+  const written = rows(1, 2).map(({ eventId, type, tenant, payload, meta }) => ({
+    eventId,
+    type,
+    tenant,
+    payload,
+    meta,
+  }));
+  const at = { revision: 11, sequence: 42 };
+  assert.deepEqual(tailRows({ stream, expected: 'any', rows: written }, 1, at), [
+    row(41, { revision: 10, eventId: 'e1' }),
+    row(42, { revision: 11, eventId: 'e2' }),
+  ]);
+});

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { hasCode } from '../foundation/error.ts';
+import { createCommandHandler } from './create-command-handler.ts';
+import {
+  account,
+  accountWith,
+  deposit,
+  deposited,
+  open,
+  rename,
+  withdraw,
+} from './example-account.test.ts';
+import { createRememberedStates, rememberedLimits } from './remembered-states.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+
+const stream = 'banking.account.v1-core-a1';
+const at = { tenant: 'core', id: 'a1' } as const;
+
+interface Named {
+  readonly name: string;
+}
+
+const remembering = () => createRememberedStates<Named>(accountWith({}).snapshot as never);
+const noted = (revision: number, name: string) => ({
+  state: { name },
+  revision,
+  eventId: `e${revision}`,
+  snapshotRevision: -1,
+  sinceMs: 1,
+});
+
+test('what is recalled is a copy of what was remembered, and what is older changes nothing', () => {
+  const states = remembering();
+  assert.equal(states.recall('a'), undefined);
+  states.remember('a', noted(5, 'five'));
+  states.remember('a', noted(4, 'four'));
+  const [one, two] = [states.recall('a'), states.recall('a')];
+  assert.deepEqual(one, noted(5, 'five'));
+  assert.notEqual(one?.state, two?.state);
+  states.forget('a');
+  states.remember('a', noted(4, 'four'));
+  assert.equal(states.recall('a')?.revision, 4);
+});
+
+test('it holds no more states and no longer ones than it may, the ones used last', () => {
+  const states = remembering();
+  for (let index = 0; index <= rememberedLimits.statesMax; index += 1) {
+    states.remember(`s${index}`, noted(0, 'x'));
+    states.recall('s0');
+  }
+  assert.ok(states.recall('s0'));
+  assert.equal(states.recall('s1'), undefined);
+  assert.ok(states.recall('s2'));
+  const long = 'x'.repeat(rememberedLimits.stateCharsMax - 100);
+  const room = Math.floor(rememberedLimits.charsMax / long.length);
+  for (let index = 0; index < 2 * room; index += 1) states.remember(`l${index}`, noted(0, long));
+  assert.equal(states.recall('s0'), undefined);
+  assert.equal(states.recall(`l${room - 1}`), undefined);
+  assert.ok(states.recall(`l${2 * room - 1}`));
+});
+
+test('one that is too long, or more than JSON holds, is not remembered, nor tried each time', () => {
+  const states = remembering();
+  states.remember('long', noted(0, 'x'.repeat(rememberedLimits.stateCharsMax)));
+  assert.equal(states.recall('long'), undefined);
+  states.remember('long', noted(rememberedLimits.longForEvents - 1, 'short'));
+  assert.equal(states.recall('long'), undefined);
+  states.remember('long', noted(rememberedLimits.longForEvents, 'short'));
+  assert.deepEqual(states.recall('long')?.state, { name: 'short' });
+  states.remember('date', { ...noted(0, ''), state: { name: new Date(0) as never } });
+  assert.equal(states.recall('date'), undefined);
+});
+
+test('a state that its own code cannot read back is read from its events', async () => {
+  await using store = memoryEventStore();
+  const broken = accountWith({
+    decode: () => {
+      throw new Error('not mine');
+    },
+  });
+  await using accounts = createCommandHandler(store, broken);
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  for (const balance of [1, 2, 3]) {
+    const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+    assert.equal(state.balance, balance);
+  }
+});
+
+function watched() {
+  const inner = memoryEventStore();
+  const seen = { reads: 0, finds: 0 };
+  const store = tapped(inner, {
+    onRead: () => void (seen.reads += 1),
+    onFind: () => void (seen.finds += 1),
+  });
+  const observer = listeningObserver();
+  const accounts = createCommandHandler(store, account, { clock: instantClock(), observer });
+  return { inner, store, seen, observer, accounts };
+}
+
+test('the commands after the first read nothing, and get the same as if they had', async () => {
+  const { inner, seen, accounts } = watched();
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  for (let count = 1; count <= 5; count += 1) {
+    const { state, revision } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+    assert.deepEqual(
+      { state, revision },
+      { state: { owner: 'ada', balance: count }, revision: count },
+    );
+    // Whoever got a state may do with it what they like.
+    (state as { balance: number }).balance = 1_000;
+  }
+  assert.deepEqual(seen, { reads: 0, finds: 0 });
+  assert.equal((await createCommandHandler(inner, account).load(at)).state.balance, 5);
+});
+
+test('a repeat of a key is found, and refused with another command, without a read of the stream', async () => {
+  const { seen, accounts } = watched();
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  const idempotencyKey = 'core|banking|deposit|order-1';
+  const first = await accounts.handle({ ...at, command: deposit({ amount: 7 }), idempotencyKey });
+  assert.deepEqual(seen, { reads: 0, finds: 1 });
+  const again = await accounts.handle({ ...at, command: deposit({ amount: 7 }), idempotencyKey });
+  assert.deepEqual(again, { ...first, repeated: true });
+  await assert.rejects(
+    accounts.handle({ ...at, command: rename({ owner: 'bob' }), idempotencyKey }),
+    (error) => hasCode(error, 'COMMAND_KEY_REUSED'),
+  );
+});
+
+test('what others have appended since is decided on, at once', async () => {
+  const { inner, observer, accounts } = watched();
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
+  const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  assert.equal(state.balance, 11);
+  assert.equal(observer.counted.get('command_conflicts_total'), 1);
+});
+
+test('a refusal, and that there is nothing to do, are decided on what is there now', async () => {
+  const { inner, accounts } = watched();
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
+  const { state } = await accounts.handle({ ...at, command: withdraw({ amount: 10 }) });
+  assert.equal(state.balance, 0);
+  await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
+  const unchanged = await accounts.handle({ ...at, command: rename({ owner: 'ada' }) });
+  assert.deepEqual(unchanged.state, { owner: 'ada', balance: 10 });
+  await assert.rejects(accounts.handle({ ...at, command: withdraw({ amount: 11 }) }), (error) =>
+    hasCode(error, 'COMMAND_REFUSED'),
+  );
+});
+
+test('an aggregate that was deleted begins anew, though it is remembered', async () => {
+  const { inner, accounts } = watched();
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await inner.deleteStream(stream);
+  await assert.rejects(accounts.handle({ ...at, command: deposit({ amount: 1 }) }), (error) =>
+    hasCode(error, 'COMMAND_REFUSED'),
+  );
+  const { state } = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
+  assert.deepEqual(state, { owner: 'bob', balance: 0 });
+});
+
+test('a handler that may not try again never decides on what it remembers', async () => {
+  await using inner = memoryEventStore();
+  await using accounts = createCommandHandler(inner, account, { conflictRetriesMax: 0 });
+  await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
+  await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
+  const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  assert.equal(state.balance, 11);
+});
+
+test('a state with personal data is not remembered', async () => {
+  const { seen, inner, accounts } = watched();
+  await accounts.handle({
+    ...at,
+    command: open({ owner: 'ada' }),
+    headers: { dataSubject: 'ada' },
+  });
+  await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
+  assert.equal(seen.reads, 1);
+  await inner.forget('ada');
+  const { state } = await accounts.load(at);
+  assert.equal(state.owner, null);
+});
