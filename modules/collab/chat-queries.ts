@@ -121,11 +121,13 @@ export async function searchMessages(
   const items: Found<MessageDocument>[] = [];
   let { cursor } = asked;
   for (let seen = 0; seen < searchedMax;) {
+    // Never more than are missing: a cursor stands behind the last one that was read.
+    const missing = limit - items.length;
+    seen += missing;
     const page = await messages.byRange(tenant, 'word', {
       group: wordGroup(chatId, first),
       direction: 'descending',
-      // Never more than are missing: a cursor stands behind the last one that was read.
-      limit: limit - items.length,
+      limit: missing,
       cursor,
     });
     const matching = page.items.filter(({ document }) => {
@@ -134,7 +136,6 @@ export async function searchMessages(
     });
     items.push(...matching);
     ({ cursor } = page);
-    seen += limit;
     if (cursor === undefined || items.length === limit) break;
   }
   return { items, cursor };

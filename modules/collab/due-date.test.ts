@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dueMs } from './due-date.ts';
+import { dueEndMs, dueMs } from './due-date.ts';
 
 test('a date, a date and a time, with a zone or without', () => {
   for (const [text, iso] of [
@@ -19,6 +19,12 @@ test('a date, a date and a time, with a zone or without', () => {
   ] as const) {
     assert.equal(dueMs(text), Date.parse(iso), text);
   }
+});
+
+test('a day ends with its last moment, and a time is one', () => {
+  assert.equal(dueEndMs('2026-10-20'), Date.parse('2026-10-20T23:59:59.999Z'));
+  assert.equal(dueEndMs('2026-10-20T15:30Z'), Date.parse('2026-10-20T15:30:00Z'));
+  assert.equal(dueEndMs('2026-02-29'), undefined);
 });
 
 test('days and times that are not in the calendar are none', () => {

@@ -22,6 +22,14 @@ export function dueMs(text: string): number | undefined {
   return date.getTime() - offsetMs;
 }
 
+/** The last moment of it: of a date without a time, that of the day. */
+export function dueEndMs(text: string): number | undefined {
+  const ms = dueMs(text);
+  return ms !== undefined && !text.includes('T') ? ms + dayMs - 1 : ms;
+}
+
+const dayMs = 86_400_000;
+
 function daysIn(year: number, month: number): number {
   if (month === 2) return isLeap(year) ? 29 : 28;
   return [4, 6, 9, 11].includes(month) ? 30 : 31;

@@ -4,7 +4,7 @@
 import type { DocumentQueries, Found, Page } from 'millrace/projections';
 import { inWorkspace, type ChatDocument } from './chat-projection.ts';
 import type { PageRequest } from './chat-queries.ts';
-import { dueMs } from './due-date.ts';
+import { dueEndMs, dueMs } from './due-date.ts';
 import type { TaskType } from './fields.ts';
 import { wordsOf } from './message-words.ts';
 import { taskStatuses, type Priority, type TaskStatus } from './task-events.ts';
@@ -16,7 +16,7 @@ export interface TaskFilters {
   /** A user's id; null: those of nobody. */
   readonly assignee?: string | null | undefined;
   readonly priority?: Priority | undefined;
-  /** Both inclusive, as `#due` takes them. */
+  /** As `#due` takes them; both inclusive, a day to its end. */
   readonly dueFrom?: string | undefined;
   readonly dueTo?: string | undefined;
   /** Words that the title holds, or begins words of it with. */
@@ -58,17 +58,19 @@ export async function findTasks(
   const { tenant, workspaceId, limit = pageSize, sort = 'created', filters = {} } = asked;
   const { direction = sort === 'due' || sort === 'priority' ? 'ascending' : 'descending' } = asked;
   const own = new Set(await privateChats(chats, asked));
-  const [from, to] = sort === 'due' ? [filters.dueFrom, filters.dueTo].map(boundOf) : [];
+  const { from, to } = sort === 'due' ? dueBounds(filters) : {};
   const items: Found<TaskDocument>[] = [];
   let { cursor } = asked;
-  for (let seen = 0; seen < filteredMax; seen += limit) {
+  for (let seen = 0; seen < filteredMax;) {
+    // Never more than are missing: a cursor stands behind the last one that was read.
+    const missing = limit - items.length;
+    seen += missing;
     const page = await tasks.byRange(tenant, sort, {
       group: workspaceId,
       direction,
       from,
       to,
-      // Never more than are missing: a cursor stands behind the last one that was read.
-      limit: limit - items.length,
+      limit: missing,
       cursor,
     });
     items.push(
@@ -136,12 +138,12 @@ function isTyped({ document }: Found<ChatDocument>): boolean {
 }
 
 function fits(task: TaskDocument, filters: TaskFilters): boolean {
-  const { type, status, assignee, priority, dueFrom, dueTo, search } = filters;
+  const { type, status, assignee, priority, search } = filters;
   const isIn = (wanted: unknown, value: unknown): boolean =>
     wanted === undefined || wanted === value;
   if (!isIn(type, task.type) || !isIn(status, task.status)) return false;
   if (!isIn(assignee, task.assignee) || !isIn(priority, task.priority)) return false;
-  const [from, to] = [boundOf(dueFrom), boundOf(dueTo)];
+  const { from, to } = dueBounds(filters);
   if (from !== undefined || to !== undefined) {
     const due = task.due === null ? undefined : dueMs(task.due);
     if (due === undefined || due < (from ?? -Infinity) || due > (to ?? Infinity)) return false;
@@ -151,6 +153,12 @@ function fits(task: TaskDocument, filters: TaskFilters): boolean {
   return wordsOf(search).every((wanted) => words.some((word) => word.startsWith(wanted)));
 }
 
-function boundOf(due: string | undefined): number | undefined {
-  return due === undefined ? undefined : dueMs(due);
+function dueBounds({ dueFrom, dueTo }: TaskFilters): {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+} {
+  return {
+    from: dueFrom === undefined ? undefined : dueMs(dueFrom),
+    to: dueTo === undefined ? undefined : dueEndMs(dueTo),
+  };
 }

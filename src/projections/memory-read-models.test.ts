@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { memoryReadModels } from './memory-read-models.ts';
+import { readModelLimits } from './read-model-limits.ts';
+import { readModel } from './read-model.ts';
 import { readModelsConformance } from './read-models.conformance.ts';
 
 const store = memoryReadModels();
@@ -29,4 +31,23 @@ test('a list lives as long as it was told, by the clock that it was given', asyn
   assert.deepEqual((await readModels.list(model, key)).ids, ['USD']);
   await clock.advance(1);
   assert.equal((await readModels.list(model, key)).ids, undefined);
+});
+
+test('a document in too many groups is refused, and so is one name for a range and a group', () => {
+  const at = { bc: 'banking', aggregate: 'currency', version: 1 };
+  const source = { tenant: 'core', id: 'USD', stream: 'banking.currency.v1-core-USD', revision: 0 };
+  const model = readModel<{ readonly groups: number }>({
+    ...at,
+    groups: {
+      region: ({ groups }) =>
+        Object.fromEntries(Array.from({ length: groups }, (_, each) => [`r${each}`, each])),
+    },
+  });
+  const { groupsMax } = readModelLimits;
+  model.toWrite(source, { groups: groupsMax });
+  assert.throws(() => model.toWrite(source, { groups: groupsMax + 1 }), {
+    code: 'READ_MODEL_INVALID',
+  });
+  const both = { ...at, ranges: { region: () => 1 }, groups: { region: () => ({}) } };
+  assert.throws(() => readModel<object>(both), { code: 'READ_MODEL_INVALID' });
 });

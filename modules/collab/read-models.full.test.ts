@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sqliteEventStore } from 'millrace/adapters/sqlite';
+import { buildStreamName } from 'millrace/contracts';
+import { documentsOf } from 'millrace/projections';
+import { messageProjection, messagesOf, searchMessages } from './index.ts';
+import { readModelsStory } from './read-models-story.test.ts';
+
+test('documents answer the same questions in a file', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
+  await readModelsStory({ store: `sqlite:${join(folder.path, 'events.db')}` });
+});
+
+test('a chat with many messages opens as fast as one with a few', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
+  await using store = await sqliteEventStore(`sqlite:${join(folder.path, 'events.db')}`);
+  const messages = documentsOf(store.readModels, messageProjection.readModel);
+  const fill = async (chatId: string, count: number): Promise<void> => {
+    const stream = buildStreamName('collab', 'chat', 1, 'core', chatId);
+    const changes = Array.from({ length: count }, (_, revision) => {
+      const messageId = `${chatId}-${revision}`;
+      const timestamp = new Date(revision).toISOString();
+      const message = { messageId, chatId, authorId: 'ada', content: 'Hello', timestamp, revision };
+      return { tenant: 'core', id: messageId, stream, revision, document: message };
+    });
+    for (let at = 0; at < count; at += 5_000) await messages.write(changes.slice(at, at + 5_000));
+  };
+  const [few, many] = [100, 20_000];
+  await fill('few', few);
+  await fill('many', many);
+  const asked = { tenant: 'core', limit: 50 };
+  const open = async (chatId: string): Promise<number> => {
+    const from = performance.now();
+    const { items, cursor } = await messagesOf(messages, { ...asked, chatId });
+    const second = await messagesOf(messages, { ...asked, chatId, cursor });
+    const found = await searchMessages(messages, { ...asked, chatId, text: 'hello' });
+    const took = performance.now() - from;
+    assert.deepEqual([items.length, second.items.length, found.items.length], [50, 50, 50]);
+    return took;
+  };
+  const best = { few: Infinity, many: Infinity };
+  for (let round = 0; round < 20; round += 1) {
+    best.few = Math.min(best.few, await open('few'));
+    best.many = Math.min(best.many, await open('many'));
+  }
+  // Two hundred times as many; whoever reads them all takes a hundred times as long.
+  assert.ok(best.many < 20 * best.few, `${best.few} ms, ${best.many} ms`);
+});
