@@ -1,4 +1,4 @@
-// What messages are searched by: their words, without regard to case, accents and the like kept.
+// What messages are searched by: their words, without regard to case.
 
 import { createHash } from 'node:crypto';
 

@@ -8,6 +8,7 @@ import { name, streamId, username } from './fields.ts';
 /** `mentions`: only what was given to this user by name. */
 const emailPreference = z.enum(['all', 'mentions', 'none']);
 export type EmailPreference = z.infer<typeof emailPreference>;
+export const emailPreferenceDefault: EmailPreference = 'mentions';
 
 const email = z.email().max(254);
 const profile = z.object({ email: email.optional(), displayName: name.optional() });

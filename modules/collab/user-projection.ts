@@ -2,8 +2,13 @@
 // asks the user itself, so that someone who was forgotten has none at once.
 
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
-import type { EmailPreference, userPreferencesChanged, userProfileChanged } from './user-events.ts';
-import type { userRegistered } from './user-events.ts';
+import {
+  emailPreferenceDefault,
+  type EmailPreference,
+  type userPreferencesChanged,
+  type userProfileChanged,
+  type userRegistered,
+} from './user-events.ts';
 
 export interface UserDocument {
   readonly userId: string;
@@ -12,8 +17,6 @@ export interface UserDocument {
   readonly emailPreference: EmailPreference;
   readonly registeredAt: string;
 }
-
-export const emailPreferenceDefault: EmailPreference = 'mentions';
 
 type Registered = ProjectedEvent<ReturnType<typeof userRegistered.parse>>;
 type ProfileChanged = ProjectedEvent<ReturnType<typeof userProfileChanged.parse>>;

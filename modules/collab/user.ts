@@ -6,6 +6,7 @@ import {
   changePreferences,
   changeProfile,
   claimUsername,
+  emailPreferenceDefault,
   registerUser,
   usernameClaimed,
   userPreferencesChanged,
@@ -13,7 +14,6 @@ import {
   userRegistered,
   type EmailPreference,
 } from './user-events.ts';
-import { emailPreferenceDefault } from './user-projection.ts';
 
 export interface UserState {
   /** Undefined: not registered, or forgotten. */
