@@ -45,19 +45,26 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
   const waiters = createWaiters();
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, () => waiters.wakeAll());
+  const writer = await startSqliteWriter({ path, busyTimeoutMs });
   const reader = openSqliteBusReader(path, busyTimeoutMs);
+  let version = reader.dataVersion();
   const others = watchSqlite({
     path,
     pollIntervalMs: watchPollMs,
-    dataVersion: () => reader.dataVersion(),
-    onChange: () => waiters.wakeAll(),
+    hasMore() {
+      const before = version;
+      version = reader.dataVersion();
+      return version !== before;
+    },
+    onMore: () => waiters.wakeAll(),
   });
   let isClosed = false;
 
   async function write<R extends BusRequest>(request: R): Promise<BusAnswer<R>> {
     try {
-      return (await writer.bus(request)) as BusAnswer<R>;
+      const answer = (await writer.bus(request)) as BusAnswer<R>;
+      waiters.wakeAll();
+      return answer;
     } catch (error) {
       throw busError(error);
     }
