@@ -226,6 +226,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           const count = await exchange(isBeside ? [] : queue.takeSettled(), limit);
           waitMs = outageMs.first;
           startSome();
+          // Of few, what is quickly sent is written down by the look that finds no more.
+          if (count > 0 && count < limit) await nextTurn();
           if (count > 0 || limit === 0 || frees || queue.settled > 0) continue;
           if (settling !== undefined) {
             await settling.done;
