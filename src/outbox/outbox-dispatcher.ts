@@ -193,7 +193,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
 
     /** So many as are sent in a moment, and all that can begin at once. */
     function room(): number {
-      const unsettled = queue.settled + (settling?.count ?? 0);
+      const unsettled = settling === undefined ? 0 : settling.count + queue.settled;
       if (queue.waiting >= pace.enough || unsettled >= unsettledBatchesMax * batchSize) return 0;
       const free = concurrency - inFlight - queue.waiting;
       return Math.min(batchSize, Math.max(pace.limit, free));
