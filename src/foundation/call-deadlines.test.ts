@@ -56,6 +56,21 @@ test('a call that begins when another one expires has its own deadline', async (
   );
 });
 
+test('whoever stops ends all calls, and those that come later at once', async () => {
+  const clock = fakeClock();
+  const stopping = new AbortController();
+  const deadlines = createCallDeadlines(clock, 100, stopping.signal);
+  const ended: string[] = [];
+  const end = deadlines.begin(() => assert.fail());
+  deadlines.begin((why) => ended.push(why));
+  end();
+  stopping.abort();
+  assert.deepEqual(ended, ['stopped']);
+  assert.equal(clock.sleepers, 0);
+  deadlines.begin((why) => ended.push(why));
+  assert.deepEqual(ended, ['stopped', 'stopped']);
+});
+
 test('over any history, exactly those expire that lasted as long as their time', async () => {
   const step = fc.record({
     pauseMs: fc.integer({ min: 0, max: 60 }),

@@ -4,22 +4,38 @@
 import type { Clock } from './clock.ts';
 
 export interface CallDeadlines {
-  /** Calls `expire` when the time is up, unless the result was called before. */
-  begin(expire: () => void): () => void;
+  /** Calls `expire` when the time is up, or nobody may wait any longer, unless the result was called before. */
+  begin(expire: Expire): () => void;
 }
+
+type Expire = (why: 'late' | 'stopped') => void;
 
 interface Call {
   readonly dueMs: number;
-  readonly expire: () => void;
+  readonly expire: Expire;
 }
 
 /** Taken once: a test that fakes the timers later must not stop it. */
 const immediate = globalThis.setImmediate;
 
-export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadlines {
+export function createCallDeadlines(
+  clock: Clock,
+  timeoutMs: number,
+  /** Fires when the process cannot wait any longer. One listener for all calls, as one timer. */
+  stopping?: AbortSignal,
+): CallDeadlines {
   const calls = new Set<Call>();
   let waiting: AbortController | undefined;
   let isLeaving = false;
+
+  stopping?.addEventListener(
+    'abort',
+    () => {
+      for (const call of calls) if (calls.delete(call)) call.expire('stopped');
+      leave();
+    },
+    { once: true },
+  );
 
   function leave(): void {
     isLeaving = false;
@@ -33,7 +49,7 @@ export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadli
       const waitMs = first.dueMs - clock.now();
       if (waitMs > 0) await clock.sleep(waitMs, own.signal);
       // It ended meanwhile, and so did perhaps others: the next one that is left is looked at.
-      if (calls.delete(first)) first.expire();
+      if (calls.delete(first)) first.expire('late');
     }
     // In the same step as the end of the loop: whoever begins behind it must find nobody watching.
     if (waiting === own) waiting = undefined;
@@ -41,6 +57,10 @@ export function createCallDeadlines(clock: Clock, timeoutMs: number): CallDeadli
 
   return {
     begin(expire) {
+      if (stopping?.aborted === true) {
+        expire('stopped');
+        return () => undefined;
+      }
       const call = { dueMs: clock.now() + timeoutMs, expire };
       calls.add(call);
       if (waiting === undefined) {

@@ -16,27 +16,24 @@ export interface AttemptContext {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly timeoutMs: number;
-  /** Of calls that may take so long. */
+  /** Of calls that may take so long, and no longer than the process may wait. */
   readonly deadlines: CallDeadlines;
   readonly leaseMs: number;
-  /** Before the lease was asked for: it is over no earlier than its length after this. */
-  readonly leasedAtMs: number;
-  /** Fires when the process cannot wait any longer. */
-  readonly stopping: AbortSignal;
   readonly source: string;
   readonly operation: 'OUTBOX_DIRECT_SEND' | 'OUTBOX_DELIVER';
 }
 
 export async function attemptDelivery(
   message: ClaimedMessage,
+  /** Before the lease was asked for: it is over no earlier than its length after this. */
+  leasedAtMs: number,
   context: AttemptContext,
 ): Promise<OutboxOutcome> {
-  const { deliver, schedule, clock, observer, timeoutMs, leaseMs, stopping } = context;
-  const { deadlines, source, operation } = context;
+  const { schedule, clock, observer, timeoutMs, leaseMs, source, operation } = context;
   const claim = { id: message.id, token: message.token };
   const startMs = clock.now();
   // A send that could outlive its lease would meet the next owner's.
-  if (startMs + timeoutMs > context.leasedAtMs + leaseMs) return { kind: 'released', claim };
+  if (startMs + timeoutMs > leasedAtMs + leaseMs) return { kind: 'released', claim };
   if (killsItsProcess(message)) {
     const error = `started ${message.starts} times without an end: it seems to end its process`;
     return { kind: 'dead', claim, error };
@@ -44,7 +41,7 @@ export async function attemptDelivery(
   const { integrationType, eventType } = message;
   const what = { source, operation, phase: 'START' } as const;
   logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-  const result = await deliverMessage(message, { deliver, timeoutMs, deadlines, stopping });
+  const result = await deliverMessage(message, context);
   const attributes = { integrationType, eventType, outcome: result.kind };
   observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
   return decideDelivery(message, result, { nowMs: clock.now(), schedule });

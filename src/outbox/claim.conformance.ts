@@ -75,8 +75,11 @@ export const claimCases: LedgerCases = {
 
   async 'what becomes due while others wait is claimed with them'(_opened, ledger) {
     await enqueued(ledger, { dueAt: new Date(Date.now() + 300) });
-    assert.deepEqual(await claim(ledger), []);
-    assert.equal((await claimAgain(ledger)).attempts, 0);
+    // On a slow machine it is due by then.
+    const [early] = await claim(ledger);
+    const { attempts, dueAt, lockedAt } = early ?? (await claimAgain(ledger));
+    assert.equal(attempts, 0);
+    assert.ok(Number(lockedAt) >= dueAt.getTime());
   },
 
   async 'an expired lease is claimable again, and counts no attempt'(_opened, ledger) {

@@ -97,6 +97,10 @@ export function createOutboxLedger<Transaction>(
     outcomes: readonly OutboxOutcome[],
     claim: Required<ClaimRequest> | undefined,
   ): Promise<Exchanged> => {
+    // Most engines give every claim a token of its own: then a look at those tells that none is there twice.
+    if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
+      return engine.exchange(outcomes.map(checked), claim);
+    }
     const byClaim = new Map<string, OutboxOutcome>();
     for (const outcome of outcomes) {
       const key = claimKey(outcome.claim);

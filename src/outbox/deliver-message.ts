@@ -30,35 +30,28 @@ export type Deliver = (
 export interface AttemptOptions {
   readonly deliver: Deliver;
   readonly timeoutMs: number;
-  /** Of that length; shared by all attempts. */
+  /** Of that length, and until the process stops; shared by all attempts. */
   readonly deadlines: CallDeadlines;
-  /** Fires when the process cannot wait any longer. */
-  readonly stopping: AbortSignal;
 }
 
 export function deliverMessage(
   message: ClaimedMessage,
-  { deliver, timeoutMs, deadlines, stopping }: AttemptOptions,
+  { deliver, timeoutMs, deadlines }: AttemptOptions,
 ): Promise<DeliveryResult> {
   return new Promise((resolve) => {
     const over = new AbortController();
     // Whoever does not heed the signal is not waited for: the lease would end before it does.
-    const inTime = deadlines.begin(() => {
-      end({ kind: 'retry', error: `no answer within ${timeoutMs} ms` });
-      over.abort(new Error(`no answer within ${timeoutMs} ms`));
+    const inTime = deadlines.begin((why) => {
+      const error = why === 'late' ? `no answer within ${timeoutMs} ms` : 'stopped';
+      // Cut off by the end of this process: another one will send it.
+      resolve({ kind: 'retry', error, attempted: why === 'late' });
+      over.abort(new Error(error));
     });
-    // Cut off by the end of this process: another one will send it.
-    const cutOff = (): void => {
-      end({ kind: 'retry', error: 'stopped', attempted: false });
-      over.abort(stopping.reason);
-    };
+    if (over.signal.aborted) return;
     const end = (result: DeliveryResult): void => {
       inTime();
-      stopping.removeEventListener('abort', cutOff);
       resolve(result);
     };
-    if (stopping.aborted) return cutOff();
-    stopping.addEventListener('abort', cutOff);
     deliverOnce(message, deliver, over.signal).then(end, (error: unknown) => end(resultOf(error)));
   });
 }

@@ -29,18 +29,28 @@ export interface DispatchQueue {
   whenChanged(signal: AbortSignal): Promise<void>;
 }
 
+/** Of more that were put off, the next look finds the later ones. */
+const duesMax = 64;
+
 export function createDispatchQueue(): DispatchQueue {
   const waiting: Dispatched[] = [];
   const changed = createWaiters();
   let settled: SettledMessage[] = [];
-  let dueAtMs = Number.POSITIVE_INFINITY;
+  /** When those that were put off are due again, the first ones first. */
+  const dues: number[] = [];
 
   const settle = (message: ClaimedMessage, outcome: OutboxOutcome): void => {
     settled.push({ message, outcome });
     const due = outcome.kind === 'failed' ? outcome.nextDueAt : undefined;
     const again = outcome.kind === 'released' ? outcome.dueAt : due;
-    if (again !== undefined) dueAtMs = Math.min(dueAtMs, again.getTime());
+    if (again !== undefined) putOff(again.getTime());
     changed.wakeAll();
+  };
+  const putOff = (untilMs: number): void => {
+    const at = dues.findLastIndex((each) => each <= untilMs) + 1;
+    if (at >= duesMax || dues[at - 1] === untilMs) return;
+    dues.splice(at, 0, untilMs);
+    if (dues.length > duesMax) dues.pop();
   };
 
   return {
@@ -73,9 +83,9 @@ export function createDispatchQueue(): DispatchQueue {
       }
     },
     dueInMs(nowMs) {
-      const inMs = dueAtMs - nowMs;
+      const inMs = (dues[0] ?? Number.POSITIVE_INFINITY) - nowMs;
       // Looked for once: the ledger has them from then on.
-      if (inMs <= 0) dueAtMs = Number.POSITIVE_INFINITY;
+      while ((dues[0] ?? Number.POSITIVE_INFINITY) <= nowMs) dues.shift();
       return inMs;
     },
     whenChanged: (signal) => changed.wait(signal, () => settled.length > 0),

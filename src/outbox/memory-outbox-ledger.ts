@@ -53,6 +53,8 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   const bySource = new Map<string, Entry>();
   const pausedTypes = new Map<string, PausedDestination>();
   const waiters = createWaiters();
+  /** While nobody slept: whoever looked just before that may have missed it. */
+  let wasTold = false;
   let lastToken = 0;
   let firstLane = 0;
 
@@ -244,11 +246,16 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     });
   }
 
+  function wakeAll(): void {
+    wasTold = waiters.size === 0;
+    waiters.wakeAll();
+  }
+
   const engine: OutboxEngine<never> = {
     capabilities: { durable: false, crossProcess: false, callerTransaction: false },
     async enqueue(rows) {
       const enqueued = rows.map(add);
-      waiters.wakeAll();
+      wakeAll();
       return enqueued;
     },
     async exchange(outcomes, request) {
@@ -266,7 +273,10 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       for (const entry of held) entry.leaseUntilMs = clock.now() + leaseMs;
       return held.length;
     },
-    whenDue: (pollMs, signal) => waitWithPoll(waiters, { clock, pollMs, signal }),
+    async whenDue(pollMs, signal) {
+      if (!wasTold) await waitWithPoll(waiters, { clock, pollMs, signal });
+      wasTold = false;
+    },
     async list(filter, { limit, after }) {
       return found(filter)
         .filter(({ id }) => after === undefined || id > after)
@@ -292,7 +302,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
         Object.assign(entry, { place: 'waiting', attempts: 0, starts: 0 });
         Object.assign(entry, { dueAtMs: nowMs, updatedAtMs: nowMs });
       }
-      if (dead.length > 0) waiters.wakeAll();
+      if (dead.length > 0) wakeAll();
       return dead.length;
     },
     async purge(sentBeforeMs, limit) {
@@ -311,11 +321,11 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     },
     async resume(integrationType) {
       const was = pausedTypes.delete(integrationType);
-      waiters.wakeAll();
+      wakeAll();
       return was;
     },
     paused: async () => [...pausedTypes.values()],
-    [Symbol.asyncDispose]: async () => waiters.wakeAll(),
+    [Symbol.asyncDispose]: async () => wakeAll(),
   };
   return createOutboxLedger(engine);
 }

@@ -171,6 +171,87 @@ test('claims the next batch while one is being sent, and settles in the round tr
   assert.match(calls[1] ?? '', /exchange at [0-5]$/);
 });
 
+/** Claims take a turn, so that sending waits for them. */
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('behind a backlog, claims go on while outcomes are written down, up to a limit', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 400 }, () => ({})));
+  const disk = Promise.withResolvers<void>();
+  let sent = 0;
+  let settles = 0;
+  const slow: OutboxLedger = {
+    ...ledger,
+    async settle(outcomes) {
+      settles += 1;
+      await disk.promise;
+      return ledger.settle(outcomes);
+    },
+    async exchange(outcomes, claim) {
+      await nextTurn();
+      return ledger.exchange(outcomes, claim);
+    },
+  };
+  const deliver = async () => void (sent += 1);
+  await using dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
+  await eventually('claims have gone on', async () => sent >= 80);
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+  const settlesAtOnce = settles;
+  const unsettled = sent - (await ledger.counts()).SENT;
+  disk.resolve();
+  assert.equal(settlesAtOnce, 1);
+  assert.ok(unsettled >= 80 && unsettled <= 140, `${unsettled} were sent and not written down`);
+  await settled(ledger, dispatcher);
+  assert.equal(sent, 400);
+});
+
+test('outcomes that could not be written down beside a claim go with the next one', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
+  const sent: string[] = [];
+  let failures = 0;
+  const flaky: OutboxLedger = {
+    ...ledger,
+    async settle(outcomes) {
+      failures += 1;
+      if (failures <= 3) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+      return ledger.settle(outcomes);
+    },
+    async exchange(outcomes, claim) {
+      await nextTurn();
+      return ledger.exchange(outcomes, claim);
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
+  await using dispatcher = await start(flaky, deliver, { batchSize: 20, concurrency: 5 });
+  await dispatcher.whenIdle();
+  assert.ok(failures > 3);
+  assert.equal(new Set(sent).size, 300);
+  assert.equal(sent.length, 300);
+  assert.equal((await ledger.counts()).SENT, 300);
+});
+
+test('no more is claimed than is sent in a moment: what comes meanwhile does not wait behind it', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
+  const deliver = () => clock.sleep(100);
+  const more = { clock, concurrency: 10, batchSize: 500 };
+  const dispatcher = await start(ledger, deliver, more);
+  let most = 0;
+  for (let round = 0; round < 20; round += 1) {
+    await clock.advance(50);
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    if (round >= 10) most = Math.max(most, (await ledger.counts()).CLAIMED);
+  }
+  const { inFlight } = dispatcher;
+  const stopped = dispatcher.stop();
+  await clock.advance(100);
+  await stopped;
+  assert.equal(inFlight, 10);
+  assert.ok(most <= 25, `${most} were claimed`);
+});
+
 test('messages of one key go out in order while others overtake them', async () => {
   const ledger = memoryOutboxLedger();
   await ledger.enqueueMany(

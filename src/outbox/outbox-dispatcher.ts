@@ -11,6 +11,7 @@ import { nextTurn } from '../store/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
+import { createSendRate, firstPace, nextPace } from './claim-pace.ts';
 import type { RetrySchedule } from './decide-delivery.ts';
 import type { Deliver } from './deliver-message.ts';
 import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
@@ -18,7 +19,8 @@ import { createIdleLooks } from './idle-looks.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
-import { tellOutcome, whenTold, type OnDead } from './tell-outcome.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+import { tellOutcome, whenTold, type OnDead, type SettledMessage } from './tell-outcome.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
 export interface OutboxDispatcherOptions {
@@ -26,7 +28,7 @@ export interface OutboxDispatcherOptions {
   readonly deliver: Deliver;
   /** Messages that are sent at once. Default: 50. */
   readonly concurrency?: number;
-  /** Default: 100. */
+  /** Messages that are claimed at once, at most: no more than are sent in a moment. Default: 100. */
   readonly batchSize?: number;
   /** After which others take over what a process that died had claimed. Default: 60 s. */
   readonly leaseMs?: number;
@@ -54,6 +56,9 @@ export interface OutboxDispatcher extends Lifecycle {
 
 const source = 'outbox-dispatcher';
 const outageMs = { first: 100, max: 5_000 };
+
+/** So many batches may wait to be written down: their leases go on. */
+const unsettledBatchesMax = 4;
 
 /**
  * Sends what the ledger holds, until it is stopped. Stopping lets what is being sent come to its end, and
@@ -105,11 +110,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       operation: 'OUTBOX_DIRECT_SEND',
       timeoutMs,
       leaseMs,
-      deadlines: createCallDeadlines(clock, timeoutMs),
-      stopping: cutOff.signal,
+      deadlines: createCallDeadlines(clock, timeoutMs, cutOff.signal),
     } as const;
-    /** The last claim came when everything before it had begun: sending is faster than claiming. */
-    let isHungry = false;
+    const rate = createSendRate(clock.now());
+    let pace = firstPace({ batchSize, concurrency });
+    /** Sending is faster than claiming, and there is more than a claim brings. */
+    let isBehind = false;
+    let settling: { readonly count: number; readonly done: Promise<void> } | undefined;
     let waitMs = outageMs.first;
 
     function startSome(): void {
@@ -120,6 +127,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         inFlight += 1;
         const sent = send(next).finally(() => {
           inFlight -= 1;
+          rate.sent();
           sending.delete(sent);
           startSome();
         });
@@ -127,63 +135,110 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       }
     }
 
-    async function send({ message, claimedAtMs: leasedAtMs }: Dispatched): Promise<void> {
-      queue.settle(message, await attemptDelivery(message, { ...attempt, leasedAtMs }));
+    async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
+      queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
     }
 
-    async function exchange(limit: number): Promise<number> {
-      const settling = queue.takeSettled();
+    async function exchange(taken: readonly SettledMessage[], limit: number): Promise<number> {
       const claimedAtMs = clock.now();
-      const outcomes = settling.map(({ outcome }) => outcome);
+      const outcomes = taken.map(({ outcome }) => outcome);
       try {
         const answer =
           limit === 0
             ? { settled: await ledger.settle(outcomes), claimed: [] }
             : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
-        for (const [at, each] of settling.entries()) {
+        for (const [at, each] of taken.entries()) {
           tellOutcome(each, answer.settled[at], { source, observer, onDead, telling });
         }
-        isHungry = queue.waiting === 0 && inFlight < concurrency;
-        queue.add(answer.claimed.map((message) => ({ message, claimedAtMs })));
-        if (answer.claimed.length > 0) {
-          observer.count?.('outbox_claimed_total', {}, answer.claimed.length);
-          const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
-          logOutbox(observer, what, {}, { workerId, claimed: answer.claimed.length });
-        }
-        observer.record?.('outbox_claim_duration_ms', clock.now() - claimedAtMs, {});
+        if (limit > 0) claimed(answer.claimed, claimedAtMs, limit);
         return answer.claimed.length;
       } catch (error) {
-        queue.putBack(settling);
+        queue.putBack(taken);
         throw error;
       }
+    }
+
+    function claimed(
+      messages: readonly ClaimedMessage[],
+      claimedAtMs: number,
+      limit: number,
+    ): void {
+      const nowMs = clock.now();
+      const isHungry = queue.waiting === 0 && inFlight < concurrency;
+      isBehind = isHungry && messages.length >= limit;
+      pace = nextPace(pace, { batchSize, concurrency, isHungry, sentPerMs: rate.perMs(nowMs) });
+      queue.add(messages.map((message) => ({ message, claimedAtMs })));
+      if (messages.length > 0) {
+        observer.count?.('outbox_claimed_total', {}, messages.length);
+        const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+        logOutbox(observer, what, {}, { workerId, claimed: messages.length });
+      }
+      observer.record?.('outbox_claim_duration_ms', nowMs - claimedAtMs, {});
+    }
+
+    /** What was sent is written down beside the claims, which need not wait for the disk. */
+    function settleBeside(): void {
+      if (settling !== undefined || queue.settled === 0) return;
+      const taken = queue.takeSettled();
+      const done = exchange(taken, 0).then(
+        () => undefined,
+        (error: unknown) => {
+          // They were put back, and go with the next claim.
+          isBehind = false;
+          failed(error);
+        },
+      );
+      settling = { count: taken.length, done: done.finally(() => (settling = undefined)) };
+    }
+
+    /** So many as are sent in a moment, and all that can begin at once. */
+    function room(): number {
+      const unsettled = settling === undefined ? 0 : settling.count + queue.settled;
+      if (queue.waiting >= pace.enough || unsettled >= unsettledBatchesMax * batchSize) return 0;
+      const free = concurrency - inFlight - queue.waiting;
+      return Math.min(batchSize, Math.max(pace.limit, free));
+    }
+
+    function failed(err: unknown): void {
+      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
+      logOutbox(observer, what, {}, { err });
     }
 
     async function pump(): Promise<void> {
       while (!stopping.aborted) {
         try {
-          // While one batch is being sent, the next one is claimed.
-          const enough = isHungry ? batchSize + concurrency : concurrency;
-          const room = queue.waiting < enough ? batchSize : 0;
-          if (room === 0) {
+          const limit = room();
+          if (limit === 0) {
+            if (settling !== undefined) {
+              await settling.done;
+              continue;
+            }
             if (queue.settled === 0) await queue.whenChanged(stopping);
             // What ends together is written down together, and often makes room for a claim.
             await nextTurn();
-            if (queue.settled === 0 || queue.waiting < concurrency) continue;
+            if (queue.settled === 0 || room() > 0) continue;
           }
           // Behind a message that was settled, the next one of its key may have become free.
           const frees = queue.freesOthers();
           const look = looks.begin();
-          const claimed = await exchange(room);
+          const isBeside = isBehind && limit > 0;
+          if (isBeside) settleBeside();
+          const count = await exchange(isBeside ? [] : queue.takeSettled(), limit);
           waitMs = outageMs.first;
           startSome();
-          if (claimed > 0 || room === 0 || frees || queue.settled > 0) continue;
+          // Of few, what is quickly sent is written down by the look that finds no more.
+          if (count > 0 && count < limit) await nextTurn();
+          if (count > 0 || limit === 0 || frees || queue.settled > 0) continue;
+          if (settling !== undefined) {
+            await settling.done;
+            continue;
+          }
           // No await before the sleep: what is enqueued in between would not wake it.
           if (inFlight + queue.waiting + telling.size === 0) looks.wasIdle(look);
           await sleep();
         } catch (error) {
           if (hasCode(error, 'ABORTED') && stopping.aborted) return;
-          const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
-          logOutbox(observer, what, {}, { err: error });
+          failed(error);
           await clock.sleep(waitMs, stopping).catch(() => undefined);
           waitMs = Math.min(waitMs * 2, outageMs.max);
         }
@@ -215,13 +270,9 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     await finished;
     patience.abort();
     await impatient;
-    try {
-      if (queue.settled > 0) await exchange(0);
-    } catch (error) {
-      // The leases end by themselves, and what was sent is sent again under the same key.
-      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
-      logOutbox(observer, what, {}, { err: error });
-    }
+    await settling?.done;
+    // The leases end by themselves, and what was sent is sent again under the same key.
+    if (queue.settled > 0) await exchange(queue.takeSettled(), 0).catch(failed);
     await whenTold(telling, { clock, drainMs });
   }
 

@@ -89,8 +89,8 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
     const telling = new Set<Promise<void>>();
-    const deadlines = createCallDeadlines(clock, timeoutMs);
-    const limitsOfOne = { timeoutMs, leaseMs, deadlines, stopping: cutOff.signal };
+    const deadlines = createCallDeadlines(clock, timeoutMs, cutOff.signal);
+    const limitsOfOne = { timeoutMs, leaseMs, deadlines };
     const operation = 'OUTBOX_DELIVER' as const;
     const attempt = { deliver, schedule, clock, observer, source, operation, ...limitsOfOne };
     const batch = {
@@ -118,7 +118,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       const { outboxId: id, token } = job;
       const { renewed, leasedAtMs } = await renew(job.message ?? { id, token });
       if (typeof renewed === 'string') return tellDropped(job, renewed);
-      const outcome = await attemptDelivery(renewed, { ...attempt, leasedAtMs });
+      const outcome = await attemptDelivery(renewed, leasedAtMs, attempt);
       await settle({ message: renewed, outcome });
     }
 

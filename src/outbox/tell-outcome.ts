@@ -25,7 +25,7 @@ export function tellOutcome(
     readonly telling: Set<Promise<void>>;
   },
 ): void {
-  const { source, observer, onDead, telling } = to;
+  const { source, observer, telling } = to;
   const { integrationType, eventType } = message;
   const attributes = { integrationType, eventType };
   if (outcome.kind === 'released') return;
@@ -39,15 +39,19 @@ export function tellOutcome(
   if (outcome.kind === 'sent') return observer.count?.('outbox_sent_total', attributes);
   if (outcome.kind === 'failed') return observer.count?.('outbox_failed_total', attributes);
   observer.count?.('outbox_dead_total', attributes);
-  const told = tellDead(outcome.error).finally(() => telling.delete(told));
+  const told = tellDead(message, outcome.error, to).finally(() => telling.delete(told));
   telling.add(told);
+}
 
-  async function tellDead(error: string): Promise<void> {
-    try {
-      await onDead?.(message, error);
-    } catch (failure) {
-      observer.log?.error({ outboxId: message.id, err: failure }, 'onDead failed');
-    }
+async function tellDead(
+  message: ClaimedMessage,
+  error: string,
+  { observer, onDead }: { readonly observer: Observer; readonly onDead: OnDead | undefined },
+): Promise<void> {
+  try {
+    await onDead?.(message, error);
+  } catch (failure) {
+    observer.log?.error({ outboxId: message.id, err: failure }, 'onDead failed');
   }
 }
 

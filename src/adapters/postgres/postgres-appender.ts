@@ -75,7 +75,8 @@ export function createPostgresAppender(
     name: `${options.schema} append event`,
     text: `select ${at}.append_event(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-  };
+    isText: true,
+  } as const;
   const lock = lockClass(options.schema);
   const kept = createKeptClient(connection.pool);
   const waiting: Waiting[] = [];

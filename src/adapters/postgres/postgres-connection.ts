@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient, QueryArrayConfig, QueryArrayResult } from 'pg';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
+import { askText } from './ask-text.ts';
 
 type Cell = string | number | boolean | null | Buffer;
 export type Row = readonly Cell[];
@@ -31,6 +32,8 @@ export interface PreparedSql {
   /** Under this name the server keeps the plan; one per statement and schema. */
   readonly name: string;
   readonly text: string;
+  /** One row with one text, of values that are texts, numbers, booleans or null. */
+  readonly isText?: true;
 }
 
 /** The appender's memory of what is there does not hold any more, and was cleared. */
@@ -68,12 +71,16 @@ export async function connectPostgres(
   pool.on('error', ignore);
 
   async function query(
-    { name, text }: PreparedSql,
+    sql: PreparedSql,
     values: readonly unknown[],
     on: Queryable = pool,
   ): Promise<readonly Row[]> {
+    const { text } = sql;
+    const name = statementName(sql.name);
+    const answer = sql.isText === true ? askText(on, { name, text }, values) : undefined;
+    if (answer !== undefined) return [[await answer]];
     const config: QueryArrayConfig = { text, values: values as unknown[], rowMode: 'array', types };
-    if (options.prepare) config.name = statementName(name);
+    if (options.prepare) config.name = name;
     const result: QueryArrayResult = await on.query(config);
     return result.rows as Row[];
   }

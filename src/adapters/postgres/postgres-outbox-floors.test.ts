@@ -31,6 +31,16 @@ test('a full claim is not walked past again, until a second is over', async () =
   assert.deepEqual(floors.next(true).from, nothing);
 });
 
+test('what is freed while a claim is under way is not taken for claimed', () => {
+  const floors = createLaneFloors(fakeClock());
+  floors.next(false);
+  floors.lower({ lane: 3, seq: 12 });
+  floors.claimed([{ lane: 3, seq: 70 }], true);
+  assert.equal(floorOf(floors, 3), 12);
+  floors.claimed([{ lane: 3, seq: 12 }], true);
+  assert.equal(floorOf(floors, 3), 13);
+});
+
 test('what may be claimed again lowers the floor of its lane, and a claim that was not full all of them', () => {
   const floors = createLaneFloors(fakeClock());
   floors.next(true);

@@ -33,6 +33,8 @@ const floorMsMax = 10_000;
 
 export function createLaneFloors(clock: Clock): LaneFloors {
   const floors = Array.from({ length: outboxLimits.lanes }, () => 0);
+  /** While a claim is under way, which does not see them yet and may go past them. */
+  const lowered: LaneRow[] = [];
   let first = 0;
   let isQuiet = false;
   let isWalk = true;
@@ -43,6 +45,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
   return {
     next(settles) {
       const nowMs = clock.now();
+      lowered.length = 0;
       if (isWalk || nowMs >= forgetAtMs) {
         floors.fill(0);
         isWalk = true;
@@ -65,10 +68,13 @@ export function createLaneFloors(clock: Clock): LaneFloors {
         floors[lane] = Math.max(floors[lane] ?? 0, seq + 1);
         reached = Math.max(reached, (lane - first + outboxLimits.lanes) % outboxLimits.lanes);
       }
+      for (const { lane, seq } of lowered) floors[lane] = Math.min(floors[lane] ?? 0, seq);
       const step = reached === outboxLimits.lanes - 1 ? 1 : reached + 1;
       first = (first + step) % outboxLimits.lanes;
     },
-    lower({ lane, seq }) {
+    lower(row) {
+      const { lane, seq } = row;
+      lowered.push(row);
       floors[lane] = Math.min(floors[lane] ?? 0, seq);
     },
     forget() {

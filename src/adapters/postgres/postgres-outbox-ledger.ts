@@ -13,6 +13,7 @@ import type {
   OutboxLedger,
   OutboxOutcome,
 } from '../../outbox/outbox-ledger.ts';
+import { createKeptClient } from './kept-client.ts';
 import {
   askPostgres,
   checkOut,
@@ -130,6 +131,7 @@ export async function postgresOutboxLedger(
     onFailure: (err) => observer.log?.warn({ schema, err }, 'outbox lost its listening connection'),
   });
   const floors = createLaneFloors(clock);
+  const kept = createKeptClient(connection.pool);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -180,15 +182,12 @@ export async function postgresOutboxLedger(
   ): Promise<Claimed> {
     const { lanes, from } = floors.next(outcomes.length > 0);
     const perLane = Math.max(1, Math.floor(limit / limits.lanes));
-    const rows = await ask(exchangeSql, [
-      ...outcomeArrays(outcomes),
-      lanes,
-      from,
-      limit,
-      perLane,
-      workerId,
-      leaseMs,
-    ]);
+    const settled = outcomeArrays(outcomes);
+    const values = [...settled, lanes, from, limit, perLane, workerId, leaseMs];
+    // Through the pool it would be sent only when everything that the last claim brought has begun.
+    const rows = await askPostgres(() =>
+      kept.use((on) => connection.query(exchangeSql, values, on)),
+    );
     const isClaimed = (row: Row): boolean => row[0] !== null;
     const claimed = rows.filter(isClaimed);
     const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
@@ -353,6 +352,7 @@ export async function postgresOutboxLedger(
     },
     async [Symbol.asyncDispose]() {
       await listener[Symbol.asyncDispose]();
+      kept.release();
       await connection[Symbol.asyncDispose]();
     },
   };

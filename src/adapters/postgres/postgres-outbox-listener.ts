@@ -23,7 +23,7 @@ export interface OutboxListenerOptions {
 /** A writer that looked at the lock just before we took it commits soon after. */
 const firstNapMs = 10;
 /** Whoever is awake for longer looks by himself: writers need not tell. */
-const awakeMs = 5;
+const awakeMs = 20;
 
 export function createPostgresOutboxListener(
   connection: PostgresConnection,

@@ -7,8 +7,6 @@ import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
-create sequence {schema}.claim_tokens as bigint;
-
 create table {schema}.messages (
   seq bigint generated always as identity primary key,
   id uuid not null default gen_random_uuid(),

@@ -2,6 +2,12 @@
 
 import { jobsKept } from '../../outbox/outbox-job.ts';
 
+/**
+ * Never given out before, also when the server has crashed and forgotten the last ones: a sequence would
+ * give those out again.
+ */
+const newToken = '1 + floor(random() * 999999999999999)::bigint';
+
 export const ms = (time: string): string => `date_part('epoch', ${time}) * 1000`;
 
 /** $1: rows as JSON; $2, $3: lock class and channel. Gives back those that were new. */
@@ -183,7 +189,7 @@ picked as materialized (
  * the key may be planned as a scan of the whole queue.
  */
 const claiming = `
-token as materialized (select nextval('{schema}.claim_tokens') as token),
+token as materialized (select ${newToken} as token),
 claimed as (
   update {schema}.ready r
   set token = (select token from token), starts = r.starts + 1, locked_by = $10,
@@ -232,6 +238,8 @@ returns table (o_id text, o_stream text, o_event text, o_integration_type text, 
   o_locked_at float8, o_seq bigint, o_token bigint, o_lane smallint, o_starts integer, o_paused boolean)
 language plpgsql volatile ${planned} as $$
 begin
+  -- A claim that a crash of the server forgets is made again: it need not wait for the disk.
+  if cardinality($1) = 0 then perform set_config('synchronous_commit', 'off', true); end if;
   -- Of a statement that does everything, most would be started for nothing.
   if cardinality($1) = 0 and cardinality($6) = 0 then
     return query ${claimBody(atOnce)};
@@ -265,8 +273,7 @@ begin
     select c.*, exists (select from {schema}.paused_destinations p where p.integration_type =
       (select m.integration_type from {schema}.messages m where m.seq = c.seq)) as paused
     from unnest($1, $2, $3) as c(seq, was, is_read)
-  ), token as materialized (
-    select nextval('{schema}.claim_tokens') as token, clock_timestamp() as at
+  ), token as materialized (select ${newToken} as token, clock_timestamp() as at
   ), freed as (
     update {schema}.ready r
     set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1

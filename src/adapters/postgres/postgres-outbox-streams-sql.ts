@@ -104,6 +104,9 @@ declare
   v_out_to bigint;
   n record;
 begin
+  -- A cursor that a crash of the server forgets sends its batches again: it need not wait for the disk. What
+  -- failed and what is dead does.
+  if cardinality(c_seq) = 0 then perform set_config('synchronous_commit', 'off', true); end if;
   if cardinality(p_lane) > 0 then
     return query select 0::smallint, x, null::bigint, false, false, null::bigint, ${noMessage}
       from unnest({schema}.stream_settle(p_lane, p_epoch, p_number, p_up_to, c_lane, c_seq, c_kind, c_error,
