@@ -1,24 +1,15 @@
 // The whole flow on one page: engines by URL, modules on top, and what of it this process runs.
 
-import { createCommandHandler } from '../aggregates/create-command-handler.ts';
-import type {
-  AggregateAddress,
-  CommandHandler,
-  CommandRequest,
-  CommandResult,
-  LoadedAggregate,
-} from '../aggregates/command-handler.ts';
+import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import { redisKeys } from '../contracts/redis-keys.ts';
-import type { TenantLookup } from '../contracts/tenant.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { silentObserver } from '../foundation/observer.ts';
 import {
   createOutboxDispatcher,
   type OutboxDispatcherOptions,
@@ -30,9 +21,6 @@ import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
-import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
-import { startProjection, type ProjectionRunner } from '../projections/start-projection.ts';
-import { waitForProjection } from '../projections/wait-for-projection.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
@@ -45,22 +33,24 @@ import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
+import type { LoadAggregate } from './load-aggregate.ts';
 import { openColdStorage, type ArchiveKeys } from './open-bus.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
+import { bindCommands } from './platform-commands.ts';
 import {
   openEngines,
   type EngineOptions,
   type EngineUrls,
   type PlatformEngines,
 } from './platform-engines.ts';
+import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
+import { runProjections } from './platform-projections.ts';
 import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
+import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
-import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
-import type { LoadAggregate } from './load-aggregate.ts';
-import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
 
@@ -146,10 +136,11 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
-  const { store, storage, readModels, readModelVersions, ledger, leases, queue } = engines;
+  const { store, storage, ledger, leases, queue } = engines;
   const tokens = opened.use(await openTokens(store, { clock, observer }));
-  const handlers = bindHandlers(engines, modules, { observer, clock, tenants: tokens.tenants });
-  for (const handler of handlers.values()) opened.use(handler);
+  const { handle, load } = opened.use(
+    bindCommands(engines, modules, { observer, clock, tenants: tokens.tenants }),
+  );
   const { outbox = readOutboxEnvironment({}), dispatcher = {} } = config;
   const send = sendingBy(outbox, modules.destinations)({ ledger, clock, observer });
   const sending = {
@@ -158,98 +149,16 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ...dispatcher,
   };
   const all = opened.move();
-  const projected = new Set(
-    modules.projections.map(({ readModel: { bc, aggregate } }) => `${bc}.${aggregate}`),
-  );
-
-  const handle = async (
-    request: CommandRequest<NewCommand>,
-  ): Promise<CommandResult<unknown, NewEvent>> => {
-    const { type } = request.command;
-    const name = type.slice(0, type.indexOf('.'));
-    const [handler, aggregate] = [handlers.get(name), modules.aggregates.get(name)];
-    if (handler === undefined || aggregate === undefined) {
-      throw new MillraceError('COMMAND_UNKNOWN', `there is no command '${type}'`, {
-        details: { command: type },
-      });
-    }
-    const command = aggregate.parseCommand(request.command);
-    // An id that no key may hold would be accepted here, and a dead letter of the projection later.
-    const { bc, version } = aggregate;
-    if (projected.has(`${bc}.${name}`)) {
-      redisKeys.hash(request.tenant, bc, name, version, request.id);
-    }
-    return handler.handle({ ...request, command });
-  };
-
-  const load: LoadAggregate = async <State>(
-    aggregate: Parameters<LoadAggregate>[0],
-    address: AggregateAddress,
-  ) => {
-    const handler = handlers.get(aggregate.name);
-    if (handler !== undefined && modules.aggregates.get(aggregate.name) === aggregate) {
-      // The very one that the handler was made for: its state is of that type.
-      return (await handler.load(address)) as LoadedAggregate<State>;
-    }
-    throw new MillraceError(
-      'AGGREGATE_INVALID',
-      `'${aggregate.name}' is no aggregate of a module`,
-      {
-        details: { aggregate: aggregate.name },
-      },
-    );
-  };
-
-  const drain = config.drainMs === undefined ? {} : { drainMs: config.drainMs };
   const common = {
     storage,
     clock,
     observer,
     ...(leases === undefined ? {} : { leases }),
     ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
-    ...drain,
+    ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
   };
-  const projecting = { ...common, readModels, versions: readModelVersions };
-
-  /** Those that this process runs know at once how far they are; others write it down every second. */
-  const projectors = new Map<string, ProjectionRunner>();
-  const runHere = async (each: Projection): Promise<void> => {
-    projectors.set(each.name, await startProjection(store, each, projecting));
-  };
-  const restHere = async ({ name }: Projection): Promise<boolean> => {
-    const runner = projectors.get(name);
-    projectors.delete(name);
-    await runner?.stop();
-    return runner !== undefined;
-  };
-  const project = async (each: Projection): Promise<AsyncDisposable> => {
-    await runHere(each);
-    return { [Symbol.asyncDispose]: async () => void (await restHere(each)) };
-  };
-
   const shared = leases === undefined ? storage : withLeases(storage, leases);
-  const rebuilds = createProjectionRebuilds({
-    projections: modules.projections,
-    clock,
-    async check({ name, readModel: { bc, aggregate, version } }) {
-      const known = await readModelVersions.list(`${bc}.${aggregate}`);
-      const own = known.find((each) => each.version === version);
-      if (own !== undefined) checkRebuildable(name, own);
-    },
-    async build(each, building) {
-      // It holds the leases that the rebuild needs, until the documents are there.
-      const wasHere = await restHere(each);
-      try {
-        return await rebuildProjection(store, each, {
-          ...projecting,
-          ...building,
-          storage: shared,
-        });
-      } finally {
-        if (wasHere && lifecycle.state === 'started') await runHere(each);
-      }
-    },
-  });
+  const projections = runProjections(engines, modules.projections, { ...common, shared });
 
   const { traces: keepsTraces = true, traceRetentionMs = traceRetentionMsDefault } = config;
   let indexing: SubscriptionRunner | undefined;
@@ -282,7 +191,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     // Whoever serves requests asks the platform; there is nothing to run for it here.
     api: () => [],
     subscriptions: () => [
-      ...modules.projections.map(project),
+      ...modules.projections.map((each) => projections.start(each)),
       ...modules.reactors.map((each) => startReactor(store, each, { ...common, send: handle })),
       ...modules.sagas.map((each) =>
         startSaga(store, each, {
@@ -352,7 +261,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     async stop() {
       const stopping = running;
       running = [];
-      await rebuilds[Symbol.asyncDispose]();
+      await projections.rebuilds[Symbol.asyncDispose]();
       // All at once: each may take its time to finish, and the time is short.
       throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
@@ -365,7 +274,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     start: () => lifecycle.start(),
     stop: () => lifecycle.stop(),
     async [Symbol.asyncDispose]() {
-      await rebuilds[Symbol.asyncDispose]();
+      await projections.rebuilds[Symbol.asyncDispose]();
       await lifecycle.stop();
       await all.disposeAsync();
     },
@@ -376,11 +285,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     tokens,
     delivery: send.delivery,
     traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
-    subscriptions: subscriptionAdmin(store, {
-      storage: shared,
-      clock,
-    }),
-    rebuilds,
+    subscriptions: subscriptionAdmin(store, { storage: shared, clock }),
+    rebuilds: projections.rebuilds,
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
@@ -392,34 +298,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         details: { bc, aggregate },
       });
     },
-    waitFor(projection, position, options) {
-      const here = projectors.get(projection.name);
-      if (here !== undefined) return here.waitFor(position, options);
-      return waitForProjection(store, projection, position, { ...options, ...projecting });
-    },
+    waitFor: projections.waitFor,
   };
 }
 
 async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
   await part.start();
   return part;
-}
-
-function bindHandlers(
-  { store, aggregates }: PlatformEngines,
-  modules: ModuleBook,
-  options: {
-    readonly observer: Observer;
-    readonly clock: Clock;
-    readonly tenants: TenantLookup;
-  },
-): ReadonlyMap<string, CommandHandler<unknown, NewEvent, NewCommand>> {
-  return new Map(
-    [...modules.aggregates].map(([name, aggregate]) => [
-      name,
-      createCommandHandler(store, aggregate, { ...aggregates, ...options }),
-    ]),
-  );
 }
 
 function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
