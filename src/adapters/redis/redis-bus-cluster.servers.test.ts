@@ -1,11 +1,14 @@
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { busConformance } from '../../bus/bus.conformance.ts';
-import { sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
+import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
 
-const { nodes } = await sharedRedisCluster();
-const url = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+// Of its own, as the suite kills it.
+const cluster = await startRedisCluster({ appendOnly: 'always' });
+after(() => cluster[Symbol.asyncDispose]());
+const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
+const fixture = redisBusFixture(`redis+cluster://${hosts.join(',')}`, cluster);
 
-for (const { name, skip, run } of busConformance(redisBusFixture(url))) {
+for (const { name, skip, run } of busConformance(fixture)) {
   test(`bus in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
 }

@@ -9,6 +9,8 @@ import { idBefore, storedEntry } from './redis-bus-entry.ts';
 import { fullSubjects } from './redis-bus-groups.ts';
 import type { Wake } from './redis-bus-wake.ts';
 
+/** Entries of a stream, and streams, at once: messages may have a megabyte each. */
+const atOnce = { entries: 100, streams: 8 } as const;
 /** Between two looks at all streams, and between two tries while the server is away. */
 const lookMs = 1_000;
 const retryMs = 100;
@@ -39,8 +41,9 @@ export function createBusRead(
 
   async function* toEnd(
     ends: readonly (readonly [subject: string, end: string])[],
-    { from, signal, batchMax: count }: ReadRequest,
+    { from, signal, batchMax }: ReadRequest,
   ): Batches {
+    const count = Math.min(batchMax, atOnce.entries);
     for (const [subject, to] of ends) {
       let behind = from === 'now' ? to : idBefore(from);
       for (;;) {
@@ -54,7 +57,8 @@ export function createBusRead(
   }
 
   async function live(pattern: string, request: ReadRequest): Promise<Batches> {
-    const { from, signal, batchMax: count } = request;
+    const { from, signal } = request;
+    const count = Math.min(request.batchMax, atOnce.entries);
     const isPattern = fullSubjects([pattern]).length === 0;
     const cursors = new Map<string, string>();
     const dirty = new Set<string>();
@@ -85,7 +89,7 @@ export function createBusRead(
       for (const subject of cursors.keys()) dirty.add(subject);
     }
     async function* dirtyBatches(): Batches {
-      for (const some of chunksOf([...dirty])) {
+      for (const some of chunksOf([...dirty], atOnce.streams)) {
         // Taken out first: a wake-up that comes meanwhile puts it back.
         for (const subject of some) dirty.delete(subject);
         const found = await readAll(some);
@@ -168,7 +172,7 @@ export function createBusRead(
   };
 }
 
-function chunksOf<T>(items: readonly T[], size = 32): T[][] {
+function chunksOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
     items.slice(at * size, (at + 1) * size),
   );

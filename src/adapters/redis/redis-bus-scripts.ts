@@ -14,6 +14,10 @@ local function parts(member)
   return key, ms .. '-' .. seq
 end`;
 
+/** So many entries of a stream at once, and so much in one answer: messages may have a megabyte each. */
+const stepMax = 32;
+const bytesMax = 8_000_000;
+
 /** Version 0 while nobody has counted: whoever rebuilds the registry counts those, too. */
 const luaRegister = `local function register(registry, subject)
   if redis.call('ZSCORE', registry, subject) then return end
@@ -133,8 +137,9 @@ while true do
   for at, member in ipairs(over) do free[at * 2 - 1] = 0 free[at * 2] = member end
   redis.call('ZADD', leases, unpack(free))
 end
-local found, lease, counts, gone = {}, {}, {}, {}
+local found, lease, counts, gone, bytes = {}, {}, {}, {}, 0
 local function hand(key, entry, member, count)
+  bytes = bytes + #(entry[2][2] or '')
   found[#found + 1] = {key, entry[1], 0, count, entry[2]}
   lease[#lease + 1] = untilMs
   lease[#lease + 1] = member
@@ -158,9 +163,10 @@ local free = redis.call('ZRANGEBYSCORE', leases, 0, 0, 'LIMIT', 0, limit)
 local run, runMembers, runIds
 for _, member in ipairs(free) do
   local key, id = parts(member)
-  if key ~= run then
+  if key ~= run or #runIds == ${stepMax} then
     if run then again(run, runMembers, runIds) end
     run, runMembers, runIds = key, {}, {}
+    if bytes > ${bytesMax} then run = nil break end
   end
   runMembers[#runMembers + 1] = member
   runIds[#runIds + 1] = id
@@ -176,16 +182,17 @@ local left = {}
 for at = 3, #KEYS do
   local key = KEYS[at]
   local more = 1
-  if room > 0 then
-    local read = redis.pcall('XREADGROUP', 'GROUP', native, 'bus', 'COUNT', room, 'STREAMS', key, '>')
+  while more == 1 and room > 0 and bytes < ${bytesMax} do
+    local step = math.min(room, ${stepMax})
+    local read = redis.pcall('XREADGROUP', 'GROUP', native, 'bus', 'COUNT', step, 'STREAMS', key, '>')
     if read and read.err and redis.call('EXISTS', key) == 1 then
       if not redis.pcall('XGROUP', 'CREATE', key, native, 0).err then
-        read = redis.call('XREADGROUP', 'GROUP', native, 'bus', 'COUNT', room, 'STREAMS', key, '>')
+        read = redis.call('XREADGROUP', 'GROUP', native, 'bus', 'COUNT', step, 'STREAMS', key, '>')
       end
     end
     local entries = read and not read.err and read[1][2] or {}
     for _, entry in ipairs(entries) do hand(key, entry, key .. ' ' .. padded(entry[1]), 1) end
-    if #entries < room then more = 0 end
+    if #entries < step then more = 0 end
     room = room - #entries
   end
   left[#left + 1] = more

@@ -4,6 +4,7 @@ import type { Bus, BusCapabilities } from '../../bus/bus.ts';
 import type { BusEngine } from '../../bus/bus-engine.ts';
 import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import { systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { createAppender } from './redis-bus-append.ts';
 import { busError, createBusCalls } from './redis-bus-calls.ts';
 import type { RedisBusContext } from './redis-bus-context.ts';
@@ -55,6 +56,11 @@ export async function redisBus(
   options: RedisBusOptions = {},
 ): Promise<Bus> {
   const { observer, clock = systemClock, timeoutMs, keyPrefix: prefix = '' } = options;
+  if (typeof target !== 'string' && (target.options.keyPrefix ?? '') !== '') {
+    const text =
+      'the client puts a prefix before keys, but not before those in scripts: give keyPrefix to the bus';
+    throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'keyPrefix' } });
+  }
   const connection = await connect(target, {
     clock,
     ...(observer === undefined ? {} : { observer }),
