@@ -128,6 +128,8 @@ for (const [name, target] of [
     await publishNumbers(bus, 2, 'gbe.tasks.y.terminal');
     const group = await bus.group(monitors);
     assert.deepEqual(numbersOf(await fetchSome(group, 2)), [0, 1]);
+    assert.equal((await Array.fromAsync(bus.read('gbe.>'))).length, 2);
+    assert.equal((await bus.streams('gbe.>')).length, 1);
   });
 
   test(`in ${name} what somebody deleted from a stream does not come again`, async () => {
@@ -158,6 +160,35 @@ for (const [name, target] of [
     assert.equal(await late?.ack(), 'stale');
     const [info] = await bus.groups();
     assert.equal(info?.pending, 3);
+  });
+
+  test(`in ${name} a stream with much to do does not keep others from their turn`, async () => {
+    await using opened = await open(target);
+    const { bus } = opened;
+    await publishNumbers(bus, 500, 'gbe.tasks.a.terminal');
+    await publishNumbers(bus, 1, 'gbe.tasks.b.terminal');
+    await publishNumbers(bus, 1, 'gbe.tasks.c.terminal');
+    const group = await bus.group(monitors);
+    const subjects = new Set<string>();
+    for (let round = 0; round < 4; round += 1) {
+      for (const { subject } of await fetchSome(group, 10)) subjects.add(subject);
+    }
+    assert.equal(subjects.size, 3);
+  });
+
+  test(`in ${name} large messages are handed out some at a time`, async () => {
+    await using opened = await open(target);
+    const { bus } = opened;
+    const subject = 'gbe.tasks.x.terminal';
+    const payload = 'x'.repeat(500_000);
+    await bus.publishMany(upTo(64).map(() => ({ subject, payload })));
+    const group = await bus.group(monitors);
+    const first = await group.fetch({ limit: 64 });
+    assert.ok(first.length < 64, `${first.length} at once`);
+    for (const each of first) await each.nack();
+    const again = await fetchSome(group, 64);
+    assert.equal(new Set(again.map(({ sequence }) => sequence)).size, 64);
+    assert.equal((await Array.fromAsync(bus.read(subject))).length, 64);
   });
 
   test(`in ${name} the ids of a stream are forgotten with it`, async () => {

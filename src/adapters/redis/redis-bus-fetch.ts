@@ -12,6 +12,14 @@ import { storedEntry } from './redis-bus-entry.ts';
 import { fullSubjects, takes, type BusGroups, type GroupRecord } from './redis-bus-groups.ts';
 import { busScripts } from './redis-bus-scripts.ts';
 import { tokenText } from './redis-bus-settle.ts';
+import {
+  createGroupView,
+  domainView,
+  dueAtMsOf,
+  pendingOf,
+  tellNews,
+  type GroupView,
+} from './redis-bus-view.ts';
 import type { Wake } from './redis-bus-wake.ts';
 
 /** Between two looks at all streams, and what each domain adds, so that many do not cost more. */
@@ -19,28 +27,6 @@ const sweepMs = { every: 1_000, perDomain: 4 } as const;
 /** Streams in one script, and scripts at once. */
 const visitMax = { streams: 250, atOnce: 32 } as const;
 const dueMsMin = 5;
-
-/** What this process knows of a group. */
-interface GroupView {
-  readonly record: GroupRecord;
-  readonly filters: readonly string[];
-  readonly domains: Map<string, DomainView>;
-  readonly streams: Set<string>;
-  /** Streams that may have something. */
-  readonly ready: Set<string>;
-  version: number;
-  sweptAtMs: number;
-  /** Counts what happened, for those who wait. */
-  news: number;
-  readonly waiting: Set<() => void>;
-}
-
-interface DomainView {
-  /** How many were out when it was last asked. */
-  pending: number;
-  /** When one of them may be free. */
-  dueAtMs: number;
-}
 
 interface Visit {
   readonly domain: string;
@@ -65,17 +51,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
   function know({ filters }: GroupSettings, record: GroupRecord): GroupView {
     const there = views.get(record.name);
     if (there?.record.generation === record.generation) return there;
-    const view: GroupView = {
-      record,
-      filters,
-      domains: new Map(),
-      streams: new Set(),
-      ready: new Set(),
-      version: 0,
-      sweptAtMs: Number.NEGATIVE_INFINITY,
-      news: 0,
-      waiting: new Set(),
-    };
+    const view = createGroupView(record, filters);
     for (const subject of fullSubjects(filters)) add(view, space.streamKey(subject));
     views.set(record.name, view);
     return view;
@@ -85,11 +61,6 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     if (view.streams.has(streamKey)) return;
     view.streams.add(streamKey);
     domainView(view, space.domainOf(streamKey));
-  }
-
-  function tellNews(view: GroupView): void {
-    view.news += 1;
-    for (const wake of view.waiting) wake();
   }
 
   function hear(wake: Wake): void {
@@ -125,10 +96,15 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
   async function sweep(view: GroupView): Promise<void> {
     view.sweptAtMs = clock.now();
     if (fullSubjects(view.filters).length < view.filters.length) {
-      const { version, subjects } = await registry.since(view.version);
-      view.version = version;
-      for (const subject of subjects) {
-        if (takes(view.filters, subject)) add(view, space.streamKey(subject));
+      try {
+        const { version, subjects } = await registry.since(view.version);
+        view.version = version;
+        for (const subject of subjects) {
+          if (takes(view.filters, subject)) add(view, space.streamKey(subject));
+        }
+      } catch (error) {
+        view.sweptAtMs = Number.NEGATIVE_INFINITY;
+        throw error;
       }
     }
     for (const key of view.streams) view.ready.add(key);
@@ -181,15 +157,15 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     if (pending === -1) throw gone(settings.name);
     here.pending = pending;
     if (nextMs >= 0) here.dueAtMs = clock.now() + nextMs;
-    let hasMore = false;
-    for (const [at, key] of streams.entries()) {
-      if (left[at] !== 1) continue;
-      view.ready.add(key);
-      hasMore = true;
-    }
+    const entries = found.map((each) => leasedEntry(native, each));
+    const more = streams.filter((_, at) => left[at] === 1);
+    // Who has given goes behind those that had no turn.
+    const gave = new Set(entries.map(({ subject }) => space.streamKey(subject)));
+    for (const key of more) if (!gave.has(key)) view.ready.add(key);
+    for (const key of more) if (gave.has(key)) view.ready.add(key);
     // Another fetch of this process may wait for what this one did not take.
-    if (hasMore && found.length > 0) tellNews(view);
-    return found.map((each) => leasedEntry(native, each));
+    if (more.length > 0 && entries.length > 0) tellNews(view);
+    return entries;
   }
 
   function gone(name: string): Error {
@@ -226,29 +202,32 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const visits = plan(view, !space.isOneDomain && roomOf() <= 0);
     // The group may be gone, and nothing else would tell.
     if (visits.length === 0 && space.isOneDomain) visits.push({ domain: 'bus', streams: [] });
-    const check = checkRecord(view);
-    // It may be over before the visits are.
-    check.catch(() => undefined);
+    const checking = settledOf(checkRecord(view));
     const atOnce = space.isOneDomain ? 1 : visitMax.atOnce;
-    try {
-      for (let at = 0; at < visits.length && found.length < limit;) {
-        const left = limit - found.length;
-        const some = visits.slice(at, at + Math.min(atOnce, left));
-        const room = Math.max(0, roomOf());
-        const parts = await Promise.all(
-          some.map((each, n) =>
-            visit(view, settings, each, {
-              limit: shareOf(left, some.length, n),
-              room: shareOf(room, some.length, n),
-            }),
-          ),
-        );
-        found.push(...parts.flat());
-        at += some.length;
+    let failed: Failed | undefined;
+    for (let at = 0; at < visits.length && found.length < limit && failed === undefined;) {
+      const left = limit - found.length;
+      const some = visits.slice(at, at + Math.min(atOnce, left));
+      const room = Math.max(0, roomOf());
+      const parts = await Promise.all(
+        some.map((each, n) => {
+          const limits = {
+            limit: shareOf(left, some.length, n),
+            room: shareOf(room, some.length, n),
+          };
+          return settledOf(visit(view, settings, each, limits));
+        }),
+      );
+      for (const part of parts) {
+        if (part.kind === 'failed') failed = part;
+        else found.push(...part.value);
       }
-    } finally {
-      await check;
+      at += some.length;
     }
+    const checked = await checking;
+    const reason = checked.kind === 'failed' ? checked : failed;
+    // What was leased elsewhere is handed out all the same: nobody else would get it until its lease ends.
+    if (reason !== undefined && (found.length === 0 || isUnknown(reason.error))) throw reason.error;
     return found;
   }
 
@@ -261,23 +240,22 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const { seen, untilMs, signal } = how;
     if (view.news !== seen) return;
     const nowMs = clock.now();
-    const dueMs = Math.min(...[...view.domains.values()].map(({ dueAtMs }) => dueAtMs));
     const sweepAtMs = view.sweptAtMs + sweepEveryMs(view);
     // Who leases something from now on holds it at least so long.
     const leaseEndMs = space.isOneDomain ? nowMs + settings.leaseMs : Number.POSITIVE_INFINITY;
-    const lookMs = Math.max(nowMs + dueMsMin, Math.min(dueMs, sweepAtMs, leaseEndMs));
+    const lookMs = Math.max(nowMs + dueMsMin, Math.min(dueAtMsOf(view), sweepAtMs, leaseEndMs));
     const waking = new AbortController();
     const wake = (): void => waking.abort();
     view.waiting.add(wake);
+    signal.addEventListener('abort', wake, { once: true });
     try {
-      await clock.sleep(
-        Math.min(lookMs, untilMs) - nowMs,
-        AbortSignal.any([signal, waking.signal]),
-      );
+      await clock.sleep(Math.min(lookMs, untilMs) - nowMs, waking.signal);
     } catch (error) {
-      if (signal.aborted || !waking.signal.aborted) throw error;
+      if (signal.aborted) throw aborted(signal);
+      if (!waking.signal.aborted) throw error;
     } finally {
       view.waiting.delete(wake);
+      signal.removeEventListener('abort', wake);
     }
   }
 
@@ -304,7 +282,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
           if (found.length > 0) return found;
         } catch (error) {
           // It may have been made anew: then there is another one to find.
-          if (round > 0 || !hasCode(error, 'BUS_GROUP_UNKNOWN')) throw error;
+          if (round > 0 || !isUnknown(error)) throw error;
           continue;
         }
         if (wasFull && !isFull(view) && !space.isOneDomain) continue;
@@ -324,22 +302,26 @@ type Found = readonly [
   fields: readonly unknown[],
 ];
 
+interface Failed {
+  readonly kind: 'failed';
+  readonly error: unknown;
+}
+
+async function settledOf<T>(
+  work: Promise<T>,
+): Promise<Failed | { readonly kind: 'done'; readonly value: T }> {
+  try {
+    return { kind: 'done', value: await work };
+  } catch (error) {
+    return { kind: 'failed', error };
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return hasCode(error, 'BUS_GROUP_UNKNOWN');
+}
+
 /** The n-th of so many parts of a number. */
 function shareOf(whole: number, parts: number, n: number): number {
   return Math.floor(whole / parts) + (n < whole % parts ? 1 : 0);
-}
-
-function domainView(view: GroupView, domain: string): DomainView {
-  let there = view.domains.get(domain);
-  if (there === undefined) {
-    there = { pending: 0, dueAtMs: Number.POSITIVE_INFINITY };
-    view.domains.set(domain, there);
-  }
-  return there;
-}
-
-function pendingOf(view: GroupView): number {
-  let pending = 0;
-  for (const each of view.domains.values()) pending += each.pending;
-  return pending;
 }

@@ -5,10 +5,10 @@ import type { GroupInfo, PendingMessage, StartFrom } from '../../bus/bus.ts';
 import { matchesFilter, type GroupSettings } from '../../bus/bus-engine.ts';
 import { groupConflict, unknownGroup } from '../../bus/group-errors.ts';
 import { compareSequences } from '../../bus/sequence.ts';
+import { busAdminScripts } from './redis-bus-admin-scripts.ts';
 import { eachOf, textOf } from './redis-bus-calls.ts';
 import type { RedisBusContext } from './redis-bus-context.ts';
 import { idBefore } from './redis-bus-entry.ts';
-import { busScripts } from './redis-bus-scripts.ts';
 
 export interface GroupRecord {
   readonly name: string;
@@ -62,7 +62,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
     await eachOf(await subjectsOf(record), async (subject) => {
       const key = space.streamKey(subject);
       const leases = space.leases(space.domainOf(key), native);
-      await calls.run(busScripts.place, [key, ...leases], [what, native, idBefore(from)]);
+      await calls.run(busAdminScripts.place, [key, ...leases], [what, native, idBefore(from)]);
     });
   }
 
@@ -80,7 +80,10 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       const fresh = { filters: wanted, leaseMs, maxAckPending, isPlaced: false };
       const values = [name, wanted, JSON.stringify(fresh), leaseMs, maxAckPending];
       const keys = [space.groups, space.generations];
-      const record = recordOf(name, textOf(await calls.run(busScripts.ensureGroup, keys, values)));
+      const record = recordOf(
+        name,
+        textOf(await calls.run(busAdminScripts.ensureGroup, keys, values)),
+      );
       if (record.filters.join(' ') !== wanted) {
         const {
           filters: [there = ''],
@@ -90,7 +93,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       // Also when another process was killed at it: each must find it in every stream before it fetches.
       if (!record.isPlaced) {
         await place(record, 'place', start);
-        await calls.run(busScripts.groupPlaced, [space.groups], [name, record.generation]);
+        await calls.run(busAdminScripts.groupPlaced, [space.groups], [name, record.generation]);
       }
       return record;
     },
@@ -107,7 +110,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
         const taking = records.filter(({ filters }) => takes(filters, subject));
         if (taking.length === 0) return;
         const natives = taking.map(({ native }) => native);
-        const cells = await calls.run(busScripts.info, [space.streamKey(subject)], natives);
+        const cells = await calls.run(busAdminScripts.info, [space.streamKey(subject)], natives);
         if (cells === null) return;
         for (const [at, { name }] of taking.entries()) {
           const count = counts.get(name);

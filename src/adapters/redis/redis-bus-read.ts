@@ -7,6 +7,7 @@ import { eachOf, textOf } from './redis-bus-calls.ts';
 import type { RedisBusContext } from './redis-bus-context.ts';
 import { idBefore, storedEntry } from './redis-bus-entry.ts';
 import { fullSubjects } from './redis-bus-groups.ts';
+import type { RedisClient } from './redis-connection.ts';
 import type { Wake } from './redis-bus-wake.ts';
 
 /** Entries of a stream, and streams, at once: messages may have a megabyte each. */
@@ -22,9 +23,19 @@ export function createBusRead(
 ): (pattern: string, request: ReadRequest) => Promise<Batches> {
   const { calls, space, registry, wakes, clock } = context;
 
+  /** A key of another kind is no stream: it has nothing, and holds up no other. */
+  async function ofStream<T>(call: (client: RedisClient) => Promise<T[]>): Promise<T[]> {
+    try {
+      return await calls.ask(call);
+    } catch (error) {
+      if (!(error instanceof MillraceError) || !/WRONGTYPE/.test(error.message)) throw error;
+      return [];
+    }
+  }
+
   async function lastId(subject: string): Promise<string> {
     const key = space.streamKey(subject);
-    const [last] = await calls.ask((client) => client.xrevrangeBuffer(key, '+', '-', 'COUNT', 1));
+    const [last] = await ofStream((client) => client.xrevrangeBuffer(key, '+', '-', 'COUNT', 1));
     return last === undefined ? '0-0' : textOf(last[0]);
   }
 
@@ -35,7 +46,7 @@ export function createBusRead(
     const { behind, to, count } = range;
     const key = space.streamKey(subject);
     const from = behind === '0-0' ? '-' : `(${behind}`;
-    const found = await calls.ask((client) => client.xrangeBuffer(key, from, to, 'COUNT', count));
+    const found = await ofStream((client) => client.xrangeBuffer(key, from, to, 'COUNT', count));
     return found.map(([id, fields]) => storedEntry(subject, textOf(id), fields));
   }
 

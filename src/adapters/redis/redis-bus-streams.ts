@@ -3,11 +3,11 @@
 import type { StreamInfo, Trimmed, TrimOrder } from '../../bus/bus.ts';
 import { matchesFilter, type BusEngine } from '../../bus/bus-engine.ts';
 import { compareSequences } from '../../bus/sequence.ts';
+import { busAdminScripts } from './redis-bus-admin-scripts.ts';
 import { eachOf, textOf } from './redis-bus-calls.ts';
 import type { RedisBusContext } from './redis-bus-context.ts';
 import { storedAtMsOf } from './redis-bus-entry.ts';
 import { fullSubjects, takes, type BusGroups } from './redis-bus-groups.ts';
-import { busScripts } from './redis-bus-scripts.ts';
 
 type Streams = Pick<BusEngine, 'streams' | 'trim' | 'deleteStream' | 'remove'>;
 
@@ -31,7 +31,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
         const found = await eachOf(named.slice(at, at + limit), async (subject) => {
           const taking = records.filter(({ filters }) => takes(filters, subject));
           const natives = taking.map(({ native }) => native);
-          const cells = await calls.run(busScripts.info, [space.streamKey(subject)], natives);
+          const cells = await calls.run(busAdminScripts.info, [space.streamKey(subject)], natives);
           const names = taking.map(({ name }) => name);
           return cells === null ? [] : [infoOf(subject, cells as unknown[], names)];
         });
@@ -45,7 +45,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
       const { lengthMax = '', bytesMax = '' } = order;
       const natives = holding.map(({ native }) => native);
       const values = [lowestKept(order), lengthMax, bytesMax, ...natives];
-      const cells = await calls.run(busScripts.trim, [space.streamKey(subject)], values);
+      const cells = await calls.run(busAdminScripts.trim, [space.streamKey(subject)], values);
       const [removed, heldBack] = cells as readonly [number, number];
       return { removed, heldBack };
     },
@@ -58,7 +58,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
       await registry.forget(subject);
       const leases = taking.flatMap(({ native }) => space.leases(domain, native));
       const deleted = await calls.run(
-        busScripts.deleteStream,
+        busAdminScripts.deleteStream,
         [key, space.mark(key), ...leases],
         [],
       );
