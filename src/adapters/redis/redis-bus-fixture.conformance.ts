@@ -27,10 +27,10 @@ export function redisBusFixture(target: string, server?: Server): BusFixture {
       streamBytes: true,
       restart: server !== undefined,
     },
-    async open(options) {
+    async open() {
       const keyPrefix = `${randomUUID()}:`;
       const openBus = (more?: BusOptions) => redisBus(target, { ...more, keyPrefix });
-      const bus = await openBus(options);
+      const bus = await openBus();
       return {
         bus,
         second: openBus,
