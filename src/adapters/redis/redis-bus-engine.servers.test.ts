@@ -3,14 +3,17 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { Bus } from '../../bus/bus.ts';
 import {
+  eventually,
   fetchOne,
   fetchSome,
   longLeaseMs,
   numbersOf,
   publishNumbers,
+  rejectsWith,
   upTo,
 } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
+import { startRedis } from '../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
 import { redisBus } from './redis-bus.ts';
 import { connectRedis, type RedisConnection } from './redis-connection.ts';
@@ -234,4 +237,22 @@ test('a client of your own serves the bus, and stays open', async () => {
     await bus[Symbol.asyncDispose]();
     assert.equal(await connection.client.echo('still'), 'still');
   }
+});
+
+test('a Redis that hangs is told within seconds, also to a fetch that would wait longer', async () => {
+  await using server = await startRedis();
+  await using bus = await redisBus(server.url, { timeoutMs: 300 });
+  const group = await bus.group(monitors);
+  server.pause();
+  const waiting = group.fetch({ waitMs: 600_000 });
+  await rejectsWith(() => publishNumbers(bus, 1), 'BUS_UNAVAILABLE');
+  await rejectsWith(() => waiting, 'BUS_UNAVAILABLE');
+  server.resume();
+  await eventually('it is back', () =>
+    publishNumbers(bus, 1, 'gbe.tasks.x.terminal').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await (await fetchOne(group)).ack();
 });

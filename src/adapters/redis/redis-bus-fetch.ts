@@ -24,8 +24,8 @@ import type { Wake } from './redis-bus-wake.ts';
 
 /** Between two looks at all streams, and what each domain adds, so that many do not cost more. */
 const sweepMs = { every: 1_000, perDomain: 4 } as const;
-/** Streams in one script, and scripts at once. */
-const visitMax = { streams: 250, atOnce: 32 } as const;
+/** Streams in one script, scripts at once, and what each of those is first asked for. */
+const visitMax = { streams: 250, atOnce: 32, share: 16 } as const;
 const dueMsMin = 5;
 
 interface Visit {
@@ -203,11 +203,12 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     // The group may be gone, and nothing else would tell.
     if (visits.length === 0 && space.isOneDomain) visits.push({ domain: 'bus', streams: [] });
     const checking = settledOf(checkRecord(view));
-    const atOnce = space.isOneDomain ? 1 : visitMax.atOnce;
+    // A few streams that have much are cheaper than many; more at once when they turn out to have little.
+    let atOnce = space.isOneDomain ? 1 : Math.ceil(limit / visitMax.share);
     let failed: Failed | undefined;
     for (let at = 0; at < visits.length && found.length < limit && failed === undefined;) {
       const left = limit - found.length;
-      const some = visits.slice(at, at + Math.min(atOnce, left));
+      const some = visits.slice(at, at + Math.min(atOnce, left, visitMax.atOnce));
       const room = Math.max(0, roomOf());
       const parts = await Promise.all(
         some.map((each, n) => {
@@ -223,6 +224,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
         else found.push(...part.value);
       }
       at += some.length;
+      if (!space.isOneDomain) atOnce *= 2;
     }
     const checked = await checking;
     const reason = checked.kind === 'failed' ? checked : failed;

@@ -16,13 +16,12 @@ export interface BusWakes extends AsyncDisposable {
   on(listener: (wake: Wake) => void): () => void;
 }
 
-/** It waits for its server however long that takes. */
+/** It waits for its server however long that takes; a question to it does not. */
 const patient: RedisOptions = {
   lazyConnect: false,
   autoResubscribe: true,
   enableOfflineQueue: true,
   maxRetriesPerRequest: null,
-  commandTimeout: undefined,
 };
 
 export function createBusWakes(client: RedisClient, channel: string): BusWakes {
@@ -37,24 +36,30 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
   const onMessage = (from: string, text: string): void => {
     if (from === channel) tell(parseWake(text));
   };
+  /** What was told before is unknown. */
   const onReady = (): void => tell({ kind: 'anything' });
   const ignore = (): void => undefined;
 
-  async function subscribe(): Promise<void> {
-    // A cluster's client keeps a connection for it anyway.
-    const made = client.isCluster ? client : (client as Redis).duplicate(patient);
-    subscriber = made;
+  /** A cluster's client keeps a connection for it anyway. */
+  function connect(): RedisClient {
+    const made = client.isCluster ? client : ofItsOwn(client as Redis);
     made.on('message', onMessage);
     made.on('ready', onReady);
-    const failed = Promise.withResolvers<void>();
     // The client that sends tells of an outage.
-    if (made !== client) made.on('error', () => failed.resolve());
-    // What was told before is unknown.
-    const subscribed = made.subscribe(channel).then(onReady, () => {
-      // Of a cluster the next wait tries again; the looks in between have to do until then.
-      if (made === client) listening = undefined;
+    if (made !== client) made.on('error', ignore);
+    return made;
+  }
+
+  async function subscribe(): Promise<void> {
+    subscriber ??= connect();
+    const failed = Promise.withResolvers<void>();
+    subscriber.once('error', failed.resolve);
+    const subscribed = subscriber.subscribe(channel).then(onReady, () => {
+      // The next wait tries again; the looks in between have to do until then.
+      listening = undefined;
     });
     await Promise.race([subscribed, failed.promise]);
+    subscriber.off('error', failed.resolve);
   }
 
   return {
@@ -73,9 +78,15 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
       subscriber.off('message', onMessage);
       subscriber.off('ready', onReady);
       if (subscriber !== client) subscriber.disconnect();
-      else await subscriber.unsubscribe(channel).catch(ignore);
+      // Not waited for: the server may be away.
+      else subscriber.unsubscribe(channel).catch(ignore);
     },
   };
+}
+
+function ofItsOwn(client: Redis): Redis {
+  const { commandTimeout = 5_000 } = client.options;
+  return client.duplicate({ ...patient, commandTimeout });
 }
 
 function parseWake(text: string): Wake {
