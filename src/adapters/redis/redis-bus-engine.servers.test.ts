@@ -151,6 +151,25 @@ for (const [name, target] of [
     assert.deepEqual([info?.lag, info?.pending], [0, 2]);
   });
 
+  test(`in ${name} leases that were lost free their messages, and who held them is too late`, async () => {
+    await using opened = await open(target);
+    const { bus, redis, prefix } = opened;
+    const subject = 'gbe.tasks.x.terminal';
+    await publishNumbers(bus, 2, subject);
+    const group = await bus.group({ ...monitors, subject });
+    const held = await fetchSome(group, 2);
+    const domain = target === url ? 'bus' : `${prefix}gbe:tasks:x:terminal`;
+    for (const what of ['leases', 'fences']) {
+      const key = `${prefix}millrace.bus:{${domain}}:${what}:${monitors.group}`;
+      assert.equal(await redis.ask((client) => client.del(key)), 1);
+    }
+    const again = await fetchSome(group, 2);
+    assert.deepEqual(numbersOf(again), [0, 1]);
+    assert.equal(again[0]?.deliveryCount, 2);
+    assert.deepEqual(await Promise.all(held.map((each) => each.ack())), ['stale', 'stale']);
+    assert.deepEqual(await Promise.all(again.map((each) => each.ack())), ['settled', 'settled']);
+  });
+
   test(`in ${name} a group that was deleted and made again begins anew`, async () => {
     await using opened = await open(target);
     const { bus } = opened;

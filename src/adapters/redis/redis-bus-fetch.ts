@@ -28,6 +28,12 @@ const sweepMs = { every: 1_000, perDomain: 4 } as const;
 const visitMax = { streams: 250, atOnce: 32, share: 16 } as const;
 const dueMsMin = 5;
 
+interface VisitLimits {
+  readonly limit: number;
+  readonly room: number;
+  readonly isSweep: boolean;
+}
+
 interface Visit {
   readonly domain: string;
   readonly streams: readonly string[];
@@ -131,7 +137,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     view: GroupView,
     settings: GroupSettings,
     { domain, streams }: Visit,
-    { limit, room }: { readonly limit: number; readonly room: number },
+    { limit, room, isSweep }: VisitLimits,
   ): Promise<LeasedEntry[]> {
     const { native, generation } = view.record;
     const here = domainView(view, domain);
@@ -146,7 +152,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
       answer = (await calls.run(
         busScripts.fetch,
         [...space.leases(domain, native), ...streams],
-        [native, limit, leaseMs, most, records, settings.name, generation],
+        [native, limit, leaseMs, most, records, settings.name, generation, isSweep ? 1 : 0],
       )) as readonly unknown[];
     } catch (error) {
       for (const key of streams) view.ready.add(key);
@@ -195,7 +201,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
   async function attempt(
     view: GroupView,
     settings: GroupSettings,
-    limit: number,
+    { limit, isSweep }: { readonly limit: number; readonly isSweep: boolean },
   ): Promise<LeasedEntry[]> {
     const found: LeasedEntry[] = [];
     const roomOf = (): number => settings.maxAckPending - pendingOf(view);
@@ -215,6 +221,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
           const limits = {
             limit: shareOf(left, some.length, n),
             room: shareOf(room, some.length, n),
+            isSweep,
           };
           return settledOf(visit(view, settings, each, limits));
         }),
@@ -278,9 +285,10 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
         const { news: seen } = view;
         const wasFull = isFull(view);
         const isOld = clock.now() >= view.sweptAtMs + sweepEveryMs(view);
+        const isSweep = isOld || (round === 0 && waitMs === 0);
         try {
-          if (isOld || (round === 0 && waitMs === 0)) await sweep(view);
-          const found = await attempt(view, settings, limit);
+          if (isSweep) await sweep(view);
+          const found = await attempt(view, settings, { limit, isSweep });
           if (found.length > 0) return found;
         } catch (error) {
           // It may have been made anew: then there is another one to find.

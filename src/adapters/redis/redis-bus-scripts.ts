@@ -93,8 +93,10 @@ return answer`),
 
   /**
    * KEYS: leases, fences, streams to look at; ARGV: native group, limit, lease, how many may be out, the
-   * hash of records or nothing, group, generation. Answers how many are out, when the next one is free,
-   * what each stream may have left, and the messages; -1: the group is gone.
+   * hash of records or nothing, group, generation, whether to look for what Redis has as pending and no
+   * lease knows, as somebody lost the leases. Answers how many are out, when the next one is free, what
+   * each stream may have left, and the messages; -1: the group is gone. Fences begin with the time, so
+   * that those of leases that were lost never come again.
    */
   fetch: redisScript(`${luaNow}
 ${luaIds}
@@ -110,6 +112,16 @@ while true do
   local free = {}
   for at, member in ipairs(over) do free[at * 2 - 1] = 0 free[at * 2] = member end
   redis.call('ZADD', leases, unpack(free))
+end
+if ARGV[8] == '1' and redis.call('EXISTS', leases) == 0 then
+  for at = 3, #KEYS do
+    local lost = redis.pcall('XPENDING', KEYS[at], native, '-', '+', 1000)
+    for _, row in ipairs(lost.err and {} or lost) do
+      local member = KEYS[at] .. ' ' .. padded(row[1])
+      redis.call('ZADD', leases, 0, member)
+      redis.call('HSET', fences, member, '0 ' .. row[4])
+    end
+  end
 end
 local found, lease, counts, gone, bytes = {}, {}, {}, {}, 0
 local function hand(key, entry, member, count)
@@ -172,6 +184,7 @@ for at = 3, #KEYS do
   left[#left + 1] = more
 end
 if #found > 0 then
+  redis.call('HSETNX', fences, '#', now)
   local last = redis.call('HINCRBY', fences, '#', #found)
   local rows = {}
   for at, entry in ipairs(found) do
