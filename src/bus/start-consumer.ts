@@ -78,7 +78,8 @@ export function startConsumer<Payload>(
         const free = maxInFlight - running.size - waiting.length;
         const fetched = await member.fetch({
           limit: Math.min(free, limits.fetchMax),
-          waitMs: limits.fetchWaitMsDefault,
+          // After an outage it asks without waiting, to tell at once that the broker is back.
+          waitMs: failures > 0 ? 0 : limits.fetchWaitMsDefault,
           signal: stopping.signal,
         });
         failures = 0;

@@ -69,7 +69,8 @@ async function examineEngine(
 ): Promise<readonly Finding[]> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
     const { examineRedis } = await import('../adapters/redis/redis-doctor.ts');
-    return examineRedis(url, options);
+    const keeps = roles.includes('bus') ? 'messages' : 'documents';
+    return examineRedis(url, { ...options, keeps });
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
     const { examineNats } = await import('../adapters/nats/nats-doctor.ts');

@@ -8,7 +8,8 @@ import { fileColdStorage } from '../bus/file-cold-storage.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 /**
- * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's.
+ * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's; `redis://host:6379`,
+ * `rediss:`, `redis+cluster://a:6379,b:6379`.
  *
  * @example
  * import { openBus } from 'millrace/platform';
@@ -21,7 +22,11 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
     const { sqliteBus } = await import('../adapters/sqlite/index.ts');
     return sqliteBus(url, options);
   }
-  throw new MillraceError('CONFIG_INVALID', 'a bus is in sqlite:<file>', {
+  if (/^rediss?(?:\+cluster)?:/i.test(url)) {
+    const { redisBus } = await import('../adapters/redis/index.ts');
+    return redisBus(url, options);
+  }
+  throw new MillraceError('CONFIG_INVALID', 'a bus is in sqlite:<file> or redis://host:6379', {
     details: { field: 'bus' },
   });
 }

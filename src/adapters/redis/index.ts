@@ -1,4 +1,5 @@
 export { redisBreakerStore, type RedisBreakerStoreOptions } from './redis-breaker-store.ts';
+export { redisBus, type RedisBusOptions } from './redis-bus.ts';
 export type { RedisClient, RedisConnectionOptions } from './redis-connection.ts';
 export { redisLeases, type RedisLeases } from './redis-leases.ts';
 export { redisReadModels, type RedisReadModelsOptions } from './redis-read-models.ts';

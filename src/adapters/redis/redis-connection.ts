@@ -103,6 +103,8 @@ async function createClient(
     lazyConnect: true,
     enableOfflineQueue: false,
     retryStrategy,
+    // The name leads to another server since a failover, or this one lost its role.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
   });
 }
 

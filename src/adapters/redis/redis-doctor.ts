@@ -19,7 +19,7 @@ const versionLeast = '6.2';
 /** Writes one key of its own, which is gone at the end. */
 export async function examineRedis(
   url: string,
-  { timeoutMs, nowMs }: Examination,
+  { timeoutMs, nowMs, keeps = 'documents' }: Examination & { readonly keeps?: Kept },
 ): Promise<readonly Finding[]> {
   const key = `millrace:doctor:${randomUUID()}`;
   const checks: Checks<RedisConnection> = {
@@ -31,7 +31,7 @@ export async function examineRedis(
       await connection.ask((client) => client.eval(script, 1, key));
       return [{ check: 'permissions', level: 'ok', detail: 'it may write, and run scripts' }];
     },
-    settings,
+    settings: (connection) => settings(connection, keeps),
     read: (connection) =>
       latencyOf('read', () => connection.ask((client) => client.get(key)), {
         slowMs: 20,
@@ -102,7 +102,14 @@ const losses: Readonly<
   any: { what: 'it drops keys when its memory is full', set: 'maxmemory-policy noeviction' },
 };
 
-async function settings(connection: RedisConnection): Promise<Finding[]> {
+type Kept = keyof typeof untilThen;
+
+const untilThen = {
+  documents: 'a rebuild brings documents back',
+  messages: 'messages of the bus are lost with it for good',
+} as const;
+
+async function settings(connection: RedisConnection, keeps: Kept): Promise<Finding[]> {
   const check = 'settings';
   const risks = await readRedisRisks(connection);
   if (risks === undefined) {
@@ -114,7 +121,7 @@ async function settings(connection: RedisConnection): Promise<Finding[]> {
   }
   return risks.map(({ loses, setting }) => {
     const { what, set } = losses[loses];
-    const remedy = `Set ${set} in redis.conf; until then, a rebuild brings documents back.`;
+    const remedy = `Set ${set} in redis.conf; until then, ${untilThen[keeps]}.`;
     return { check, level: 'warning', detail: `${setting}: ${what}`, remedy };
   });
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createLifecycle, type Lifecycle } from '../../foundation/lifecycle.ts';
 import { stressLifecycle } from '../../testing/lifecycle-stress.ts';
 import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
+import { redisBus } from './redis-bus.ts';
 import { redisLeases } from './redis-leases.ts';
 import { redisMirror } from './redis-mirror.ts';
 import { redisReadModels } from './redis-read-models.ts';
@@ -25,6 +26,16 @@ function lifecycleOf(open: () => Promise<AsyncDisposable>): Lifecycle {
   });
 }
 
+/** Closed while its second connection is still made. */
+async function listening(target: string): Promise<AsyncDisposable> {
+  const bus = await redisBus(target, { keyPrefix: 'lifecycle:' });
+  const group = await bus.group({ group: 'g', subject: 'gbe.>' });
+  const fetching = group.fetch({ waitMs: 60_000 });
+  // Closing ends it.
+  fetching.catch(() => undefined);
+  return bus;
+}
+
 function sockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 }
@@ -37,6 +48,8 @@ for (const [name, open] of Object.entries({
   'sagas in Redis': () => redisSagaIndex(url),
   'sagas in a cluster': () => redisSagaIndex(clusterUrl),
   'the mirror in Redis': () => redisMirror(url),
+  'a bus in Redis': () => listening(url),
+  'a bus in a cluster': () => listening(clusterUrl),
 })) {
   test(`${name}: opened and closed in any order, no connection stays`, async () => {
     const before = sockets();

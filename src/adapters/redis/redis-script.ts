@@ -16,18 +16,44 @@ export function redisScript(lua: string): RedisScript {
 export const luaNow = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
+type ScriptValues = readonly (string | number | Buffer)[];
+
 /** By its hash; a server that was restarted, or never saw it, is sent the whole. */
 export async function runScript(
   client: RedisClient,
   script: RedisScript,
   keys: readonly string[],
-  values: readonly (string | number)[],
+  values: ScriptValues,
+): Promise<unknown> {
+  const rest = [keys.length, ...keys, ...values] as const;
+  return orWhole(
+    () => client.evalsha(script.sha1, ...rest),
+    () => client.eval(script.lua, ...rest),
+  );
+}
+
+/** The same, where strings may hold any bytes. */
+export async function runScriptForBytes(
+  client: RedisClient,
+  script: RedisScript,
+  keys: readonly string[],
+  values: ScriptValues,
+): Promise<unknown> {
+  const rest = [keys.length, ...keys, ...values] as const;
+  return orWhole(
+    () => client.callBuffer('evalsha', script.sha1, ...rest),
+    () => client.callBuffer('eval', script.lua, ...rest),
+  );
+}
+
+async function orWhole(
+  byHash: () => Promise<unknown>,
+  whole: () => Promise<unknown>,
 ): Promise<unknown> {
   try {
-    return await client.evalsha(script.sha1, keys.length, ...keys, ...values);
+    return await byHash();
   } catch (error) {
-    const isUnknown = error instanceof Error && error.message.startsWith('NOSCRIPT');
-    if (!isUnknown) throw error;
-    return client.eval(script.lua, keys.length, ...keys, ...values);
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    return whole();
   }
 }

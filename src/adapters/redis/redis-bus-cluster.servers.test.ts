@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { busConformance } from '../../bus/bus.conformance.ts';
+import {
+  ackAll,
+  eventually,
+  fetchSome,
+  longLeaseMs,
+  numbersOf,
+  publishNumbers,
+  rejectsWith,
+  upTo,
+} from '../../bus/bus-fixture.conformance.ts';
+import type { Delivery } from '../../bus/bus-message.ts';
+import { hasCode } from '../../foundation/error.ts';
+import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
+import { redisBus } from './redis-bus.ts';
+import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
+import { connectRedis } from './redis-connection.ts';
+
+// Of its own, as the suite kills it. Without full coverage, nodes that are there go on, however long.
+const cluster = await startRedisCluster({
+  appendOnly: 'always',
+  settings: { 'cluster-require-full-coverage': 'no' },
+});
+after(() => cluster[Symbol.asyncDispose]());
+const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
+const url = `redis+cluster://${hosts.join(',')}`;
+
+for (const { name, skip, run } of busConformance(redisBusFixture(url, cluster))) {
+  test(`bus in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('while one node is away, what lies on others is handed out, and counts once', async () => {
+  await using bus = await redisBus(url, { keyPrefix: 'partly:' });
+  const subjects = upTo(30).map((n) => `gbe.notify.topic.t${n}`);
+  const group = await bus.group({ group: 'all', subject: 'gbe.notify.>', leaseMs: longLeaseMs });
+  const messages = subjects.map((subject) => ({ subject, payload: 0 }));
+  await bus.publishMany(messages);
+  const [, node] = cluster.nodes;
+  await node?.kill();
+  const came: Delivery[] = [];
+  const fetchMore = async (): Promise<void> => {
+    came.push(...(await group.fetch({ limit: 5, waitMs: 0 })));
+  };
+  // Until nothing is left but what lies on the node that is away.
+  await rejectsWith(async () => {
+    while (came.length < subjects.length) await fetchMore();
+  }, 'BUS_UNAVAILABLE');
+  assert.ok(came.length > 0, 'others were reached');
+  await rejectsWith(() => bus.publishMany(messages), 'BUS_UNAVAILABLE');
+  await cluster.start();
+  await eventually('the rest came', async () => {
+    await fetchMore().catch((error: unknown) => {
+      if (!hasCode(error, 'BUS_UNAVAILABLE')) throw error;
+    });
+    return new Set(came.map(({ subject }) => subject)).size === subjects.length;
+  });
+  assert.ok(came.every(({ deliveryCount }) => deliveryCount === 1));
+});
+
+test('a stream whose slot moves to another node goes on in order, and nothing is lost', async () => {
+  await using bus = await redisBus(url, { keyPrefix: 'moving:' });
+  const subject = 'gbe.tasks.x.queue';
+  const group = await bus.group({ group: 'workers', subject, leaseMs: longLeaseMs });
+  await publishNumbers(bus, 20, subject);
+  const held = await fetchSome(group, 10);
+  const publish = async (n: number): Promise<boolean> => {
+    try {
+      await bus.publish({ subject, id: `m-${n}`, payload: { n } });
+      return true;
+    } catch (error) {
+      if (!hasCode(error, 'BUS_UNAVAILABLE')) throw error;
+      return false;
+    }
+  };
+  const publishing = (async () => {
+    for (let n = 20; n < 120; n += 1) await eventually('it is stored', () => publish(n));
+  })();
+  await moveSlotOf('moving:gbe:tasks:x:queue');
+  await publishing;
+  const all = [...held, ...(await fetchSome(group, 110))];
+  assert.deepEqual(numbersOf(all), upTo(120));
+  await ackAll(all);
+  const [info] = await bus.groups();
+  assert.deepEqual([info?.lag, info?.pending], [0, 0]);
+});
+
+/** As `redis-cli --cluster reshard` does. */
+async function moveSlotOf(key: string): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const nodes = await Promise.all(
+    cluster.nodes.map(async (node) => {
+      const { client } = opened.use(await connectRedis(node.url));
+      const call = (...words: [string, ...string[]]): Promise<unknown> => client.call(...words);
+      return { node, call, id: String(await call('CLUSTER', 'MYID')) };
+    }),
+  );
+  const slot = String(await nodes[0]?.call('CLUSTER', 'KEYSLOT', key));
+  const counts = await Promise.all(
+    nodes.map(async ({ call }) => Number(await call('CLUSTER', 'COUNTKEYSINSLOT', slot))),
+  );
+  const from = nodes.find((_, at) => (counts[at] ?? 0) > 0) ?? assert.fail('no node has it');
+  const to = nodes.find((each) => each !== from) ?? assert.fail('there is no other node');
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+  for (;;) {
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, '10')) as string[];
+    if (keys.length === 0) break;
+    const { host, port } = to.node;
+    await from.call('MIGRATE', host, String(port), '', '0', '5000', 'KEYS', ...keys);
+  }
+  for (const each of [to, from, ...nodes]) {
+    await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+  }
+}

@@ -1,0 +1,12 @@
+import { after, test } from 'node:test';
+import { busConformance } from '../../bus/bus.conformance.ts';
+import { startRedis } from '../../testing/servers/redis-server.ts';
+import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
+
+// Of its own, as the suite kills it.
+const server = await startRedis({ appendOnly: 'always' });
+after(() => server[Symbol.asyncDispose]());
+
+for (const { name, skip, run } of busConformance(redisBusFixture(server.url, server))) {
+  test(`bus in Redis: ${name}`, { skip: skip ?? false }, run);
+}
