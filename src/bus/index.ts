@@ -1,3 +1,24 @@
+export {
+  archiveStream,
+  listArchive,
+  readArchive,
+  restoreArchive,
+  type ArchivedStream,
+  type ArchiveStreamOptions,
+  type ReadArchiveOptions,
+  type Restored,
+} from './archive.ts';
+export type { SegmentIndex } from './archive-segment.ts';
+export {
+  startBusSweeper,
+  sweepBus,
+  type BusSweeperOptions,
+  type SweepOptions,
+  type Swept,
+} from './bus-sweeper.ts';
+export type { ColdStorage } from './cold-storage.ts';
+export { fileColdStorage } from './file-cold-storage.ts';
+export { retentionDefaults, retentionOf, type RetentionRule } from './retention.ts';
 export type {
   Bus,
   BusCapabilities,

@@ -27,3 +27,9 @@ function compare(a: bigint, b: bigint): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
+
+/** The lowest that may come behind it. */
+export function sequenceAfter(sequence: string): string {
+  const [first = '0', second] = sequence.split('-');
+  return second === undefined ? String(BigInt(first) + 1n) : `${first}-${BigInt(second) + 1n}`;
+}

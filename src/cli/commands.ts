@@ -1,6 +1,9 @@
 // The table of commands, in the order in which the help shows them.
 
 import type { Command } from './command.ts';
+import { archiveListCommand } from './archive-list-command.ts';
+import { archiveReadCommand } from './archive-read-command.ts';
+import { archiveRestoreCommand } from './archive-restore-command.ts';
 import { completionCommand } from './completion-command.ts';
 import { devCommand } from './dev-command.ts';
 import { dlqDiscardCommand } from './dlq-discard-command.ts';
@@ -95,6 +98,9 @@ export const commands: readonly Command[] = [
   outboxArchiveCommand,
   outboxPauseCommand,
   outboxResumeCommand,
+  archiveListCommand,
+  archiveReadCommand,
+  archiveRestoreCommand,
   scavengeCommand,
   forgetCommand,
   exportCommand,

@@ -6,6 +6,8 @@ import type {
   CommandRequest,
   CommandResult,
 } from '../aggregates/command-handler.ts';
+import { startBusSweeper } from '../bus/bus-sweeper.ts';
+import type { RetentionRule } from '../bus/retention.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
@@ -40,6 +42,7 @@ import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
+import { openColdStorage } from './open-bus.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
 import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
@@ -68,6 +71,10 @@ export interface PlatformConfig extends EngineOptions {
   readonly outbox?: OutboxSettings;
   /** Sent messages are forgotten after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
+  /** How long the bus keeps messages, by domain. Default: `retentionDefaults()`. */
+  readonly busRetention?: readonly RetentionRule[];
+  /** `file:<folder>`: where streams go that are archived before they are trimmed. Absent: they stay. */
+  readonly busArchive?: string;
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -206,6 +213,14 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     };
   };
 
+  const sweepTheBus = async (): Promise<AsyncDisposable> =>
+    startBusSweeper(await engines.bus(), {
+      clock,
+      observer,
+      rules: config.busRetention,
+      archive: config.busArchive === undefined ? undefined : openColdStorage(config.busArchive),
+    });
+
   /** Each gives back what has to be stopped. */
   const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
     // Whoever serves requests asks the platform; there is nothing to run for it here.
@@ -257,6 +272,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         keptMs: traceRetentionMs,
         sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
       }),
+      // Where nobody has named a bus, nobody may want one: it is not opened for its sweeper alone.
+      ...(engines.urls.bus === undefined ? [] : [sweepTheBus()]),
     ],
   };
 

@@ -45,6 +45,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const fields = [
+  'busArchive',
+  'busRetention',
   'dispatcher',
   'drainMs',
   'engines',
@@ -130,8 +132,10 @@ export function withEnvironment(
   const port = text('MILLRACE_PORT');
   const host = text('MILLRACE_HOST');
   const jwt = jwtOf(text, config.server?.jwt);
+  const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
   return {
     ...config,
+    ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
@@ -156,6 +160,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     keys: text('MILLRACE_KEYS') ?? written.keys,
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
     queue: text('MILLRACE_QUEUE') ?? written.queue,
+    bus: text('MILLRACE_BUS') ?? written.bus,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));
@@ -163,8 +168,8 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
 
 /** A file's path counts from where the program was started. */
 function inFolder(url: string, cwd: string): string {
-  const path = /^sqlite:(?:\/\/)?([^:].*)$/i.exec(url)?.[1];
-  return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(cwd, path)}`;
+  const [, scheme = '', path] = /^(sqlite|file):(?:\/\/)?([^:].*)$/i.exec(url) ?? [];
+  return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
 }
 
 function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'] {

@@ -2,6 +2,7 @@
 // events (KurrentDB, MongoDB) gets it in the outbox's database.
 
 import type { AggregateStorage } from '../aggregates/aggregate-storage.ts';
+import type { Bus } from '../bus/bus.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
@@ -18,6 +19,7 @@ import type {
   SubscriptionHost,
   SubscriptionStorage,
 } from '../subscriptions/subscription-storage.ts';
+import { busUrlOf, openBus } from './open-bus.ts';
 import { openEventStore } from './open-event-store.ts';
 import { openDeliveryQueue } from './open-delivery-queue.ts';
 import { openLeases } from './open-leases.ts';
@@ -36,6 +38,8 @@ export interface EngineUrls {
   readonly outbox?: string;
   /** Between dispatchers and workers. Default: none, the dispatcher sends by itself. */
   readonly queue?: string;
+  /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
+  readonly bus?: string;
 }
 
 export interface PlatformEngines extends AsyncDisposable {
@@ -53,10 +57,13 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly leases: LeaseStore | undefined;
   /** Absent: the dispatcher sends by itself. */
   readonly queue: DeliveryQueue | undefined;
+  /** Opened when it is first asked for; the same one each time. */
+  readonly bus: () => Promise<Bus>;
   readonly urls: CompleteUrls;
 }
 
-export type CompleteUrls = Required<Omit<EngineUrls, 'queue'>> & Pick<EngineUrls, 'queue'>;
+export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus'>> &
+  Pick<EngineUrls, 'queue' | 'bus'>;
 
 export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
   readonly migrate?: 'auto' | 'off';
@@ -105,7 +112,19 @@ export async function openEngines(
       ? undefined
       : opened.use(await openDeliveryQueue(urls.queue, { observer }));
   const all = opened.move();
+  let bus: Promise<Bus> | undefined;
   return {
+    bus: () => {
+      bus ??= openBus(busUrlOf(urls), { observer, clock }).then(
+        (each) => all.use(each),
+        (error: unknown) => {
+          // Whoever asks next tries again.
+          bus = undefined;
+          throw error;
+        },
+      );
+      return bus;
+    },
     store,
     storage: present('checkpoints', side.subscriptions),
     readModels: elsewhere ?? present('read models', side.readModels),
@@ -131,6 +150,7 @@ export function completeUrls({
   keys,
   outbox,
   queue,
+  bus,
 }: EngineUrls): CompleteUrls {
   const { engine } = parseStoreUrl(store);
   const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
@@ -147,6 +167,7 @@ export function completeUrls({
     outbox: beside,
     keys: keys ?? beside,
     ...(queue === undefined ? {} : { queue }),
+    ...(bus === undefined ? {} : { bus }),
   };
 }
 

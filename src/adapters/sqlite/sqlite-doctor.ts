@@ -1,5 +1,6 @@
 // Whether a file can be an event store: its folder, its disk, and what it holds already.
 
+import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { open, statfs, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -101,8 +102,9 @@ async function readFinding(path: string): Promise<Finding> {
 
 /** What a commit waits for, in a file of its own. */
 async function durableWrite(folder: string): Promise<Finding> {
-  const path = join(folder, `.millrace-doctor-${process.pid}`);
-  const file = await open(path, 'w');
+  // A name for each look: two databases of one folder are looked at together.
+  const path = join(folder, `.millrace-doctor-${randomUUID()}`);
+  const file = await open(path, 'wx');
   try {
     const page = Buffer.alloc(4_096);
     const ms = await medianMs(async () => {

@@ -1,0 +1,40 @@
+// Archives a stream, and ends itself without a word at one of its calls.
+
+import { sqliteBus } from '../../src/adapters/sqlite/sqlite-bus.ts';
+import { archiveStream } from '../../src/bus/archive.ts';
+import type { Bus } from '../../src/bus/bus.ts';
+import type { ColdStorage } from '../../src/bus/cold-storage.ts';
+import { fileColdStorage } from '../../src/bus/file-cold-storage.ts';
+import { childInput } from '../../src/testing/child-process.ts';
+
+const { path, folder, subject, at } = childInput() as {
+  readonly path: string;
+  readonly folder: string;
+  readonly subject: string;
+  readonly at: number;
+};
+let calls = 0;
+
+/** Before it, and behind it: two places. */
+async function dying<T>(call: () => Promise<T>): Promise<T> {
+  calls += 1;
+  if (calls === at) process.kill(process.pid, 'SIGKILL');
+  const result = await call();
+  calls += 1;
+  if (calls === at) process.kill(process.pid, 'SIGKILL');
+  return result;
+}
+
+const inner = fileColdStorage(folder);
+const storage: ColdStorage = {
+  ...inner,
+  put: (...args) => dying(() => inner.put(...args)),
+  get: (...args) => dying(() => inner.get(...args)),
+};
+await using bus = await sqliteBus(path);
+const trimming: Pick<Bus, 'readStored' | 'trim'> = {
+  readStored: (...args) => bus.readStored(...args),
+  trim: (...args) => dying(() => bus.trim(...args)),
+};
+await archiveStream(trimming, storage, subject, { before: new Date(Date.now() + 86_400_000) });
+process.channel?.unref();

@@ -1,0 +1,242 @@
+// From streams into cold storage and back, over a real bus in a file.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import {
+  archiveStream,
+  fileColdStorage,
+  listArchive,
+  readArchive,
+  restoreArchive,
+  retentionDefaults,
+  sweepBus,
+  type Bus,
+  type ColdStorage,
+} from 'millrace/bus';
+import { sqliteBus } from 'millrace/adapters/sqlite';
+import { fakeClock, startChild } from 'millrace/testing';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-archive-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const audit = 'gbe.events.audit.change';
+const tomorrow = (): Date => new Date(Date.now() + 86_400_000);
+const place = (): { readonly path: string; readonly cold: string } => ({
+  path: join(folder, `${randomUUID()}.db`),
+  cold: join(folder, randomUUID()),
+});
+
+async function publish(bus: Bus, count: number, subject = audit): Promise<void> {
+  await bus.publishMany(Array.from({ length: count }, (_, n) => ({ subject, payload: { n } })));
+}
+
+const numberIn = (data: Uint8Array): number =>
+  (JSON.parse(Buffer.from(data).toString()) as { payload: { n: number } }).payload.n;
+
+async function archivedNumbers(storage: ColdStorage, pattern = audit): Promise<number[]> {
+  const all = await Array.fromAsync(readArchive(storage, pattern));
+  return all.map(({ data }) => numberIn(data));
+}
+
+async function streamNumbers(bus: Bus, subject = audit): Promise<number[]> {
+  const all = await Array.fromAsync(bus.readStored(subject));
+  return all.map(({ data }) => numberIn(data));
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+test('what is old is archived, verified, and only then trimmed', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await publish(bus, 25);
+  const before = tomorrow();
+  assert.deepEqual(await archiveStream(bus, storage, audit, { before }), {
+    archived: 25,
+    removed: 25,
+    heldBack: 0,
+  });
+  assert.deepEqual(await archivedNumbers(storage), upTo(25));
+  assert.deepEqual(await streamNumbers(bus), []);
+  const [segment] = await Array.fromAsync(listArchive(storage, '>'));
+  assert.deepEqual([segment?.subject, segment?.count], [audit, 25]);
+  assert.deepEqual(await archiveStream(bus, storage, audit, { before }), {
+    archived: 0,
+    removed: 0,
+    heldBack: 0,
+  });
+});
+
+test('what a group has not acked is archived and stays, and goes when it has', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await publish(bus, 10);
+  const group = await bus.group({ group: 'monitors', subject: 'gbe.events.>' });
+  await group.ack(await group.fetch({ limit: 4 }));
+  const before = tomorrow();
+  assert.deepEqual(await archiveStream(bus, storage, audit, { before }), {
+    archived: 10,
+    removed: 4,
+    heldBack: 6,
+  });
+  await group.ack(await group.fetch({ limit: 10 }));
+  const again = await archiveStream(bus, storage, audit, { before });
+  assert.deepEqual(again, { archived: 0, removed: 6, heldBack: 0 });
+  assert.deepEqual(await archivedNumbers(storage), upTo(10));
+});
+
+test('what cannot be read back is not trimmed', async () => {
+  const { path, cold } = place();
+  const inner = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await publish(bus, 3);
+  const lossy: ColdStorage = {
+    ...inner,
+    put: (name, data, options) =>
+      inner.put(name, name.endsWith('.gz') ? data.subarray(0, -3) : data, options),
+  };
+  const before = tomorrow();
+  await assert.rejects(() => archiveStream(bus, lossy, audit, { before }), {
+    code: 'STORE_CORRUPT',
+  });
+  assert.deepEqual(await streamNumbers(bus), upTo(3));
+  assert.deepEqual(await Array.fromAsync(listArchive(inner, '>')), []);
+});
+
+test('a segment that was damaged later is told, not passed on', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await publish(bus, 3);
+  await archiveStream(bus, storage, audit, { before: tomorrow() });
+  const [segment] = await Array.fromAsync(listArchive(storage, audit));
+  const file = join(cold, segment?.data ?? '');
+  const data = await readFile(file);
+  data[data.length - 1] = (data.at(-1) ?? 0) ^ 0xff;
+  writeFileSync(file, data);
+  await assert.rejects(() => archivedNumbers(storage), { code: 'STORE_CORRUPT' });
+});
+
+test('two that archive at once keep every message once', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await using second = await sqliteBus(path);
+  for (let round = 0; round < 5; round += 1) {
+    await publish(bus, 20);
+    const before = tomorrow();
+    await Promise.all([bus, second].map((each) => archiveStream(each, storage, audit, { before })));
+  }
+  const all = await archivedNumbers(storage);
+  assert.deepEqual(all, Array.from({ length: 5 }, () => upTo(20)).flat());
+  // What the slower one wrote is gone, too.
+  const files = readdirSync(join(cold, 'gbe/events/audit/change'));
+  assert.equal(files.filter((name) => name.endsWith('.gz')).length, files.length / 2);
+});
+
+test('killed at every step, nothing is lost and nothing is there twice', async () => {
+  let at = 1;
+  for (let end: unknown = 'SIGKILL'; end === 'SIGKILL'; at += 1) {
+    const { path, cold } = place();
+    const storage = fileColdStorage(cold);
+    {
+      await using bus = await sqliteBus(path);
+      await publish(bus, 7);
+    }
+    const input = { path, folder: cold, subject: audit, at };
+    await using child = startChild(new URL('./archive-main.ts', import.meta.url), { input });
+    end = await child.ended;
+    assert.ok(end === 'SIGKILL' || end === 0, child.errors());
+    await using bus = await sqliteBus(path);
+    const [left, kept] = [await streamNumbers(bus), await archivedNumbers(storage)];
+    assert.deepEqual([...new Set([...kept, ...left])], upTo(7), `killed at ${at}`);
+    await archiveStream(bus, storage, audit, { before: tomorrow() });
+    assert.deepEqual(await archivedNumbers(storage), upTo(7), `killed at ${at}`);
+    assert.deepEqual(await streamNumbers(bus), []);
+  }
+  assert.ok(at > 8, `it was killed at ${at} places`);
+});
+
+test('archived messages come back to a subject of their own, once', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  await using bus = await sqliteBus(path);
+  await publish(bus, 5);
+  const database = new DatabaseSync(path);
+  database
+    .prepare('insert into bus_messages (stream_id, stored_at_ms, data) select 1, 1, ?')
+    .run(Buffer.from('odd'));
+  database.close();
+  await archiveStream(bus, storage, audit, { before: tomorrow() });
+  const subject = 'gbe.restored.audit';
+  assert.deepEqual(await restoreArchive(bus, storage, audit, { subject }), {
+    published: 5,
+    duplicates: 0,
+    malformed: 1,
+  });
+  assert.equal((await restoreArchive(bus, storage, audit, { subject })).duplicates, 5);
+  assert.deepEqual(await streamNumbers(bus, subject), upTo(5));
+  const [first] = await Array.fromAsync(bus.read(subject));
+  assert.match(first?.headers['restored-from'] ?? '', /^gbe\.events\.audit\.change \d+$/);
+});
+
+test('each domain is kept as long as its rule says, and audit goes to the archive', async () => {
+  const { path, cold } = place();
+  const storage = fileColdStorage(cold);
+  const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
+  await using bus = await sqliteBus(path, { clock });
+  const subjects = {
+    'gbe.notify.topic.backups': 7,
+    'gbe.events.api.error': 3,
+    'gbe.events.auth.failure': 30,
+    'gbe.tasks.email-send.queue': 7,
+    'gbe.tasks.email-send.terminal': 30,
+    [audit]: 365,
+    'elsewhere.x': Number.POSITIVE_INFINITY,
+  };
+  for (const subject of Object.keys(subjects)) await publish(bus, 2, subject);
+  let ageDays = 0;
+  for (const days of [2, 4, 8, 31, 366]) {
+    await clock.advance((days - ageDays) * 86_400_000);
+    ageDays = days;
+    assert.equal((await sweepBus(bus, { archive: storage, clock })).failed, 0);
+    for (const [subject, kept] of Object.entries(subjects)) {
+      const length = (await bus.stream(subject))?.length;
+      assert.equal(length, days > kept ? 0 : 2, `${subject} after ${days} days`);
+    }
+  }
+  assert.deepEqual(await archivedNumbers(storage), upTo(2));
+  assert.deepEqual(await archivedNumbers(storage, 'gbe.tasks.email-send.terminal'), upTo(2));
+});
+
+test('without cold storage nothing that is to be archived is trimmed', async () => {
+  const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
+  await using bus = await sqliteBus(place().path, { clock });
+  await publish(bus, 2);
+  await clock.advance(400 * 86_400_000);
+  assert.equal((await sweepBus(bus, { clock })).removed, 0);
+  assert.deepEqual(await streamNumbers(bus), upTo(2));
+});
+
+test('rules by length and bytes hold, and a group holds them up', async () => {
+  await using bus = await sqliteBus(place().path);
+  const rules = [
+    { pattern: 'gbe.a.*', lengthMax: 5 },
+    { pattern: 'gbe.b.*', bytesMax: 600 },
+    ...retentionDefaults(),
+  ];
+  for (const subject of ['gbe.a.x', 'gbe.a.held', 'gbe.b.x']) await publish(bus, 10, subject);
+  await bus.group({ group: 'slow', subject: 'gbe.a.held' });
+  const { heldBack } = await sweepBus(bus, { rules });
+  assert.equal((await bus.stream('gbe.a.x'))?.length, 5);
+  assert.equal((await bus.stream('gbe.a.held'))?.length, 10);
+  assert.equal(heldBack, 5);
+  assert.ok(((await bus.stream('gbe.b.x'))?.bytes ?? 0) <= 600);
+});
