@@ -48,21 +48,25 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     await streams.ensure(pattern);
     const before = await streams.info(stream);
     const end = before?.state.last_seq ?? 0;
+    let created = before?.created;
     let reader = await create(pattern, policyOf(order.from), order);
     let puller = pullerOf(reader);
     let next = reader.delivered.stream_seq + 1;
     let handedOut = 0;
+    let isLost = false;
     const take = { batch: batchMax, waitMs: isLive ? waitMs : 0, signal };
 
     async function begin(): Promise<void> {
       streams.forget();
       await streams.ensure(pattern);
-      const last = (await streams.info(stream))?.state.last_seq ?? 0;
-      // Numbers that begin anew are another stream, of which nothing was seen.
-      if (last + 1 < next) next = 1;
+      const now = (await streams.info(stream))?.created;
+      // Of another stream nothing was seen.
+      if (now !== created) next = 1;
+      created = now;
       reader = await create(pattern, from(next), order);
       puller = pullerOf(reader);
       handedOut = 0;
+      isLost = false;
     }
 
     async function* batches(): AsyncIterable<readonly DeliveredMessage[]> {
@@ -70,6 +74,8 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
       try {
         for (;;) {
           try {
+            // The server tells who asks a reader that it does not have nothing at all.
+            if (isLost) await begin();
             const pulled = await puller.take(take);
             if (pulled === undefined) throw busUnavailable('the reader is gone');
             failures = 0;
@@ -90,22 +96,14 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
             failures += 1;
             if (!hasCode(error, 'BUS_UNAVAILABLE') || !error.retryable) throw error;
             if (!isLive && failures > 1) throw error;
-            await again(failures);
+            isLost = true;
+            if (failures > 1) await systemClock.sleep(backoffMs(backoff, failures - 1), signal);
           }
         }
       } finally {
         // Whatever becomes of it: the server drops it later by itself.
         wire.ask(`CONSUMER.DELETE.${stream}.${reader.name}`).catch(() => undefined);
         await puller.close();
-      }
-    }
-
-    async function again(failures: number): Promise<void> {
-      try {
-        await begin();
-      } catch (error) {
-        if (!isLive || !hasCode(error, 'BUS_UNAVAILABLE') || !error.retryable) throw error;
-        await systemClock.sleep(backoffMs(backoff, failures), signal);
       }
     }
 

@@ -14,6 +14,8 @@ interface StreamConfig {
 
 interface StreamState {
   readonly config: StreamConfig;
+  /** When; another time is another stream. */
+  readonly created: string;
   readonly state: {
     readonly first_seq: number;
     readonly last_seq: number;

@@ -56,6 +56,7 @@ const pauseMs = 50;
 const silenceMs = 1_000;
 /** A request that nobody waits with any more is open for so long. */
 const lingerMs = 100;
+const checkEveryMs = 5_000;
 /** The server's own end of a request, far behind ours. */
 const spareMs = 60_000;
 const msToNs = 1_000_000;
@@ -77,6 +78,7 @@ export function createPuller(
   let isGone = false;
   let failure: MillraceError | undefined;
   let deadlineMs = 0;
+  let checkedMs = Number.NEGATIVE_INFINITY;
   let over = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => over.resolve();
@@ -187,6 +189,11 @@ export function createPuller(
   function wait(): void {
     const leftMs = Math.max(1, Math.floor(deadlineMs - performance.now()));
     after(leftMs, stop);
+    // A server says nothing to who waits for a consumer that it does not have.
+    if (performance.now() - checkedMs > checkEveryMs) {
+      checkedMs = performance.now();
+      info(from).catch(judge);
+    }
     if (beside === undefined || open.has(beside.consumer)) return;
     request(beside, { batch: 1, ...expiry(leftMs) }).catch(judge);
   }
