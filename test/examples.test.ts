@@ -77,7 +77,7 @@ function problemsOf(examples: readonly Example[], compilerOptions: object = {}):
 /** Constants of plain data explain themselves; what is called or composed needs an example. */
 function documented(source: string, name: string): boolean {
   const declaration = new RegExp(
-    `(/\\*\\*(?:(?!\\*/)[^])*\\*/\\s*)?export (?:async |abstract )?(function|class|const) ${name}\\b`,
+    `(/\\*\\*(?:(?!\\*/)[^])*\\*/\\s*)?export (?:async |abstract )?(function\\*?|class|const) ${name}\\b`,
   ).exec(source);
   if (declaration === null) return false;
   const [, comment = '', kind] = declaration;

@@ -27,6 +27,11 @@ export const archiveSections: NonNullable<Command['sections']> = [
     title: 'Archives',
     rows: [
       ['file:<folder>', 'a folder'],
+      ['s3://<bucket>/<prefix>', 'a bucket; ?region= and &endpoint= for others than AWS'],
+      [
+        'AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY',
+        "the bucket's keys; AWS_SESSION_TOKEN with them",
+      ],
       [variable, 'the environment variable that stands in for --archive'],
     ],
   },
@@ -37,9 +42,9 @@ export async function openArchive(
   { cwd, env }: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<ColdStorage> {
-  const { openColdStorage } = await import('../platform/open-bus.ts');
+  const { archiveKeysOf, openColdStorage } = await import('../platform/open-bus.ts');
   const set = env[variable] === '' ? undefined : env[variable];
-  return openColdStorage(given ?? set ?? archiveDefault, cwd);
+  return openColdStorage(given ?? set ?? archiveDefault, { cwd, keys: archiveKeysOf(env) });
 }
 
 /** The one argument: a subject or a pattern. */

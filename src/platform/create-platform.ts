@@ -42,7 +42,7 @@ import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
-import { openColdStorage } from './open-bus.ts';
+import { openColdStorage, type ArchiveKeys } from './open-bus.ts';
 import { openTokens, type Tokens } from './open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
 import { deadLettersTo, withSettings, withWebhookTimeouts } from './outbox-settings.ts';
@@ -73,8 +73,10 @@ export interface PlatformConfig extends EngineOptions {
   readonly outboxRetentionMs?: number;
   /** How long the bus keeps messages, by domain. Default: `retentionDefaults()`. */
   readonly busRetention?: readonly RetentionRule[];
-  /** `file:<folder>`: where streams go that are archived before they are trimmed. Absent: they stay. */
+  /** `file:` or `s3:`: where streams go that are archived before they are trimmed. Absent: they stay. */
   readonly busArchive?: string;
+  /** Of the bucket, where it is one. */
+  readonly busArchiveKeys?: ArchiveKeys;
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -218,7 +220,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       clock,
       observer,
       rules: config.busRetention,
-      archive: config.busArchive === undefined ? undefined : openColdStorage(config.busArchive),
+      archive:
+        config.busArchive === undefined
+          ? undefined
+          : await openColdStorage(config.busArchive, { keys: config.busArchiveKeys }),
     });
 
   /** Each gives back what has to be stopped. */

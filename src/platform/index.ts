@@ -46,7 +46,7 @@ export {
   type MillraceConfig,
   type ServerSettings,
 } from './millrace-config.ts';
-export { openBus, openColdStorage } from './open-bus.ts';
+export { openBus, openColdStorage, type ArchiveKeys } from './open-bus.ts';
 export { openDeliveryQueue } from './open-delivery-queue.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { closest } from '../contracts/lint/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
+import { archiveKeysOf } from './open-bus.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -46,6 +47,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const fields = [
   'busArchive',
+  'busArchiveKeys',
   'busRetention',
   'dispatcher',
   'drainMs',
@@ -133,9 +135,11 @@ export function withEnvironment(
   const host = text('MILLRACE_HOST');
   const jwt = jwtOf(text, config.server?.jwt);
   const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
+  const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
   return {
     ...config,
     ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
+    ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),

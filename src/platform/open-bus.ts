@@ -26,21 +26,60 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
   });
 }
 
+/** Of a bucket; in the environment `AWS_ACCESS_KEY_ID` and so on. */
+export interface ArchiveKeys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
 /**
- * Opens the cold storage that a URL names: `file:<folder>`.
+ * Opens the cold storage that a URL names: `file:<folder>`, or
+ * `s3://<bucket>/<prefix>?region=eu-central-1&endpoint=https://minio:9000`.
  *
  * @example
  * import { openColdStorage } from 'millrace/platform';
  *
- * const storage = openColdStorage('file:.millrace/archive');
+ * const storage = await openColdStorage('file:.millrace/archive');
  */
-export function openColdStorage(url: string, cwd: string = process.cwd()): ColdStorage {
+export async function openColdStorage(
+  url: string,
+  options: { readonly cwd?: string; readonly keys?: ArchiveKeys | undefined } = {},
+): Promise<ColdStorage> {
+  const { cwd = process.cwd(), keys } = options;
   const folder = /^file:(?:\/\/)?(.+)$/i.exec(url)?.[1];
-  if (folder !== undefined)
+  if (folder !== undefined) {
     return fileColdStorage(isAbsolute(folder) ? folder : resolve(cwd, folder));
-  throw new MillraceError('CONFIG_INVALID', 'an archive is in file:<folder>', {
-    details: { field: 'archive' },
+  }
+  const [, bucket, prefix = '', query = ''] = /^s3:\/\/([^/?]+)\/?([^?]*)\??(.*)$/i.exec(url) ?? [];
+  if (bucket === undefined)
+    throw invalid('an archive is in file:<folder> or s3://<bucket>/<prefix>');
+  if (keys === undefined) {
+    throw invalid('a bucket needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+  }
+  const { s3ColdStorage } = await import('../adapters/s3/index.ts');
+  const settings = new URLSearchParams(query);
+  return s3ColdStorage({
+    bucket,
+    // A folder: what begins with the same letters is not part of it.
+    prefix: prefix === '' ? '' : prefix.replace(/\/*$/, '/'),
+    region: settings.get('region') ?? undefined,
+    endpoint: settings.get('endpoint') ?? undefined,
+    keys,
   });
+}
+
+function invalid(message: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', message, { details: { field: 'archive' } });
+}
+
+/** What the environment says of a bucket's keys. */
+export function archiveKeysOf(
+  env: Readonly<Record<string, string | undefined>>,
+): ArchiveKeys | undefined {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  if (!accessKeyId || !secretAccessKey) return undefined;
+  return { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] || undefined };
 }
 
 const besideDefault = 'sqlite:.millrace/bus.db';

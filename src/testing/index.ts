@@ -93,6 +93,7 @@ export {
   type BusFixture,
   type OpenedBus,
 } from '../bus/bus.conformance.ts';
+export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';

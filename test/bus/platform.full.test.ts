@@ -62,7 +62,8 @@ describe('the bus of a platform', () => {
 
   test('a URL that names none is refused', async () => {
     await assert.rejects(() => openBus('mysql://x'), { code: 'CONFIG_INVALID' });
-    assert.throws(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
+    await assert.rejects(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
+    await assert.rejects(() => openColdStorage('s3://bucket/x'), { message: /AWS_ACCESS_KEY_ID/ });
   });
 });
 
