@@ -8,7 +8,7 @@ import { fileColdStorage } from '../bus/file-cold-storage.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 /**
- * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's.
+ * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's, or `nats://host:4222`.
  *
  * @example
  * import { openBus } from 'millrace/platform';
@@ -21,7 +21,11 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
     const { sqliteBus } = await import('../adapters/sqlite/index.ts');
     return sqliteBus(url, options);
   }
-  throw new MillraceError('CONFIG_INVALID', 'a bus is in sqlite:<file>', {
+  if (/^(nats|nats\+tls|tls):/i.test(url)) {
+    const { natsBus } = await import('../adapters/nats/index.ts');
+    return natsBus(url, options);
+  }
+  throw new MillraceError('CONFIG_INVALID', 'a bus is in sqlite:<file> or at nats://host:4222', {
     details: { field: 'bus' },
   });
 }

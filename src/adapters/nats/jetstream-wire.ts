@@ -20,7 +20,6 @@ export interface Inbox {
 }
 
 export interface JetStreamWire extends AsyncDisposable {
-  readonly serverVersion: string;
   readonly timeoutMs: number;
   /** Sends in this order. All are answered, or it rejects: `BUS_UNAVAILABLE`, and some may be done. */
   exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
@@ -46,7 +45,6 @@ class JetStreamRefusal extends Error {
 
 export const refusals = {
   consumerNotFound: 10_014,
-  consumerExists: 10_013,
   messageNotFound: 10_037,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
@@ -160,7 +158,6 @@ export async function openJetStreamWire(
   }
 
   return {
-    serverVersion: driver.info?.version ?? '0',
     timeoutMs,
     exchange,
     headers,
