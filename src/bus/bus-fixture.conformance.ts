@@ -33,7 +33,7 @@ export interface BusFixture {
   /** What the adapter claims; a case that needs more is skipped, by name. */
   readonly capabilities: FixtureCapabilities;
   /** An empty one each time. */
-  open(options?: BusOptions): Promise<OpenedBus>;
+  open(): Promise<OpenedBus>;
 }
 
 export interface BusCase {

@@ -11,7 +11,7 @@ import { consumeCases, lostLeaseCases } from './consume.conformance.ts';
 import { deadLetterCases } from './dead-letters.conformance.ts';
 import { fencedCases, groupCases, orderCases } from './groups.conformance.ts';
 import { patternCases } from './patterns.conformance.ts';
-import { processCases, restartCases } from './processes.conformance.ts';
+import { processCases, restartCases, wholeBatchCases } from './processes.conformance.ts';
 import { badPublishCases, publishCases } from './publish.conformance.ts';
 import { positionCases, readCases, subscribeCases } from './readers.conformance.ts';
 import { requestCases } from './requests.conformance.ts';
@@ -49,6 +49,7 @@ const topics: readonly {
   { topic: 'requests', cases: requestCases },
   { topic: 'several processes', needs: ['crossProcess'], cases: processCases },
   { topic: 'broker', needs: ['restart'], cases: restartCases },
+  { topic: 'broker', needs: ['restart', 'atomicBatch'], cases: wholeBatchCases },
   { topic: 'model', cases: modelCases },
 ];
 

@@ -129,3 +129,21 @@ export const restartCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 2)), [2, 3]);
   },
 };
+
+export const wholeBatchCases: BusCases = {
+  async 'a batch that an outage meets is stored whole or not at all'(bus, { opened }) {
+    const publishing = publishNumbers(bus, 500).then(
+      () => 500,
+      () => undefined,
+    );
+    const back = (await opened.outage?.()) ?? assert.fail('the fixture has no outage');
+    const stored = await publishing;
+    await back();
+    const length = (await Array.fromAsync(bus.read(queue))).length;
+    // Whoever was told that it failed may find it there all the same; a part of it, never.
+    assert.ok(
+      stored === undefined ? length === 0 || length === 500 : length === stored,
+      `${length}`,
+    );
+  },
+};

@@ -165,6 +165,7 @@ export function startConsumer<Payload>(
       try {
         await settle();
         if (failures > 1) unsettled -= 1;
+        if (failures > 1 && unsettled === 0) health.isUp();
         return;
       } catch (err) {
         if (failures === 1) unsettled += 1;

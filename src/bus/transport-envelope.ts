@@ -98,7 +98,8 @@ export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array
   encodePayload(envelope.payload, { payloadBytesMax: limits.messageBytesMax });
   const problem = problemOf(envelope);
   if (problem !== undefined) throw problem;
-  const bytes = Buffer.from(JSON.stringify(envelope), 'utf8');
+  // Not a Buffer: that is a part of a larger one, which would travel to another thread as a whole.
+  const bytes = encoder.encode(JSON.stringify(envelope));
   if (bytes.length <= limits.messageBytesMax) return bytes;
   throw new MillraceError(
     'PAYLOAD_TOO_LARGE',
@@ -134,6 +135,7 @@ export function decodeTransportEnvelope(bytes: Uint8Array): TransportEnvelope {
   return value as TransportEnvelope;
 }
 
+const encoder = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function problemOf(value: unknown): MillraceError | undefined {
