@@ -95,18 +95,13 @@ export function createPuller(
     deadlineMs = performance.now() + waitMs;
     // Only a new question tells what is there now, and what was asked for must not be more than fits.
     if ((open.get(from.consumer)?.left ?? 0) > (waitMs === 0 ? 0 : batch)) await close();
-    if (stash.length === 0) {
-      signal.addEventListener('abort', stop, { once: true });
-      if (signal.aborted) stop();
-      try {
-        await begin(batch, waitMs);
-        await over.promise;
-      } finally {
-        signal.removeEventListener('abort', stop);
-        clearTimeout(timer);
-        await end(waitMs, signal);
-      }
-    }
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted || stash.length > 0) stop();
+    else await begin(batch, waitMs).catch(judge);
+    await over.promise;
+    signal.removeEventListener('abort', stop);
+    clearTimeout(timer);
+    await end(waitMs, signal);
     return taken(batch, signal);
   }
 

@@ -16,10 +16,10 @@ let opened = 0;
 
 const fixture: BusFixture = {
   capabilities: { ...natsBusCapabilities, restart: true },
-  async open(options) {
+  async open() {
     opened += 1;
     const prefix = `case${opened}`;
-    const bus = await natsBus(server.url, { ...options, prefix, roots: ['gbe'] });
+    const bus = await natsBus(server.url, { prefix, roots: ['gbe'] });
     return {
       bus,
       second: (other) => natsBus(server.url, { ...other, prefix }),
