@@ -2,13 +2,7 @@
 
 import type { Appended, EngineEntry } from '../../bus/bus-engine.ts';
 import type { BusParts, BusStreams } from './bus-streams.ts';
-import {
-  busUnavailable,
-  isUnanswered,
-  refusalOf,
-  type ApiError,
-  type Outgoing,
-} from './jetstream-wire.ts';
+import { busUnavailable, isUnanswered, type ApiError, type Outgoing } from './jetstream-wire.ts';
 
 interface PublishAck {
   readonly seq: number;
@@ -24,7 +18,7 @@ export type Append = (
 export const metaHeader = 'Millrace-Meta';
 /** On its way to the server at once. */
 const bytesAtOnce = 4_000_000;
-/** Everything that a server may have forgotten is made again at the first try. */
+/** What the server has lost is made again at the first. */
 const triesMax = 3;
 
 export function createAppend({ wire, layout }: BusParts, streams: BusStreams): Append {
@@ -43,7 +37,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
       if (isUnanswered(answer)) return undefined;
       const { seq, duplicate = false, error } = answer.json<PublishAck>();
       // A stream that is full says 4xx, and is worth another try all the same.
-      if (error !== undefined) throw busUnavailable(refusalOf(error).message);
+      if (error !== undefined) throw busUnavailable(error.description ?? 'refused');
       return { sequence: String(seq), isDuplicate: duplicate };
     });
   }

@@ -167,14 +167,17 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   ): Promise<void> {
     const { stream, name, filter } = consumer;
     const limits = limitsOf(settings);
-    const there = await info(stream, name);
+    let there = await info(stream, name);
     if (there === undefined) {
-      await create(stream, name, {
-        filter_subject: layout.toNats(filter),
-        ...limits,
-        ...(await startAt(stream, filter, start)),
-      });
-      return;
+      try {
+        const begin = await startAt(stream, filter, start);
+        await create(stream, name, { filter_subject: layout.toNats(filter), ...limits, ...begin });
+        return;
+      } catch (error) {
+        // Somebody else may have made it meanwhile, from another start.
+        there = await info(stream, name);
+        if (there === undefined) throw error;
+      }
     }
     const before = filterOf(there);
     if (before !== filter) throw groupConflict(settings.name, { there: before, wanted: filter });

@@ -11,7 +11,7 @@ export interface BusLayout {
   /** Undefined: not one of this bus. */
   fromNats(subject: string): string | undefined;
   /** What the stream must cover, so that it takes this subject, or this filter of a consumer. */
-  coverOf(pattern: string): readonly string[];
+  coverOf(pattern: string): string;
 }
 
 /** NATS's own: a stream over them would take the answers that clients wait for. */
@@ -31,13 +31,13 @@ export function createBusLayout(options: {
     fromNats: (subject) => (subject.startsWith(front) ? subject.slice(front.length) : undefined),
     coverOf(pattern) {
       const [root = ''] = pattern.split('.', 1);
-      if (root === '*' || root === '>') return [`${front}${witnessOf(pattern)}`];
+      if (root === '*' || root === '>') return `${front}${witnessOf(pattern)}`;
       if (front === '' && reserved.test(root)) {
         throw new MillraceError('BUS_INVALID', `subject '${pattern}' belongs to NATS itself`, {
           details: { field: 'subject' },
         });
       }
-      return [`${front}${root}`, `${front}${root}.>`];
+      return pattern === root ? `${front}${root}` : `${front}${root}.>`;
     },
   };
 }

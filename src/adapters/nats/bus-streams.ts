@@ -1,10 +1,12 @@
 // The two streams of the bus in JetStream: made when they are first needed, widened when a new root
 // appears, and made again when the server lost them.
 
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { BusLayout } from './bus-layout.ts';
-import { isRefused, refusals, type JetStreamWire } from './jetstream-wire.ts';
+import { busUnavailable, isRefused, refusals, type JetStreamWire } from './jetstream-wire.ts';
 
 interface StreamConfig {
   readonly name: string;
@@ -37,7 +39,8 @@ export interface BusStreams {
 /** Ids are remembered so long at least; less is refused by some servers. */
 const windowMsMin = 100;
 const msToNs = 1_000_000;
-const roundsMax = 20;
+/** Longer than anybody needs who is alive. */
+const lockMsMax = 5_000;
 
 export function createBusStreams(
   { wire, layout, observer }: BusParts,
@@ -72,11 +75,55 @@ export function createBusStreams(
     }
   }
 
-  function covers(config: StreamConfig, subjects: readonly string[], windowNs: number): boolean {
-    return (
-      config.duplicate_window >= windowNs &&
-      subjects.every((each) => config.subjects.includes(each))
-    );
+  function covers(config: StreamConfig, subject: string, windowNs: number): boolean {
+    return config.duplicate_window >= windowNs && config.subjects.includes(subject);
+  }
+
+  async function isThere(stream: string, subject: string, windowNs: number): Promise<boolean> {
+    const found = await info(stream);
+    if (found === undefined || !covers(found.config, subject, windowNs)) return false;
+    known.set(stream, found.config);
+    made.add(stream);
+    return true;
+  }
+
+  /**
+   * Two that widen a stream at once undo each other, and can leave the server deaf to a subject that it
+   * shows. Of all that make a stream of one name, each in its own way, one succeeds.
+   */
+  async function alone(stream: string, work: () => Promise<void>): Promise<void> {
+    const lock = `${stream}-widening`;
+    for (let beganMs = performance.now(); !(await isLocked(lock));) {
+      await systemClock.sleep(5 + Math.random() * 20);
+      if (performance.now() - beganMs < lockMsMax) continue;
+      // Whoever had it was killed.
+      await unlock(lock);
+      beganMs = performance.now();
+    }
+    try {
+      await work();
+    } finally {
+      await unlock(lock);
+    }
+  }
+
+  async function isLocked(lock: string): Promise<boolean> {
+    const own = { description: randomUUID(), subjects: [lock], storage: 'memory' };
+    try {
+      await wire.ask(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...own });
+      return true;
+    } catch (error) {
+      if (isRefused(error, refusals.streamNameInUse)) return false;
+      throw error;
+    }
+  }
+
+  async function unlock(lock: string): Promise<void> {
+    try {
+      await wire.ask(`STREAM.DELETE.${lock}`);
+    } catch (error) {
+      if (!isRefused(error, refusals.streamNotFound)) throw error;
+    }
   }
 
   return {
@@ -84,36 +131,27 @@ export function createBusStreams(
     forget: () => known.clear(),
     async ensure(pattern, dedupeWindowMs = 0) {
       const stream = layout.streamOf(pattern);
-      const subjects = layout.coverOf(pattern);
+      const subject = layout.coverOf(pattern);
       const windowNs = dedupeWindowMs === 0 ? 0 : Math.max(windowMsMin, dedupeWindowMs) * msToNs;
       const before = known.get(stream);
-      if (before !== undefined && covers(before, subjects, windowNs)) return;
-      // Whoever widens it at the same time may undo this: only what the server then shows counts.
-      for (let round = 0; round < roundsMax; round += 1) {
+      if (before !== undefined && covers(before, subject, windowNs)) return;
+      if (await isThere(stream, subject, windowNs)) return;
+      await alone(stream, async () => {
+        if (await isThere(stream, subject, windowNs)) return;
         const found = await info(stream);
-        if (found !== undefined && covers(found.config, subjects, windowNs)) {
-          known.set(stream, found.config);
-          made.add(stream);
-          return;
-        }
         if (found === undefined && made.has(stream)) {
           observer.log?.warn({ stream }, 'bus stream was gone and is made anew');
         }
         const config = found?.config ?? newStream(stream, replicas);
-        await write(
-          stream,
-          {
-            ...config,
-            subjects: [...new Set([...config.subjects, ...subjects])],
-            duplicate_window: Math.max(config.duplicate_window, windowNs),
-          },
-          found !== undefined,
-        );
-      }
-      throw new MillraceError(
-        'BUS_UNAVAILABLE',
-        `the stream '${stream}' does not keep its subjects`,
-      );
+        const wanted = {
+          ...config,
+          subjects: [...new Set([...config.subjects, subject])],
+          duplicate_window: Math.max(config.duplicate_window, windowNs),
+        };
+        await write(stream, wanted, found !== undefined);
+        if (await isThere(stream, subject, windowNs)) return;
+        throw busUnavailable(`the stream '${stream}' does not keep its subjects`);
+      });
     },
   };
 }

@@ -23,6 +23,11 @@ interface Got {
   readonly message?: { readonly subject: string; readonly seq: number; readonly time: string };
 }
 
+/** Somebody else has deleted it. */
+const missingCodes: ReadonlySet<number> = new Set([
+  refusals.sequenceNotFound,
+  refusals.deleteFailed,
+]);
 const deletedAtOnce = 1_000;
 
 export function createBusUpkeep(
@@ -63,10 +68,14 @@ export function createBusUpkeep(
 
   async function deleteAll(stream: string, sequences: readonly number[]): Promise<number> {
     const verb = `STREAM.MSG.DELETE.${stream}`;
-    const answers = await wire.askAll<{ readonly success?: boolean }>(
+    const answers = await wire.askAll<{ readonly error?: ApiError }>(
       sequences.map((seq) => ({ verb, body: { seq, no_erase: true } })),
     );
-    return answers.filter(({ success }) => success === true).length;
+    return answers.filter(({ error }) => {
+      if (error === undefined) return true;
+      if (missingCodes.has(error.err_code ?? 0)) return false;
+      throw refusalOf(error);
+    }).length;
   }
 
   /** Those that have to ack what is in this subject, other people's among them. */

@@ -33,25 +33,20 @@ export interface JetStreamWire extends AsyncDisposable {
   askAll<T>(questions: readonly { readonly verb: string; readonly body: object }[]): Promise<T[]>;
 }
 
-/** What JetStream says to a question that it does not do; `err_code` tells which. */
-class JetStreamRefusal extends Error {
-  readonly errCode: number;
-  constructor(errCode: number, description: string) {
-    super(description);
-    this.name = 'JetStreamRefusal';
-    this.errCode = errCode;
-  }
-}
-
+/** By what JetStream calls `err_code`. */
 export const refusals = {
   consumerNotFound: 10_014,
   messageNotFound: 10_037,
+  /** Of a message that is to be deleted. */
+  sequenceNotFound: 10_043,
+  deleteFailed: 10_057,
+  streamNameInUse: 10_058,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
 } as const;
 
 export function isRefused(error: unknown, ...codes: readonly number[]): boolean {
-  return error instanceof JetStreamRefusal && codes.includes(error.errCode);
+  return error instanceof MillraceError && codes.some((code) => code === error.details['errCode']);
 }
 
 const noResponders = 503;
@@ -203,10 +198,11 @@ export interface ApiError {
 }
 
 /** A fault of the server's (5xx) is worth another try; the rest is for the caller to tell apart. */
-export function refusalOf({ code = 0, err_code = 0, description = 'refused' }: ApiError): Error {
-  return code >= 500
-    ? busUnavailable(description)
-    : new JetStreamRefusal(err_code, `JetStream: ${description}`);
+export function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
+  return new MillraceError('BUS_UNAVAILABLE', `NATS did not do it: ${description}`, {
+    retryable: code >= 500,
+    details: { reason: description, errCode: err_code },
+  });
 }
 
 export function busUnavailable(reason: string, cause?: unknown): MillraceError {

@@ -177,3 +177,30 @@ test('a connection of your own stays open, and a subject of NATS or of another s
     hasCode(error, 'CONFIG_INVALID'),
   );
 });
+
+test('processes that use an empty server at once make its streams and groups together', async () => {
+  const buses = await Promise.all(upTo(6).map(() => natsBus(server.url, { prefix: 'together' })));
+  try {
+    await Promise.all(
+      buses.map(async (bus, n) => {
+        await bus.publish({ subject: `root${n}.x`, payload: { n } });
+        const start = { time: new Date(Date.UTC(2020, 0, n + 1)) };
+        await bus.group({ group: 'all', subject: '>', start, leaseMs: 1_000 + n });
+      }),
+    );
+    const [bus] = buses;
+    const group = await (bus as Bus).group({ group: 'all', subject: '>' });
+    const came = await fetchSome(group, 6);
+    assert.deepEqual(
+      came.map(numberOf).toSorted((a, b) => a - b),
+      upTo(6),
+    );
+    // Each root is taken still, whoever added the last one.
+    await Promise.all(
+      buses.map((each, n) => each.publish({ subject: `root${n}.x`, payload: { n } })),
+    );
+    assert.equal((await fetchSome(group, 6)).length, 6);
+  } finally {
+    await Promise.all(buses.map((bus) => bus[Symbol.asyncDispose]()));
+  }
+});

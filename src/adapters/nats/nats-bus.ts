@@ -68,7 +68,7 @@ export async function natsBus(target: string | Driver, options: NatsBusOptions =
   const parts = { wire, layout: createBusLayout({ stream, prefix }), observer };
   const streams = createBusStreams(parts, { replicas });
   try {
-    for (const root of options.roots ?? []) await streams.ensure(root);
+    for (const root of options.roots ?? []) await streams.ensure(`${root}.>`);
   } catch (error) {
     await wire[Symbol.asyncDispose]();
     throw error;
