@@ -15,7 +15,7 @@ import { unknownGroup } from '../../bus/group-errors.ts';
 import type { Append } from './bus-append.ts';
 import type { BusConsumers, GroupConsumers } from './bus-consumers.ts';
 import type { BusParts } from './bus-streams.ts';
-import { consumerOf, toDelivered } from './delivered-message.ts';
+import { consumerOf, messageKeyOf, toDelivered } from './delivered-message.ts';
 import { createPuller, type Pulled, type Puller } from './jetstream-puller.ts';
 import { isUnanswered } from './jetstream-wire.ts';
 
@@ -46,8 +46,8 @@ export function createBusLeases(
   consumers: BusConsumers,
   append: Append,
 ): BusLeases {
-  /** The ack subject of each delivery → when its lease ends, by the clock of `performance`. */
-  const leases = new Map<string, number>();
+  /** Message → its newest delivery here, and when that lease ends by the clock of `performance`. */
+  const leases = new Map<string, { readonly token: string; readonly untilMs: number }>();
 
   /** A member is its settings; whoever fetches twice at once gets another pair. */
   const members = new WeakMap<GroupSettings, Member>();
@@ -98,7 +98,7 @@ export function createBusLeases(
       .map(({ message, atMs }) => ({ ...toDelivered(message, layout), untilMs: atMs + leaseMs }))
       .toSorted((a, b) => a.sequence - b.sequence)
       .map(({ entry, deliveryCount, ackSubject: token, untilMs }) => {
-        leases.set(token, untilMs);
+        leases.set(messageKeyOf(token), { token, untilMs });
         return { ...entry, token, deliveryCount };
       });
   }
@@ -106,7 +106,7 @@ export function createBusLeases(
   function sweep(): void {
     if (leases.size < sweepAt) return;
     const nowMs = performance.now();
-    for (const [token, untilMs] of leases) if (untilMs < nowMs) leases.delete(token);
+    for (const [key, { untilMs }] of leases) if (untilMs < nowMs) leases.delete(key);
   }
 
   return {
@@ -121,7 +121,10 @@ export function createBusLeases(
 
     async settle({ leaseMs }, settlements) {
       const nowMs = performance.now();
-      const live = settlements.filter(({ token }) => (leases.get(token) ?? 0) > nowMs);
+      const live = settlements.filter(({ token }) => {
+        const newest = leases.get(messageKeyOf(token));
+        return newest?.token === token && newest.untilMs > nowMs;
+      });
       const letters = live.flatMap((each): EngineEntry[] =>
         each.kind === 'dead' ? [each.letter] : [],
       );
@@ -130,8 +133,12 @@ export function createBusLeases(
       const stale = await told(live);
       const settled = new Set(live.filter((each) => !stale.has(consumerOf(each.token))));
       for (const each of live) {
-        if (each.kind === 'extend' && settled.has(each)) leases.set(each.token, nowMs + leaseMs);
-        else leases.delete(each.token);
+        const { kind, token } = each;
+        const key = messageKeyOf(token);
+        // Handed out again meanwhile: that lease is another one's.
+        if (leases.get(key)?.token !== token) continue;
+        if (kind !== 'extend' || !settled.has(each)) leases.delete(key);
+        else leases.set(key, { token, untilMs: nowMs + leaseMs });
       }
       return settlements.map((each) => (settled.has(each) ? 'settled' : 'stale'));
     },

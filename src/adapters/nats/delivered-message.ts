@@ -13,7 +13,6 @@ export interface DeliveredMessage {
   readonly consumerSequence: number;
   /** How many the consumer has still to hand out for the first time. */
   readonly pending: number;
-  readonly consumer: string;
   /** What settles it is sent there. */
   readonly ackSubject: string;
 }
@@ -26,16 +25,24 @@ export function isDelivery({ reply }: Msg): boolean {
 }
 
 export function consumerOf(ackSubject: string): string {
+  return fieldsOf(ackSubject)[0] ?? '';
+}
+
+/** The same for each delivery of a message to a group. */
+export function messageKeyOf(ackSubject: string): string {
+  const [consumer, , sequence] = fieldsOf(ackSubject);
+  return `${consumer} ${sequence}`;
+}
+
+function fieldsOf(ackSubject: string): readonly string[] {
   const tokens = ackSubject.split('.');
-  return tokens[tokens.length === tokensOfOld ? 3 : 5] ?? '';
+  return tokens.slice(tokens.length === tokensOfOld ? 3 : 5);
 }
 
 export function toDelivered(message: Msg, layout: BusLayout): DeliveredMessage {
   const { subject, data, headers, reply: ackSubject = '' } = message;
-  const tokens = ackSubject.split('.');
-  const fields = tokens.slice(tokens.length === tokensOfOld ? 3 : 5);
-  const [consumer = '', deliveries = '1', sequence = '0', count = '0', ns = '0', pending = '0'] =
-    fields;
+  const [, deliveries = '1', sequence = '0', count = '0', ns = '0', pending = '0'] =
+    fieldsOf(ackSubject);
   const meta = headers?.get(metaHeader);
   return {
     entry: {
@@ -50,7 +57,6 @@ export function toDelivered(message: Msg, layout: BusLayout): DeliveredMessage {
     deliveryCount: Number(deliveries),
     consumerSequence: Number(count),
     pending: Number(pending),
-    consumer,
     ackSubject,
   };
 }
