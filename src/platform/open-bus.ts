@@ -9,7 +9,7 @@ import { MillraceError } from '../foundation/error.ts';
 
 /**
  * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's; `redis://host:6379`,
- * `rediss:`, `redis+cluster://a:6379,b:6379`.
+ * `rediss:`, `redis+cluster://a:6379,b:6379`; `nats://host:4222`, `nats+tls:`.
  *
  * @example
  * import { openBus } from 'millrace/platform';
@@ -26,7 +26,12 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
     const { redisBus } = await import('../adapters/redis/index.ts');
     return redisBus(url, options);
   }
-  throw new MillraceError('CONFIG_INVALID', 'a bus is in sqlite:<file> or redis://host:6379', {
+  if (/^(nats|nats\+tls|tls):/i.test(url)) {
+    const { natsBus } = await import('../adapters/nats/index.ts');
+    return natsBus(url, options);
+  }
+  const known = 'sqlite:<file>, redis://host:6379 or nats://host:4222';
+  throw new MillraceError('CONFIG_INVALID', `a bus is at ${known}`, {
     details: { field: 'bus' },
   });
 }

@@ -1,3 +1,4 @@
+export { natsBus, type NatsBusOptions } from './nats-bus.ts';
 export type { NatsConnectionOptions } from './nats-connection.ts';
 export { natsLeases, type NatsLeases, type NatsLeasesOptions } from './nats-leases.ts';
 export {

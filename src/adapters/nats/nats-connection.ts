@@ -13,6 +13,11 @@ export interface NatsConnectionOptions {
   readonly timeoutMs?: number;
 }
 
+export interface NatsWatch {
+  /** The connection broke: what was asked over it gets no answer any more. */
+  readonly onAway?: () => void;
+}
+
 export interface NatsConnection extends AsyncDisposable {
   /** Rejects at once while the server is away: `STORE_UNAVAILABLE`, to be tried again. */
   ask<T>(call: (connection: Driver) => Promise<T>): Promise<T>;
@@ -23,7 +28,11 @@ export const natsDefaults = { timeoutMs: 5_000, reconnectMs: 250, pingMs: 10_000
 /** With a URL: connects, or says `STORE_UNAVAILABLE`. A connection of the user's stays the user's to close. */
 export async function connectNats(
   target: string | Driver,
-  { observer = silentObserver, timeoutMs = natsDefaults.timeoutMs }: NatsConnectionOptions = {},
+  {
+    observer = silentObserver,
+    timeoutMs = natsDefaults.timeoutMs,
+    onAway,
+  }: NatsConnectionOptions & NatsWatch = {},
 ): Promise<NatsConnection> {
   const isOwn = typeof target === 'string';
   const driver = isOwn ? await open(target, timeoutMs) : target;
@@ -37,6 +46,7 @@ export async function connectNats(
       if (isClosed) return;
       if (type === 'disconnect' && !isAway) {
         isAway = true;
+        onAway?.();
         observer.log?.warn({ server: driver.getServer() }, 'NATS is away');
       }
       if (type === 'reconnect' && isAway) {

@@ -1,4 +1,4 @@
-// Whether a NATS can keep leases: its version, JetStream, and whether we may use it.
+// Whether a NATS can keep leases and the bus: its version, JetStream, and whether we may use it.
 
 import {
   examineOver,
@@ -15,6 +15,7 @@ import { connectNats, type NatsConnection } from './nats-connection.ts';
 const versionLeast = '2.9';
 /** Before it, a server refuses the setting. */
 const syncAlwaysFrom = '2.10';
+const fullFrom = 0.8;
 
 /** Asks only: whatever it wrote would be a stream. */
 export async function examineNats(
@@ -36,9 +37,14 @@ export async function examineNats(
       const answer = await connection.ask((driver) =>
         driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
       );
-      const { error } = answer.json<{ readonly error?: { readonly description?: string } }>();
+      const { error, ...account } = answer.json<
+        JetStreamAccount & { readonly error?: { readonly description?: string } }
+      >();
       if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
-      return [{ check: 'permissions', level: 'ok', detail: 'it may use JetStream' }];
+      return [
+        { check: 'permissions', level: 'ok', detail: 'it may use JetStream' },
+        ...storageFindings(account),
+      ];
     },
     settings: async (connection) => [syncFinding(await versionOf(connection))],
     read: (connection) =>
@@ -48,6 +54,23 @@ export async function examineNats(
       }),
   };
   return examineOver(() => connectNats(url, { timeoutMs }), checks, { timeoutMs, remedyOf });
+}
+
+export interface JetStreamAccount {
+  readonly storage: number;
+  readonly limits: { readonly max_storage: number };
+}
+
+/** Nothing is dropped when it is full: the bus takes no more. Without a limit there is the disk. */
+export function storageFindings({ storage, limits }: JetStreamAccount): readonly Finding[] {
+  const { max_storage: most } = limits;
+  if (most < 0) return [];
+  const check = 'storage';
+  const detail = `${storage} of ${most} bytes are used`;
+  if (storage < most * fullFrom) return [{ check, level: 'ok', detail }];
+  const remedy =
+    'Give the account more, or trim the bus: who publishes is refused when it is full.';
+  return [{ check, level: 'warning', detail, remedy }];
 }
 
 /** No client can ask for it. */
