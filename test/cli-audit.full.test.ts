@@ -33,11 +33,12 @@ const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>>
   'outbox archive': ['--older-than 1d --to sent.ndjson', 'outbox.archive', /^sent before/, 'done'],
 };
 
-/** Those that look, run something, or work on events and streams, which HTTP has no record of either. */
+/** Those that look, run something, or work on events, streams and messages: HTTP has no record of those either. */
 const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
   stream read,stream append,stream tail,stream info,stream metadata,stream delete,stream tombstone,
   scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
-  projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show`
+  projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show,
+  archive list,archive read,archive restore`
   .split(',')
   .map((name) => name.trim());
 

@@ -423,6 +423,37 @@ test('is idle when nothing is due any more, and what follows a dead letter is do
   assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 200, DEAD: 200, PENDING: 1 });
 });
 
+test('a look during which a dead message was told of is not the last one', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, { sourceEventId: 'dead' });
+  const looked = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  let looks = 0;
+  const slow: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      looks += 1;
+      const answer = await ledger.exchange(outcomes, claim);
+      // The one behind that which wrote it down: its answer is older than what it waits for.
+      if (looks === 3) {
+        looked.resolve();
+        await told.promise;
+      }
+      return answer;
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>
+    sourceEventId === 'dead' ? { kind: 'dead', error: 'no' } : { kind: 'sent' };
+  const onDead = async (): Promise<void> => {
+    await looked.promise;
+    await ledger.enqueue(newMessage({ sourceEventId: 'told' }));
+    setImmediate(told.resolve);
+  };
+  await using dispatcher = await start(slow, deliver, { onDead, tickIntervalMs: 1 });
+  await dispatcher.whenIdle();
+  assert.deepEqual((await ledger.counts()).SENT, 1);
+});
+
 test('a stop waits for what follows a dead letter', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {});

@@ -222,6 +222,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           const frees = queue.freesOthers();
           const look = looks.begin();
           const isBeside = isBehind && limit > 0;
+          const isQuiet = telling.size === 0 && settling === undefined && !isBeside;
           if (isBeside) settleBeside();
           const count = await exchange(isBeside ? [] : queue.takeSettled(), limit);
           waitMs = outageMs.first;
@@ -233,6 +234,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
             await settling.done;
             continue;
           }
+          // What was told meanwhile may have enqueued something that this look could not see.
+          if (!isQuiet && telling.size === 0) continue;
           // No await before the sleep: what is enqueued in between would not wake it.
           if (inFlight + queue.waiting + telling.size === 0) looks.wasIdle(look);
           await sleep();

@@ -192,6 +192,68 @@ export const metricTable: readonly MetricDefinition[] = [
     help: '1 while a destination is left alone because it fails.',
     labels: ['destination'],
   },
+  // The bus.
+  {
+    name: 'bus_published_total',
+    type: 'counter',
+    help: 'Messages that were stored in streams of the bus.',
+  },
+  {
+    name: 'bus_duplicates_total',
+    type: 'counter',
+    help: 'Messages whose id was there already.',
+  },
+  {
+    name: 'bus_handler_duration_ms',
+    type: 'histogram',
+    help: 'How long a handler took for a message.',
+    labels: ['group'],
+    buckets: millisecondsBuckets,
+  },
+  {
+    name: 'bus_handler_failures_total',
+    type: 'counter',
+    help: 'Handlers that threw.',
+    labels: ['group'],
+  },
+  {
+    name: 'bus_dead_letters_total',
+    type: 'counter',
+    help: 'Messages that a group gave up, by their cause.',
+    labels: ['group', 'cause'],
+  },
+  {
+    name: 'bus_malformed_skipped_total',
+    type: 'counter',
+    help: 'Malformed messages that a reader without a group went past.',
+  },
+  {
+    name: 'bus_consumer_interruptions_total',
+    type: 'counter',
+    help: 'Consumers that lost their broker.',
+    labels: ['group'],
+  },
+  {
+    name: 'bus_consumer_resumes_total',
+    type: 'counter',
+    help: 'Consumers that found their broker again.',
+    labels: ['group'],
+  },
+  {
+    name: 'bus_swept_total',
+    type: 'counter',
+    help: 'Messages that were removed after their time.',
+  },
+  {
+    name: 'bus_archived_total',
+    type: 'counter',
+    help: 'Messages that went to cold storage.',
+  },
+  {
+    name: 'bus_held_back',
+    type: 'gauge',
+    help: 'Messages whose time is over and that a group has not acked.',
+  },
   // Servers and engines.
   {
     name: 'http_request_duration_seconds',
