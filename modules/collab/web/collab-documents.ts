@@ -18,7 +18,12 @@ export interface CollabDocuments {
   readonly messages: DocumentQueries<MessageDocument>;
   readonly tasks: DocumentQueries<TaskDocument>;
   readonly notifications: DocumentQueries<NotificationDocument>;
-  /** What is not there yet may be on its way: looked for again when everything up to now is. */
+  /** What is not there yet may be on its way: read again when everything up to now is there. */
+  again<Found>(
+    projection: Projection,
+    read: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined>;
+  /** A document by its id, read again if it is not there. */
   fresh<Document extends object>(
     projection: Projection<Document>,
     tenant: string,
@@ -45,6 +50,13 @@ export function collabDocuments({ documents, store, waitFor }: WebContext): Coll
     }
   };
 
+  const again: CollabDocuments['again'] = async (projection, read) => {
+    const found = await read();
+    if (found !== undefined) return found;
+    await settled(projection, await store.head());
+    return read();
+  };
+
   return {
     users: of(userProjection),
     workspaces: of(workspaceProjection),
@@ -53,11 +65,8 @@ export function collabDocuments({ documents, store, waitFor }: WebContext): Coll
     tasks: of(taskProjection),
     notifications: of(notificationProjection),
     settled,
-    async fresh(projection, tenant, id) {
-      const found = await of(projection).get(tenant, id);
-      if (found !== undefined) return found.document;
-      await settled(projection, await store.head());
-      return (await of(projection).get(tenant, id))?.document;
-    },
+    again,
+    fresh: async (projection, tenant, id) =>
+      (await again(projection, () => of(projection).get(tenant, id)))?.document,
   };
 }

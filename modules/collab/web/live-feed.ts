@@ -1,6 +1,7 @@
 // What happens, for all screens of this process: one reader of the store, from its end on, however many
 // connections there are. It keeps nothing; what somebody missed is read from the store (missed-messages).
 
+import { hasCode } from 'millrace/foundation';
 import { createTopics, type WebContext } from 'millrace/platform';
 import { startPosition, type Position, type RecordedEvent } from 'millrace/store';
 import { participantLeft } from '../chat-events.ts';
@@ -40,7 +41,7 @@ const restartMs = 1_000;
 
 export function createLiveFeed(
   { store, clock, observer }: Pick<WebContext, 'clock' | 'observer' | 'store'>,
-  documents: CollabDocuments,
+  documents: Pick<CollabDocuments, 'chats' | 'settled' | 'workspaces'>,
 ): LiveFeed {
   const rooms = createTopics<LiveItem>();
   const stopping = new AbortController();
@@ -70,6 +71,17 @@ export function createLiveFeed(
       const { userId } = event.payload as { readonly userId: string };
       rooms.publish(topics.user(event.tenant, userId), { kind: 'doubt' });
     }
+  };
+
+  /** One that nobody can be told of must not keep all others back. */
+  const tellOne = async (event: RecordedEvent): Promise<void> => {
+    try {
+      await tell(event);
+    } catch (error) {
+      if (hasCode(error, 'STORE_UNAVAILABLE')) throw error;
+      const { type: eventType, stream, tenant } = event;
+      observer.log?.error({ eventType, stream, tenant, err: error }, 'live event failed');
+    }
     position = event.position;
   };
 
@@ -89,7 +101,7 @@ export function createLiveFeed(
       try {
         const items = store.subscribe({ after: position, filter: { types: [...types] }, signal });
         for await (const item of items) {
-          if (item.kind === 'events') for (const event of item.events) await tell(event);
+          if (item.kind === 'events') for (const event of item.events) await tellOne(event);
           ({ position } = item);
         }
       } catch (error) {

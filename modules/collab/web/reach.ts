@@ -32,37 +32,39 @@ export interface Reach {
 }
 
 export function createReach({ fresh }: Pick<CollabDocuments, 'fresh'>): Reach {
-  const chat: Reach['chat'] = async ({ tenant, userId }, chatId, action) => {
-    const found = await fresh(chatProjection, tenant, chatId);
-    const workspace =
-      found === undefined ? undefined : await fresh(workspaceProjection, tenant, found.workspaceId);
-    obey(decideAccess(chatRole(found, workspace, userId), action), 'chat');
-    if (found === undefined || workspace === undefined) throw notFound('chat');
-    return { chat: found, workspace };
-  };
-  /** Not told apart: neither that it is there nor that its chat is. */
-  const within = async <Found extends { readonly chatId: string }>(
-    what: string,
-    who: Someone,
+  /** `what` is asked for: nobody is told whether that, or only its chat, is not there. */
+  const inChat = async (
+    { tenant, userId }: Someone,
     action: Action,
-    found: Found | undefined,
-  ): Promise<Found> => {
-    if (found === undefined) throw notFound(what);
-    await chat(who, found.chatId, action);
-    return found;
+    { chatId, what }: { readonly chatId: string; readonly what: string },
+  ): Promise<ReachedChat> => {
+    const chat = await fresh(chatProjection, tenant, chatId);
+    const workspace =
+      chat === undefined ? undefined : await fresh(workspaceProjection, tenant, chat.workspaceId);
+    obey(decideAccess(chatRole(chat, workspace, userId), action), what);
+    if (chat === undefined || workspace === undefined) throw notFound(what);
+    return { chat, workspace };
   };
   return {
-    chat,
+    chat: (who, chatId, action) => inChat(who, action, { chatId, what: 'chat' }),
     async workspace({ tenant, userId }, workspaceId, action) {
       const found = await fresh(workspaceProjection, tenant, workspaceId);
       obey(decideAccess(workspaceRole(found, userId), action), 'workspace');
       if (found === undefined) throw notFound('workspace');
       return found;
     },
-    message: async (who, id, action) =>
-      within('message', who, action, await fresh(messageProjection, who.tenant, id)),
-    task: async (who, id, action) =>
-      within('task', who, action, await fresh(taskProjection, who.tenant, id)),
+    async message(who, id, action) {
+      const found = await fresh(messageProjection, who.tenant, id);
+      if (found === undefined) throw notFound('message');
+      await inChat(who, action, { chatId: found.chatId, what: 'message' });
+      return found;
+    },
+    async task(who, id, action) {
+      const found = await fresh(taskProjection, who.tenant, id);
+      if (found === undefined) throw notFound('task');
+      await inChat(who, action, { chatId: found.chatId, what: 'task' });
+      return found;
+    },
   };
 }
 

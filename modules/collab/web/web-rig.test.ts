@@ -70,10 +70,8 @@ export async function openRig(): Promise<Rig> {
       const { workspaceId } = made.body;
       for (const member of members) {
         await member.get('/api/v1/users/me');
-        await until(async () => {
-          const path = `/api/v1/workspaces/${workspaceId}/members`;
-          return (await of.send('POST', path, { username: member.name })).status === 201;
-        });
+        const path = `/api/v1/workspaces/${workspaceId}/members`;
+        await of.send('POST', path, { username: member.name });
       }
       return workspaceId;
     },

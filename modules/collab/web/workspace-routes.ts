@@ -4,6 +4,7 @@ import type { Route, WebContext } from 'millrace/platform';
 import { Type } from 'typebox';
 import { collabLimits } from '../fields.ts';
 import { newInviteToken, parseInviteToken } from '../invite-token.ts';
+import { userProjection } from '../user-projection.ts';
 import {
   addMember,
   changeMemberRole,
@@ -120,10 +121,9 @@ export function workspaceRoutes(
       answers: { 201: { description: 'The member', schema: memberSchema } },
       async handle({ params: { w }, body }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
-        const found = await documents.users.byIndex(
-          me.tenant,
-          'username',
-          body.username.toLowerCase(),
+        const name = body.username.toLowerCase();
+        const found = await documents.again(userProjection, () =>
+          documents.users.byIndex(me.tenant, 'username', name),
         );
         if (found === undefined) throw notFound('user');
         const { userId, username } = found.document;

@@ -6,7 +6,6 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { wsMessages } from '../http/ws-message.ts';
 import { openApi, until } from './api-rig.test.ts';
 import { assertOwn, fuzzRuns, openForFuzz, poolOf } from './fuzz-cases.test.ts';
 import { valueFor, type SchemaPart } from './fuzz-rig.test.ts';
@@ -15,8 +14,10 @@ test('a WebSocket takes whatever is sent, and tells nothing of others', async ()
   await using api = await openForFuzz();
   const token = await api.token('admin', 'core');
   const pool = await poolOf(api);
-  const { toServer } = (wsMessages as SchemaPart).properties ?? {};
+  const described = api.server.routes.find(({ path }) => path === '/ws')?.answers[101]?.schema;
+  const { toServer } = (described as SchemaPart).properties ?? {};
   const messages = (toServer?.anyOf ?? []).map((schema) => valueFor(schema, pool));
+  assert.ok(JSON.stringify(toServer).includes('"bell.hear"') && messages.length > 5);
   const raw = fc.constantFrom('', '{', '[]', 'null', '1', '"x"', '{"type":{}}', '['.repeat(20_000));
   const some = fc.oneof(
     ...messages.map((each) => each.map((value) => JSON.stringify(value) ?? '')),

@@ -1,0 +1,271 @@
+// The parts of the live feed one by one: what holds messages back, what documents it goes by, what was missed.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from 'millrace/adapters/memory';
+import { createEnvelope, type NewEvent } from 'millrace/contracts';
+import { createIds, hasCode, silentObserver } from 'millrace/foundation';
+import { createTopics } from 'millrace/platform';
+import { documentsOf, memoryReadModels } from 'millrace/projections';
+import { startPosition, type EventStore, type Position } from 'millrace/store';
+import { fakeClock } from 'millrace/testing';
+import { chatCreated, messagePosted, participantJoined, participantLeft } from '../chat-events.ts';
+import { chatProjection } from '../chat-projection.ts';
+import { workspaceProjection } from '../workspace-projection.ts';
+import { collabError } from './collab-errors.ts';
+import { createLiveDocuments } from './live-documents.ts';
+import { createLiveFeed, type LiveFeed } from './live-feed.ts';
+import { topics } from './live-message.ts';
+import { createLiveSubscription } from './live-subscription.ts';
+import { createMessageLimiter, messageLimits } from './message-limiter.ts';
+import { missedInChat } from './missed-messages.ts';
+
+type Item = Parameters<LiveFeed['publish']>[1];
+
+const at = (count: number): Position => count.toString(16).padStart(16, '0') as Position;
+const message = (count: number): Item => ({
+  kind: 'message',
+  position: at(count),
+  text: `${count}`,
+});
+
+function subscriptionRig({ since }: { readonly since?: Position } = {}) {
+  const rooms = createTopics<Item>();
+  const sent: unknown[] = [];
+  /** Each is let go, or refused, by the test. */
+  const checks: { readonly pass: () => void; readonly refuse: () => void }[] = [];
+  const lost: unknown[] = [];
+  const { signal } = new AbortController();
+  const subscription = createLiveSubscription({
+    topic: 't',
+    userId: 'zoe',
+    since,
+    client: { signal, send: (each) => void sent.push(each), whenSent: () => Promise.resolve() },
+    feed: { position: at(10), join: (topic, listen) => rooms.join(topic, listen) },
+    check: () =>
+      new Promise((pass, reject) => {
+        checks.push({ pass, refuse: () => reject(new Error('no')) });
+      }),
+    welcome: (position) => ({ welcome: position }),
+    async *missed(from) {
+      for (const count of [8, 9, 12]) {
+        const live = { topic: 't', position: at(count), message: { type: `missed ${count}` } };
+        if (live.position > from) yield live;
+      }
+    },
+    onLost: (error) => lost.push(error),
+  });
+  const next = async (): Promise<(typeof checks)[number]> => {
+    while (checks.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    return checks.shift() as (typeof checks)[number];
+  };
+  return { rooms, sent, lost, subscription, next };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('what happens while it is caught up with is held back, and comes once', async () => {
+  const { rooms, sent, subscription, next } = subscriptionRig({ since: at(8) });
+  const begun = subscription.begin();
+  for (const count of [11, 12, 13]) rooms.publish('t', message(count));
+  (await next()).pass();
+  (await next()).pass();
+  await begun;
+  rooms.publish('t', message(14));
+  assert.deepEqual(sent, [
+    { welcome: at(8) },
+    { type: 'missed 9' },
+    { type: 'missed 12' },
+    '13',
+    '14',
+  ]);
+});
+
+test('nothing is told while it is in doubt; then all of it, or nothing any more', async () => {
+  const { rooms, sent, lost, subscription, next } = subscriptionRig();
+  const begun = subscription.begin();
+  (await next()).pass();
+  (await next()).pass();
+  await begun;
+  subscription.doubt();
+  rooms.publish('t', message(11));
+  assert.equal(sent.length, 1);
+  (await next()).pass();
+  await turn();
+  assert.deepEqual(sent.slice(1), ['11']);
+  subscription.doubt();
+  rooms.publish('t', message(12));
+  // In doubt again before the answer: the answer is of before.
+  subscription.doubt();
+  (await next()).pass();
+  (await next()).refuse();
+  await turn();
+  rooms.publish('t', message(13));
+  assert.deepEqual([sent.slice(1), lost.length, rooms.size], [['11'], 1, 0]);
+});
+
+test('whoever may not see it gets nothing, and is told why', async () => {
+  const { rooms, sent, subscription, next } = subscriptionRig({ since: startPosition });
+  const begun = subscription.begin();
+  (await next()).refuse();
+  await assert.rejects(begun, /no/);
+  rooms.publish('t', message(11));
+  assert.deepEqual([sent, rooms.size], [[], 0]);
+});
+
+const ids = createIds();
+const stream = 'collab.chat.v1-core-c1';
+const append = async (store: EventStore, ...events: NewEvent[]): Promise<void> => {
+  const context = { tenant: 'core', aggregate: { bc: 'collab', type: 'chat', id: 'c1' } };
+  await store.append(
+    stream,
+    events.map((event) => createEnvelope(event, { ...context, eventId: ids.next() })),
+  );
+};
+const timestamp = '2026-11-16T10:00:00.000Z';
+const created = chatCreated({
+  workspaceId: 'w',
+  type: 'discussion',
+  title: 'Wheel',
+  isPublic: false,
+  createdBy: 'zoe',
+  timestamp,
+});
+const posted = (count: number) =>
+  messagePosted({ messageId: `m${count}`, chatId: 'c1', authorId: 'zoe', content: 'x', timestamp });
+
+test('documents hold what passed by, though the read model is behind', async () => {
+  await using store = memoryEventStore();
+  const documents = documentsOf(memoryReadModels(), chatProjection.readModel);
+  await append(
+    store,
+    created,
+    participantJoined({ userId: 'zoe', role: 'admin' }),
+    participantJoined({ userId: 'alex', role: 'member' }),
+    participantLeft({ userId: 'alex', role: 'member' }),
+  );
+  const events = await store.readStream(stream).toArray();
+  const [first, second, third, fourth] = events;
+  assert.ok(first && second && third && fourth);
+  const behind = [first, second, third].reduce(
+    (document, event) => chatProjection.apply(document, event),
+    null as ReturnType<typeof chatProjection.apply>,
+  );
+  assert.ok(behind);
+  await documents.put({ tenant: 'core', id: 'c1', stream, revision: 2 }, behind);
+  const names = async (live: ReturnType<typeof createLiveDocuments<typeof behind>>) =>
+    (await live.get('core', 'c1'))?.participants.map(({ userId }) => userId);
+  const seen = createLiveDocuments(chatProjection, documents);
+  for (const event of events) seen.note(event);
+  assert.deepEqual(await names(seen), ['zoe']);
+  const later = createLiveDocuments(chatProjection, documents);
+  assert.deepEqual(await names(later), ['zoe', 'alex']);
+  later.note(third);
+  later.note(fourth);
+  assert.deepEqual(await names(later), ['zoe']);
+  // Nothing of it is in the read model yet.
+  const fresh = createLiveDocuments(
+    chatProjection,
+    documentsOf(memoryReadModels(), chatProjection.readModel),
+  );
+  assert.equal(await fresh.get('core', 'c1'), undefined);
+  for (const event of events) fresh.note(event);
+  assert.deepEqual(await names(fresh), ['zoe']);
+  assert.equal(await fresh.get('acme', 'c1'), undefined);
+});
+
+test('the feed goes on where it was when reading fails, and past an event that it cannot tell', async () => {
+  await using store = memoryEventStore();
+  const clock = fakeClock();
+  let subscriptions = 0;
+  const flaky: EventStore = {
+    ...store,
+    async *subscribe(options) {
+      subscriptions += 1;
+      for await (const item of store.subscribe(options)) {
+        yield item;
+        if (subscriptions === 1 && item.kind === 'events') throw new Error('the line is cut');
+      }
+    },
+  };
+  const models = memoryReadModels();
+  const told: string[] = [];
+  await using feed = createLiveFeed(
+    { store: flaky, clock, observer: silentObserver },
+    {
+      chats: documentsOf(models, chatProjection.readModel),
+      workspaces: documentsOf(models, workspaceProjection.readModel),
+      settled: () => Promise.resolve(),
+    },
+  );
+  feed.join(topics.chat('core', 'c1'), (item) => {
+    const { message: it } = JSON.parse('text' in item ? item.text : '') as {
+      message: { messageId: string };
+    };
+    if (it.messageId === 'm1') throw new Error('a listener that fails');
+    told.push(it.messageId);
+  });
+  await feed.start();
+  await append(store, posted(0));
+  while (told.length < 1 || clock.sleepers === 0) await turn();
+  await append(store, posted(1), posted(2));
+  await clock.advance(1_000);
+  while (told.length < 2) await turn();
+  assert.deepEqual([told, subscriptions], [['m0', 'm2'], 2]);
+});
+
+test('what was missed in a chat is found behind any position, and too much is refused', async () => {
+  await using store = memoryEventStore();
+  await append(store, created, ...Array.from({ length: 20 }, (_each, count) => posted(count)));
+  const tenants = { has: () => true } as unknown as Parameters<typeof missedInChat>[2];
+  const events = await store.readStream(stream).toArray();
+  const missed = async (since: Position): Promise<number> =>
+    (await Array.fromAsync(missedInChat(store, { tenant: 'core', id: 'c1', since }, tenants)))
+      .length;
+  assert.equal(await missed(startPosition), 20);
+  for (const { position, revision } of events) assert.equal(await missed(position), 20 - revision);
+  const none = missedInChat(store, { tenant: 'core', id: 'c2', since: startPosition }, tenants);
+  assert.deepEqual(await Array.fromAsync(none), []);
+  for (let round = 0; round < 11; round += 1) {
+    await append(store, ...Array.from({ length: 1_000 }, (_each, count) => posted(count)));
+  }
+  await assert.rejects(missed(startPosition), (error) => hasCode(error, 'VERSION_CONFLICT'));
+});
+
+test('sixty messages within any minute, counted for each user of each tenant', async () => {
+  const clock = fakeClock();
+  const limiter = createMessageLimiter(clock);
+  const zoe = { tenant: 'core', userId: 'zoe' };
+  for (let count = 1; count <= messageLimits.messages; count += 1) {
+    assert.equal(limiter.take(zoe).remaining, messageLimits.messages - count);
+    await clock.advance(500);
+  }
+  assert.throws(
+    () => limiter.take(zoe),
+    (error) => hasCode(error, 'RATE_LIMITED') && error.details['retryAfterSeconds'] === 30,
+  );
+  assert.equal(limiter.take({ tenant: 'acme', userId: 'zoe' }).remaining, 59);
+  await clock.advance(30_000);
+  assert.equal(limiter.take(zoe).remaining, 0);
+  assert.throws(() => limiter.take(zoe));
+});
+
+test('rules that forbid something are told as what they mean to the one who asks', () => {
+  const told = (reason: string): unknown[] => {
+    const { status, code } = collabError({
+      type: 'about:blank',
+      title: '',
+      status: 422,
+      code: 'COMMAND_REFUSED',
+      detail: '',
+      remedy: '',
+      retryable: false,
+      details: { reason },
+      requestId: 'r',
+    });
+    return [status, code];
+  };
+  assert.deepEqual(told('not-a-participant'), [404, 'NOT_FOUND']);
+  assert.deepEqual(told('too-late'), [403, 'FORBIDDEN']);
+  assert.deepEqual(told('last-admin'), [409, 'CONFLICT']);
+});
