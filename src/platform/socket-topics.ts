@@ -1,7 +1,7 @@
 // Who wants to hear of what, inside one process: a message goes to all that joined its topic.
 
 export interface Topics<Message> {
-  /** The same listener may be in many topics. What is given back leaves, once. */
+  /** The same listener may be in many topics; it must not throw. What is given back leaves, once. */
   join(topic: string, listen: (message: Message) => void): () => void;
   publish(topic: string, message: Message): void;
   /** Topics that somebody is in. */

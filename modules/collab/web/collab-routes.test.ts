@@ -244,6 +244,25 @@ test('who one is, is registered by the first request, and can be changed', async
   assert.deepEqual(told(wrong), [400, 'VALIDATION_ERROR']);
 });
 
+test('whom an identity provider knows is called as it says, has the address, and a name of its own', async () => {
+  const claims = { tenant: 'core', preferred_username: 'Zoë K.', email: 'zoe@example.com' };
+  const [first, second] = [
+    rig.known({ ...claims, sub: '00u1' }),
+    rig.known({ ...claims, sub: 'zoe@example.org' }),
+  ];
+  const [a, b] = [await first.get('/api/v1/users/me'), await second.get('/api/v1/users/me')];
+  assert.deepEqual(
+    [a.body['username'], a.body['email'], b.body['username']],
+    ['Zo-K.', 'zoe@example.com', 'Zo-K.-2'],
+  );
+  assert.ok(![a, b].some(({ body }) => String(body['userId']).includes('@')));
+  const moved = rig.known({ ...claims, sub: '00u1', email: 'zoe@example.net' });
+  const after1 = await moved.get('/api/v1/users/me');
+  assert.deepEqual(after1.body, { ...a.body, email: 'zoe@example.net' });
+  const other = await rig.known({ ...claims, tenant: 'acme', sub: '00u1' }).get('/api/v1/users/me');
+  assert.equal(other.body['username'], 'Zo-K.');
+});
+
 test('what is wrong is told in one shape, whatever it is', async () => {
   const w = await rig.workspace(zoe);
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });

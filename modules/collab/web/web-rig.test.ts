@@ -1,5 +1,6 @@
 // The module behind a real server, for tests: people with tokens, over HTTP and WebSocket.
 
+import { createHmac } from 'node:crypto';
 import { createPlatform, type Platform } from 'millrace/platform';
 import { startApi, type ApiServer } from 'millrace/server/api';
 import { collab } from '../collab.ts';
@@ -43,9 +44,21 @@ export interface Rig extends AsyncDisposable {
   readonly server: ApiServer;
   /** A new one for each name. */
   person(name: string, tenant?: string): Promise<Person>;
+  /** Somebody whom an identity provider knows. */
+  known(claims: Readonly<Record<string, unknown>>): Person;
   /** Of this person, with these others in it. */
   workspace(of: Person, ...members: readonly Person[]): Promise<string>;
   chat(of: Person, workspaceId: string, more?: object): Promise<string>;
+}
+
+const jwt = { secret: 'a secret of at least thirty-two bytes', audience: 'collab' };
+
+/** As an identity provider would make it. */
+function jwtOf(claims: object): string {
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  const content = `${encode({ alg: 'HS256' })}.${encode({ aud: jwt.audience, exp, ...claims })}`;
+  return `${content}.${createHmac('sha256', jwt.secret).update(content).digest('base64url')}`;
 }
 
 export async function openRig(): Promise<Rig> {
@@ -53,7 +66,7 @@ export async function openRig(): Promise<Rig> {
   const engines = { store: 'memory:' };
   const platform = stack.use(await createPlatform({ engines, modules: [collab()] }));
   await platform.start();
-  const server = stack.use(await startApi(platform, { port: 0 }));
+  const server = stack.use(await startApi(platform, { port: 0, jwt }));
   const all = stack.move();
   return {
     platform,
@@ -63,6 +76,7 @@ export async function openRig(): Promise<Rig> {
       const { secret } = await platform.tokens.create(wanted);
       return personOf(server, wanted.name, secret);
     },
+    known: (claims) => personOf(server, String(claims['sub']), jwtOf(claims)),
     async workspace(of, ...members) {
       const made = await of.send<{ workspaceId: string }>('POST', '/api/v1/workspaces', {
         name: 'Mill',

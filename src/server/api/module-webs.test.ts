@@ -181,7 +181,7 @@ test('a token in the URL is taken when it is good, and an upgrade with a bad one
 });
 
 test('a client that does not read is cut off, whatever a module sends', async () => {
-  let cut = false;
+  let [cut, sessions] = [false, 0];
   const flood = defineSocket({
     messages: {},
     sends: {},
@@ -189,7 +189,8 @@ test('a client that does not read is cut off, whatever a module sends', async ()
       client.signal.addEventListener('abort', () => (cut = true));
       const text = JSON.stringify({ type: 'flood', text: 'x'.repeat(10_000) });
       for (let at = 0; at < 1_000; at += 1) client.send(text);
-      return { on: {} };
+      sessions += 1;
+      return { on: {}, [Symbol.dispose]: () => void (sessions -= 1) };
     },
   });
   await using platform = await createPlatform({
@@ -200,7 +201,7 @@ test('a client that does not read is cut off, whatever a module sends', async ()
   await using server = await startApi(platform, { port: 0, wsLimits: { unreadBytesMax: 100_000 } });
   using client = connect({ server }, secret);
   assert.equal(await client.closed(), 4408);
-  assert.equal(cut, true);
+  assert.deepEqual([cut, sessions], [true, 0]);
 });
 
 test('a module that cannot begin with a connection ends it, and only it', async () => {

@@ -87,10 +87,10 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function end(): void {
     over.abort();
-    for (const session of sessions.values()) session[Symbol.dispose]?.();
-    sessions.clear();
     clearTimeout(late);
     clearInterval(heart);
+    for (const session of sessions.values()) session[Symbol.dispose]?.();
+    sessions.clear();
   }
 
   function cutOff(code: number, reason: string): void {
@@ -214,8 +214,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     };
     try {
       for (const each of options.sockets) {
-        // It may have ended while it was looked up who it is: then nobody would dispose of sessions.
-        if (!over.signal.aborted) sessions.set(each, each.connect(client));
+        // It may have ended while it was looked up who it is, or by what a module sent.
+        if (over.signal.aborted) return;
+        const session = each.connect(client);
+        if (over.signal.aborted) session[Symbol.dispose]?.();
+        else sessions.set(each, session);
       }
     } catch (error) {
       observer.log?.error({ err: error }, 'websocket session failed');
