@@ -196,7 +196,7 @@ async function isOneChain({ platform, zoe }: Cast, flow: string): Promise<void> 
     new Set([zoe.name]),
   );
   const parsed = events.find(({ type }) => type === 'chat.tags-parsed.v1');
-  assert.deepEqual((parsed?.payload as { commands?: unknown }).commands, [
+  assert.deepEqual((parsed?.payload as { commands?: unknown } | undefined)?.commands, [
     { type: 'ChangeStatusCommand', status: 'Done' },
   ]);
 }
