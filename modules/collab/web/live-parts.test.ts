@@ -237,17 +237,21 @@ test('sixty messages within any minute, counted for each user of each tenant', a
   const limiter = createMessageLimiter(clock);
   const zoe = { tenant: 'core', userId: 'zoe' };
   for (let count = 1; count <= messageLimits.messages; count += 1) {
-    assert.equal(limiter.take(zoe).remaining, messageLimits.messages - count);
+    assert.equal(limiter.take(zoe)?.remaining, messageLimits.messages - count);
     await clock.advance(500);
   }
   assert.throws(
     () => limiter.take(zoe),
     (error) => hasCode(error, 'RATE_LIMITED') && error.details['retryAfterSeconds'] === 30,
   );
-  assert.equal(limiter.take({ tenant: 'acme', userId: 'zoe' }).remaining, 59);
+  assert.equal(limiter.take({ tenant: 'acme', userId: 'zoe' })?.remaining, 59);
   await clock.advance(30_000);
-  assert.equal(limiter.take(zoe).remaining, 0);
+  assert.equal(limiter.take(zoe)?.remaining, 0);
   assert.throws(() => limiter.take(zoe));
+  const two = createMessageLimiter(clock, 2);
+  assert.deepEqual([two.take(zoe)?.remaining, two.take(zoe)?.remaining], [1, 0]);
+  assert.throws(() => two.take(zoe));
+  assert.equal(createMessageLimiter(clock, Infinity).take(zoe), undefined);
 });
 
 test('rules that forbid something are told as what they mean to the one who asks', () => {
