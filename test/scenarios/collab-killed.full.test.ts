@@ -15,7 +15,7 @@ import {
   type Screen,
   type Told,
 } from '../../modules/collab/web/web-rig.test.ts';
-import { createWorkspace, until } from '../store/rig.ts';
+import { createWorkspace, inTime, until } from '../store/rig.ts';
 import type { CollabProductInput, Strike } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
 
@@ -68,10 +68,10 @@ test('a product that is killed behind each step of the flow ends every flow once
     for (const [index, strike] of strikes.entries()) {
       child = await start(strike);
       if (index === 0) ({ chatId, workspaceId } = await prepare(zoe, alex));
-      await posting;
+      assert.equal((await posting)?.status ?? 201, 201);
       using screen = await resume(alex, { chatId, workspaceId }, told);
       posting = post(zoe, { chatId, ...strike });
-      assert.equal(await child.ended, 'SIGKILL');
+      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
       await screen.closed();
       told.push(...screen.told);
     }
@@ -79,11 +79,11 @@ test('a product that is killed behind each step of the flow ends every flow once
     assert.equal((await posting)?.status, 201);
     using screen = await resume(alex, { chatId, workspaceId }, told);
     await isOver(platform);
-    const last = strikes.length * 2;
-    await until(
-      'the screen shows it all',
-      () => contentsOf([...told, ...screen.told]).length >= last,
-    );
+    await until('the screen shows it all', () => {
+      const all = [...told, ...screen.told];
+      const isAll = contentsOf(all).length >= strikes.length * 2;
+      return isAll && changesIn(all).length >= strikes.length;
+    });
     told.push(...screen.told);
     await everythingOnce(platform, { zoe, alex, chatId });
   } finally {
@@ -91,11 +91,8 @@ test('a product that is killed behind each step of the flow ends every flow once
   }
 
   assert.deepEqual(contentsOf(told).toSorted(), strikes.flatMap(saidIn).toSorted());
-  const changes = told
-    .filter(({ type }) => type === 'task.updated')
-    .map(({ changes: each }) => each);
   assert.deepEqual(
-    changes,
+    changesIn(told),
     strikes.map(({ status }, index) => ({
       status: { old: strikes[index - 1]?.status ?? 'To Do', new: status },
     })),
@@ -214,4 +211,8 @@ function contentsOf(told: readonly Told[]): readonly string[] {
   return told
     .filter(({ type }) => type === 'chat.message.posted')
     .map(({ message }) => (message as { content: string }).content);
+}
+
+function changesIn(told: readonly Told[]): readonly unknown[] {
+  return told.filter(({ type }) => type === 'task.updated').map(({ changes }) => changes);
 }

@@ -21,7 +21,7 @@ interface Row {
 }
 
 const inside: readonly Role[] = ['member', 'admin', 'participant', 'owner'];
-const known: readonly Role[] = roles.filter((role) => role !== 'nobody');
+const known: readonly Role[] = roles.filter((role) => role !== 'nobody' && role !== 'reader');
 const tenantsOwn = known.filter((role) => role !== 'foreigner' && role !== 'intruder');
 
 /** Who knows that the target is there: to all others it is not. */
@@ -108,6 +108,8 @@ interface Case {
 
 function expectedOf(target: Target, role: Role, { may = roles }: Row): Expected {
   if (role === 'nobody') return 401;
+  // Whatever it is about: that tells nothing.
+  if (role === 'reader') return 403;
   if (!whoKnows[target].includes(role)) return 404;
   return may.includes(role) ? 'done' : 403;
 }
@@ -206,28 +208,35 @@ test('each role is answered on each route as the rules say, and strangers learn 
   assert.ok(cases.length > 400, 'the matrix is as large as it was');
 });
 
-test('lists hold nothing that is not theirs to see', async () => {
-  const seen: Record<string, string[]> = {};
-  for (const role of inside) {
-    const of = async (path: string): Promise<string> => {
-      const { status, body } = await people[role].get(
-        `/api/v1/workspaces/${shared.workspace}/${path}`,
-      );
-      assert.equal(status, 200);
-      return JSON.stringify(body);
-    };
-    const texts = await Promise.all(['chats', 'tasks', 'board'].map(of));
-    seen[role] = texts.map((text) =>
-      [shared.open, shared.closed].filter((id) => text.includes(`"${id}"`)).join(' '),
-    );
+test('lists and the counts of the board hold nothing that is not theirs to see', async () => {
+  interface Board {
+    readonly columns: readonly { readonly status: string; readonly count: number }[];
   }
-  const both = Array.from({ length: 3 }, () => `${shared.open} ${shared.closed}`);
-  const publicOnes = Array.from({ length: 3 }, () => shared.open);
+  const seen: Record<string, unknown[]> = {};
+  for (const role of inside) {
+    const of = async <Body>(path: string): Promise<Body> => {
+      const place = `/api/v1/workspaces/${shared.workspace}/${path}`;
+      const { status, body } = await people[role].get<Body>(place);
+      assert.equal(status, 200);
+      return body;
+    };
+    const texts = (await Promise.all(['chats', 'tasks', 'board'].map(of))).map((body) =>
+      JSON.stringify(body),
+    );
+    const { columns } = await of<Board>('board');
+    seen[role] = [
+      ...texts.map((text) =>
+        [shared.open, shared.closed].filter((id) => text.includes(`"${id}"`)).join(' '),
+      ),
+      columns.reduce((sum, { count }) => sum + count, 0),
+    ];
+  }
+  const both = `${shared.open} ${shared.closed}`;
   assert.deepEqual(seen, {
-    member: publicOnes,
-    admin: publicOnes,
-    participant: both,
-    owner: both,
+    member: [shared.open, shared.open, shared.open, 1],
+    admin: [shared.open, shared.open, shared.open, 1],
+    participant: [both, both, both, 2],
+    owner: [both, both, both, 2],
   });
 });
 
@@ -247,6 +256,15 @@ test('each role follows over WebSocket what it may see, and nothing else', async
     using screen = people.nobody.connect();
     await screen.closed();
     assert.deepEqual(screen.told, []);
+  }
+  {
+    using screen = people.reader.connect();
+    await screen.hear('ready');
+    for (const [, message] of live) screen.say(message(shared));
+    const errors = (): Told[] => screen.told.filter(({ type }) => type === 'error');
+    await until(() => errors().length === live.length);
+    assert.deepEqual(new Set(errors().map(({ code }) => code)), new Set(['FORBIDDEN']));
+    assert.ok(!screen.told.some(({ type }) => type === 'connected'));
   }
   for (const role of known) {
     using screen = people[role].connect();

@@ -18,6 +18,8 @@ export const roles = [
   'foreigner',
   /** The same one, who asks for this tenant by its name. */
   'intruder',
+  /** Credentials of the tenant for machines that only read. */
+  'reader',
   'stranger',
   /** Was a member, and took part in both chats. */
   'removed',
@@ -43,8 +45,12 @@ export interface World {
 }
 
 export async function castOf(rig: Rig): Promise<Readonly<Record<Role, Person>>> {
-  const person = async (name: string, of = tenant): Promise<Person> => {
-    const { secret } = await rig.platform.tokens.create({ name, scopes: ['use'], tenant: of });
+  const person = async (
+    name: string,
+    of = tenant,
+    scope: 'read' | 'use' = 'use',
+  ): Promise<Person> => {
+    const { secret } = await rig.platform.tokens.create({ name, scopes: [scope], tenant: of });
     const known = personOf(rig.server, name, secret);
     // Who was never there cannot be made a member.
     await known.get('/api/v1/users/me');
@@ -60,6 +66,7 @@ export async function castOf(rig: Rig): Promise<Readonly<Record<Role, Person>>> 
       get: (path) => foreigner.send('GET', path, undefined, named),
       send: (method, path, body) => foreigner.send(method, path, body, named),
     },
+    reader: await person('reader', tenant, 'read'),
     stranger: await person('stranger'),
     removed: await person('removed'),
     member: await person('member'),
@@ -78,7 +85,8 @@ export async function makeWorld(platform: Platform, name: string): Promise<World
   await send(workspace, createWorkspace({ name, createdBy: 'admin', username: 'admin' }));
   const join = (userId: string, role: 'admin' | 'member' = 'member'): Promise<unknown> =>
     send(workspace, addMember({ userId, username: userId, role, by: 'admin' }));
-  for (const userId of ['owner', 'participant', 'member', 'guest', 'removed']) await join(userId);
+  for (const userId of ['owner', 'participant', 'member', 'guest', 'reader', 'removed'])
+    await join(userId);
   // Not the one who asks. With a second admin, the first one may leave.
   await join('foreigner', 'admin');
   const { token, ...invite } = newInviteToken({ workspaceId: workspace, inviteId: at('i') });

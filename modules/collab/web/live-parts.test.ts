@@ -163,6 +163,14 @@ test('documents hold what passed by, though the read model is behind', async () 
   later.note(third);
   later.note(fourth);
   assert.deepEqual(await names(later), ['zoe']);
+  // One that was kept and forgotten is read again, and what the read model does not have yet with it.
+  await documents.put({ tenant: 'core', id: 'c2', stream: 'c2', revision: 0 }, behind);
+  const full = createLiveDocuments(chatProjection, documents, { keptMax: 1, recentMax: 100 });
+  assert.deepEqual(await names(full), ['zoe', 'alex']);
+  full.note(third);
+  full.note(fourth);
+  await full.get('core', 'c2');
+  assert.deepEqual(await names(full), ['zoe']);
   // Nothing of it is in the read model yet.
   const fresh = createLiveDocuments(
     chatProjection,
