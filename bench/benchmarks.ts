@@ -41,7 +41,7 @@ export const benchmarks: readonly BenchmarkEntry[] = [
   },
   {
     name: 'collab',
-    summary: 'messages with tags until they are on screens, beside bare Fastify and a broadcast',
+    summary: 'messages with tags until they are on screens, beside bare Fastify and an insert',
     load: () => import('./collab.ts'),
   },
 ];

@@ -1,7 +1,7 @@
 // Benchmark of the collab module from end to end: a message with a tag is posted and all that follows is on the
 // other one's screen (the message, the board, the notification), with a hundred people connected. There is no
-// peer to run: the limit is bare Fastify, one durable insert and the message to all sockets. Both are processes
-// of their own over SQLite with every commit synced.
+// peer to run: the limit is bare Fastify, one durable insert and the message to the other one in the chat. Both are
+// processes of their own over SQLite with every commit synced.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,9 @@
-// The limit: bare Fastify, one durable insert into SQLite, and the message to every socket. Nothing is read,
-// nobody is asked who they are, and nothing follows from it.
+// The limit: bare Fastify, one durable insert into SQLite, and the message to those who follow the chat. Nothing is
+// read, nobody is asked who they are, and nothing follows from it.
 
 import type { Server } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
-import { WebSocketServer } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { importPeer } from '../peers.ts';
 import type { ServedCollabInput, ServedCollabMessage } from './served-collab.ts';
@@ -31,11 +31,12 @@ database.exec(`
 const insert = database.prepare('insert into messages (chat, content) values (?, ?)');
 
 const server = fastify();
-const sockets = new WebSocketServer({ server: server.server, path: '/ws' });
-sockets.on('connection', (socket) => {
+const followers = new Map<string, WebSocket[]>();
+new WebSocketServer({ server: server.server, path: '/ws' }).on('connection', (socket) => {
   socket.send(JSON.stringify({ type: 'connected' }));
   socket.on('message', (data: Buffer) => {
-    const { type } = JSON.parse(data.toString()) as { type: string };
+    const { type, chatId } = JSON.parse(data.toString()) as { type: string; chatId?: string };
+    if (chatId !== undefined) followers.set(chatId, [...(followers.get(chatId) ?? []), socket]);
     socket.send(JSON.stringify({ type: type.replace('subscribe', 'subscribed') }));
   });
 });
@@ -43,7 +44,7 @@ server.post('/api/v1/chats/:id/messages', ({ params: { id: chatId }, body }, rep
   const { lastInsertRowid } = insert.run(chatId, body.content);
   const message = { messageId: String(lastInsertRowid), chatId, authorId: 'p', ...body };
   const text = JSON.stringify({ type: 'chat.message.posted', chatId, message });
-  for (const socket of sockets.clients) socket.send(text);
+  for (const socket of followers.get(chatId) ?? []) socket.send(text);
   reply.code(201);
   return message;
 });
