@@ -1,10 +1,16 @@
-// What `npm start` runs here: everything embedded, with the payments module to try it out. A webhook goes to
-// PAYMENTS_WEBHOOK_URL where that is set; `millrace dev` also makes some payments.
+// What `npm start` runs here: everything embedded, with two modules to try it out. Webhooks of payments go to
+// PAYMENTS_WEBHOOK_URL and mails of collab by COLLAB_SMTP_URL, where they are set; `millrace dev` also makes
+// some payments, and a workspace with people in it.
 
 import { defineConfig } from 'millrace/platform';
-import payments, { sample } from './modules/payments/demo.ts';
+import collab, { sample as sampleWorkspace } from './modules/collab/demo.ts';
+import payments, { sample as samplePayments } from './modules/payments/demo.ts';
 
 export default defineConfig({
-  modules: [payments],
-  samples: async (platform) => void (await sample((request) => platform.handle(request))),
+  modules: [payments, collab],
+  async samples(platform) {
+    await samplePayments((request) => platform.handle(request));
+    const tokens = await sampleWorkspace(platform);
+    return [...tokens].map(([name, token]) => [`token of ${name}`, token] as const);
+  },
 });

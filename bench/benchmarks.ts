@@ -39,4 +39,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'commands over HTTP until they are seen, start and memory, beside bare Fastify',
     load: () => import('./server.ts'),
   },
+  {
+    name: 'collab',
+    summary: 'messages with tags until they are on screens, beside bare Fastify and an insert',
+    load: () => import('./collab.ts'),
+  },
 ];

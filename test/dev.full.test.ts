@@ -22,6 +22,7 @@ export default defineConfig({
     const context = { tenant: 'core', aggregate: { bc: 'shop', type: 'order', id: '1' } };
     const placed = createEnvelope({ type: 'order.placed.v1', payload: { amount: 1 } }, context);
     await engines.store.append('shop.order.v1-core-1', [placed]);
+    return [['told once', 'a secret']];
   },
 });
 `;
@@ -48,6 +49,7 @@ test('sample data comes once, a change starts it again, and the token stays', as
   // It has processes of its own, which would outlive it.
   t.after(() => product.signal('SIGTERM'));
   assert.deepEqual(await typesIn(product.base), ['order.placed.v1']);
+  assert.match(product.said, /told once +a secret/);
   assert.match(product.said, /curl -s .*\/api\/v1\/events/);
   const { token } = product;
 
@@ -57,6 +59,7 @@ test('sample data comes once, a change starts it again, and the token stays', as
   const base = [...product.heard().matchAll(/http:\/\/\S+?(?=\s)/g)].at(-1)?.[0] ?? '';
   assert.deepEqual(await typesIn(/^http:\/\/[^/]+/.exec(base)?.[0] ?? ''), ['order.placed.v1']);
   assert.equal(product.heard().split('samples\n').length, 2);
+  assert.equal(product.heard().split('a secret').length, 2);
   assert.deepEqual(
     [...product.heard().matchAll(/mr_\S+/g)].map(([secret]) => secret),
     [token, token],

@@ -17,15 +17,15 @@ import { taskProjection } from './task-projection.ts';
 import { user, usernames } from './user.ts';
 import { userProjection } from './user-projection.ts';
 import { workspace } from './workspace.ts';
-import { collabWeb } from './web/collab-web.ts';
+import { collabWeb, type CollabWebOptions } from './web/collab-web.ts';
 import { workspaceProjection } from './workspace-projection.ts';
 
-export interface CollabOptions {
+export interface CollabOptions extends CollabWebOptions {
   /** Sends mails, `{ to, subject, text }` by its payload. Default: nobody gets any. */
   readonly email?: Destination | DestinationSettings;
 }
 
-export function collab({ email }: CollabOptions = {}): PlatformModule {
+export function collab({ email, ...web }: CollabOptions = {}): PlatformModule {
   return defineModule({
     name: 'collab',
     aggregates: [user, usernames, workspace, chat, task, notification],
@@ -44,7 +44,7 @@ export function collab({ email }: CollabOptions = {}): PlatformModule {
       botReactor,
       notifier(context),
     ],
-    web: collabWeb,
+    web: (context) => collabWeb(context, web),
     // Without somebody to send them, no mails pile up.
     ...(email === undefined ? {} : mailsBy(email)),
   });

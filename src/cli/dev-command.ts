@@ -90,12 +90,15 @@ async function tryOut(
 ): Promise<readonly ProductLine[]> {
   const isNew = !(await platform.tokens.list()).some((token) => token.name === tokenName);
   // Before the token: whoever is interrupted here begins again.
-  if (isNew) await (config.samples ?? sampleOrders)(platform);
+  const told = isNew ? await (config.samples ?? sampleOrders)(platform) : undefined;
   const file = resolve(cwd, tokenFile);
   const secret = await keepToken(platform, file);
   const lines: ProductLine[] = [
     ['admin token', `${paint.bold(secret)}  ${paint.dim(`(in ${relative(cwd, file)})`)}`],
   ];
+  for (const [what, text] of told ?? []) {
+    lines.push([what, `${paint.bold(text)}  ${paint.dim('(shown this once)')}`]);
+  }
   if (isNew) lines.push(['sample data', paint.dim('is in; --fresh begins anew')]);
   if (url !== undefined) lines.push(['', ''], ...curlLines(platform, url, paint));
   return lines;

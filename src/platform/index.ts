@@ -44,6 +44,7 @@ export {
   loadConfig,
   type Environment,
   type MillraceConfig,
+  type SampleLine,
   type ServerSettings,
 } from './millrace-config.ts';
 export { openBus, openColdStorage, type ArchiveKeys } from './open-bus.ts';

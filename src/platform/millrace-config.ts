@@ -30,6 +30,8 @@ export interface ServerSettings {
   };
 }
 
+export type SampleLine = readonly [name: string, text: string];
+
 export interface MillraceConfig extends Omit<
   PlatformConfig,
   'clock' | 'drainMs' | 'names' | 'observer'
@@ -37,9 +39,9 @@ export interface MillraceConfig extends Omit<
   readonly server?: ServerSettings;
   /**
    * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
-   * idempotency keys.
+   * idempotency keys. The lines that it returns are shown this once, as tokens of sample users are.
    */
-  readonly samples?: (platform: Platform) => Promise<void>;
+  readonly samples?: (platform: Platform) => Promise<readonly SampleLine[] | void>;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { buildStreamName } from 'millrace/contracts';
 import { aliases, endpoints } from './endpoints.ts';
 import { openRig, until, type Answer, type Person, type Rig } from './web-rig.test.ts';
 
@@ -162,7 +163,7 @@ test('a message is answered with itself and its flow, once for each key, and als
   });
   const flow = made.headers.get('x-correlation-id');
   const events = await rig.platform.engines.store
-    .readStream(`collab.chat.v1-core-${made.body.chatId}`)
+    .readStream(buildStreamName('collab', 'chat', 1, 'core', made.body.chatId))
     .toArray();
   assert.deepEqual([...new Set(events.map(({ correlationId }) => correlationId))], [flow]);
   assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));

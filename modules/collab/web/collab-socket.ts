@@ -11,7 +11,7 @@ import {
 import { parsePosition } from 'millrace/store';
 import { Type } from 'typebox';
 import { chatRole, decideAccess, workspaceRole, type Action } from './access-rules.ts';
-import { collabError, invalid, notFound } from './collab-errors.ts';
+import { collabError, invalid } from './collab-errors.ts';
 import { idText } from './collab-endpoint.ts';
 import { messageSchema, notificationSchema } from './collab-schemas.ts';
 import type { LiveFeed } from './live-feed.ts';
@@ -88,15 +88,19 @@ export function collabSocket(
   return defineSocket({ messages, sends, error: toError, connect });
 
   function connect(client: SocketClient): Session {
-    const { tenant } = client.principal;
-    return tenant === undefined ? nobody(client) : somebody(client);
+    let who: ReturnType<typeof identify>;
+    try {
+      who = identify(client.principal);
+    } catch (error) {
+      return nobody(error);
+    }
+    return somebody(client, who);
   }
 
-  /** Of credentials for all tenants: the platform's own messages are all there is for them. */
-  function nobody({ principal }: SocketClient): Session {
+  /** For credentials that are no person's, the platform's own messages are all there is. */
+  function nobody(reason: unknown): Session {
     const refuse = (): never => {
-      identify(principal);
-      throw notFound('user');
+      throw reason;
     };
     return {
       on: {
@@ -110,8 +114,10 @@ export function collabSocket(
     };
   }
 
-  function somebody(client: SocketClient): Session {
-    const { tenant, userId } = identify(client.principal);
+  function somebody(
+    client: SocketClient,
+    { tenant, userId }: ReturnType<typeof identify>,
+  ): Session {
     const subscriptions = new Map<string, LiveSubscription>();
     const typedAtMs = new Map<string, number>();
 

@@ -15,7 +15,15 @@ import { userRoutes } from './user-routes.ts';
 import { createWebUsers } from './web-users.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
-export function collabWeb(platform: WebContext): ModuleWeb {
+export interface CollabWebOptions {
+  /** Of one user, to one process; `Infinity`: as many as there are. Default: 60. */
+  readonly messagesPerMinute?: number | undefined;
+}
+
+export function collabWeb(
+  platform: WebContext,
+  { messagesPerMinute }: CollabWebOptions = {},
+): ModuleWeb {
   const { clock, load } = platform;
   const documents = collabDocuments(platform);
   const endpoint = createEndpointMaker({ platform, users: createWebUsers(platform) });
@@ -24,7 +32,7 @@ export function collabWeb(platform: WebContext): ModuleWeb {
     clock,
     load,
     reach: createReach(documents),
-    limiter: createMessageLimiter(clock),
+    limiter: createMessageLimiter(clock, messagesPerMinute),
   };
   const feed = createLiveFeed(platform, documents);
   return {

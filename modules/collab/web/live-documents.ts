@@ -17,13 +17,17 @@ interface Kept<Document> {
 
 const liveDocumentLimits = {
   keptMax: 10_000,
-  /** Of documents that are not kept; read models are never so far behind. */
+  /** Of all documents, also those that are kept: one may be read again. Read models are never so far behind. */
   recentMax: 10_000,
 } as const;
 
 export function createLiveDocuments<Document extends object>(
   projection: Projection<Document>,
   documents: Pick<DocumentQueries<Document>, 'get'>,
+  {
+    keptMax,
+    recentMax,
+  }: { readonly keptMax: number; readonly recentMax: number } = liveDocumentLimits,
 ): LiveDocuments<Document> {
   const kept = new Map<string, Kept<Document>>();
   /** Oldest first. */
@@ -40,15 +44,10 @@ export function createLiveDocuments<Document extends object>(
       if (!types.has(event.type)) return;
       const key = keyOf(event.tenant, projection.idOf(event));
       const before = kept.get(key);
-      if (before !== undefined) {
-        kept.set(key, apply(before, event));
-        return;
-      }
+      if (before !== undefined) kept.set(key, apply(before, event));
       recent.push(event);
       // Cut by half: each time would copy the list for every event.
-      if (recent.length > liveDocumentLimits.recentMax) {
-        recent = recent.slice(liveDocumentLimits.recentMax / 2);
-      }
+      if (recent.length > recentMax) recent = recent.slice(recentMax / 2);
     },
     async get(tenant, id) {
       const key = keyOf(tenant, id);
@@ -65,7 +64,7 @@ export function createLiveDocuments<Document extends object>(
       if (current.document === null) return undefined;
       kept.set(key, current);
       const [oldest] = kept.keys();
-      if (kept.size > liveDocumentLimits.keptMax && oldest !== undefined) kept.delete(oldest);
+      if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);
       return current.document;
     },
   };

@@ -163,6 +163,14 @@ test('documents hold what passed by, though the read model is behind', async () 
   later.note(third);
   later.note(fourth);
   assert.deepEqual(await names(later), ['zoe']);
+  // One that was kept and forgotten is read again, and what the read model does not have yet with it.
+  await documents.put({ tenant: 'core', id: 'c2', stream: 'c2', revision: 0 }, behind);
+  const full = createLiveDocuments(chatProjection, documents, { keptMax: 1, recentMax: 100 });
+  assert.deepEqual(await names(full), ['zoe', 'alex']);
+  full.note(third);
+  full.note(fourth);
+  await full.get('core', 'c2');
+  assert.deepEqual(await names(full), ['zoe']);
   // Nothing of it is in the read model yet.
   const fresh = createLiveDocuments(
     chatProjection,
@@ -237,17 +245,21 @@ test('sixty messages within any minute, counted for each user of each tenant', a
   const limiter = createMessageLimiter(clock);
   const zoe = { tenant: 'core', userId: 'zoe' };
   for (let count = 1; count <= messageLimits.messages; count += 1) {
-    assert.equal(limiter.take(zoe).remaining, messageLimits.messages - count);
+    assert.equal(limiter.take(zoe)?.remaining, messageLimits.messages - count);
     await clock.advance(500);
   }
   assert.throws(
     () => limiter.take(zoe),
     (error) => hasCode(error, 'RATE_LIMITED') && error.details['retryAfterSeconds'] === 30,
   );
-  assert.equal(limiter.take({ tenant: 'acme', userId: 'zoe' }).remaining, 59);
+  assert.equal(limiter.take({ tenant: 'acme', userId: 'zoe' })?.remaining, 59);
   await clock.advance(30_000);
-  assert.equal(limiter.take(zoe).remaining, 0);
+  assert.equal(limiter.take(zoe)?.remaining, 0);
   assert.throws(() => limiter.take(zoe));
+  const two = createMessageLimiter(clock, 2);
+  assert.deepEqual([two.take(zoe)?.remaining, two.take(zoe)?.remaining], [1, 0]);
+  assert.throws(() => two.take(zoe));
+  assert.equal(createMessageLimiter(clock, Infinity).take(zoe), undefined);
 });
 
 test('rules that forbid something are told as what they mean to the one who asks', () => {

@@ -7,12 +7,15 @@ import type { WebUser } from './web-users.ts';
 export const messageLimits = { messages: 60, withinMs: 60_000, usersMax: 100_000 } as const;
 
 export interface MessageLimiter {
-  /** Counts one; throws `RATE_LIMITED` when there are enough. */
-  take(user: Pick<WebUser, 'tenant' | 'userId'>): RateLimitState;
+  /** Counts one; throws `RATE_LIMITED` when there are enough. Undefined: there is no limit. */
+  take(user: Pick<WebUser, 'tenant' | 'userId'>): RateLimitState | undefined;
 }
 
-export function createMessageLimiter(clock: Clock): MessageLimiter {
-  const { messages: limit, withinMs, usersMax } = messageLimits;
+export function createMessageLimiter(
+  clock: Clock,
+  limit: number = messageLimits.messages,
+): MessageLimiter {
+  const { withinMs, usersMax } = messageLimits;
   /** When each of the last messages was posted; whoever posts comes last. */
   const posted = new Map<string, readonly number[]>();
 
@@ -25,6 +28,7 @@ export function createMessageLimiter(clock: Clock): MessageLimiter {
 
   return {
     take({ tenant, userId }) {
+      if (limit === Infinity) return undefined;
       const user = `${tenant} ${userId}`;
       const nowMs = clock.now();
       const times = (posted.get(user) ?? []).filter((each) => each > nowMs - withinMs);

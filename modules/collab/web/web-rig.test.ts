@@ -98,7 +98,9 @@ export async function openRig(): Promise<Rig> {
   };
 }
 
-function personOf(server: ApiServer, name: string, token: string): Person {
+type Address = Pick<ApiServer, 'url'>;
+
+export function personOf(server: Address, name: string, token: string): Person {
   const ask = async (
     method: string,
     path: string,
@@ -130,7 +132,7 @@ function personOf(server: ApiServer, name: string, token: string): Person {
   };
 }
 
-function screenOf(server: ApiServer, token: string): Screen {
+function screenOf(server: Address, token: string): Screen {
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws?token=${token}`);
   const told: Told[] = [];
   let isClosed = false;

@@ -47,7 +47,11 @@ export function createWebUsers({ handle, load }: Pick<WebContext, 'handle' | 'lo
 
 /** Without asking anybody. */
 export function identify(principal: Principal | undefined): Omit<WebUser, 'username'> {
-  const { tenant, name = '' } = principal ?? {};
-  if (tenant !== undefined) return { tenant, userId: userIdOf(name) };
-  throw forbidden('this needs credentials of one tenant');
+  const { tenant, name = '', scopes = [] } = principal ?? {};
+  if (tenant === undefined) throw forbidden('this needs credentials of one tenant');
+  // What may only read is a machine that looks on, and nobody who speaks.
+  if (scopes.length > 0 && scopes.every((scope) => scope === 'read')) {
+    throw forbidden("this needs the scope 'use'");
+  }
+  return { tenant, userId: userIdOf(name) };
 }

@@ -1,0 +1,292 @@
+// Every role, on every route and every live message, in every tenant. What is expected is written down here from
+// the rules in words, and not taken from the table that the routes obey.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { castOf, makeWorld, roles, type Role, type World } from './access-world.test.ts';
+import { aliases, endpoints, type EndpointName } from './endpoints.ts';
+import { openRig, until, type Answer, type Person, type Rig, type Told } from './web-rig.test.ts';
+
+type Expected = 'done' | 401 | 403 | 404;
+
+/** What a request is about. A private chat, its message and its task are other targets than a public one's. */
+type Target = 'self' | 'workspace' | 'open' | 'closed' | 'invite' | 'notification';
+
+interface Row {
+  /** Default: all who know of the target. */
+  readonly may?: readonly Role[];
+  readonly body?: (role: Role) => object;
+  /** Of `{userId}` in the path. */
+  readonly userId?: (role: Role) => string;
+}
+
+const inside: readonly Role[] = ['member', 'admin', 'participant', 'owner'];
+const known: readonly Role[] = roles.filter((role) => role !== 'nobody' && role !== 'reader');
+const tenantsOwn = known.filter((role) => role !== 'foreigner' && role !== 'intruder');
+
+/** Who knows that the target is there: to all others it is not. */
+const whoKnows: Readonly<Record<Target, readonly Role[]>> = {
+  self: known,
+  workspace: inside,
+  open: inside,
+  closed: ['participant', 'owner'],
+  // By its token, which is a secret.
+  invite: tenantsOwn,
+  notification: ['participant'],
+};
+
+const admins: Row['may'] = ['admin'];
+const chatAdmins: Row['may'] = ['owner'];
+const takingPart: Row['may'] = ['participant', 'owner'];
+const oneself = (role: Role): string => role;
+const chats: readonly Target[] = ['open', 'closed'];
+
+/** No route without its rows: the compiler and the first test see to that. */
+const matrix: Readonly<Record<EndpointName, readonly (Row & { of: readonly Target[] })[]>> = {
+  getMe: [{ of: ['self'] }],
+  changeMe: [{ of: ['self'], body: () => ({ displayName: 'Me' }) }],
+  createWorkspace: [{ of: ['self'], body: () => ({ name: 'Own' }) }],
+  listWorkspaces: [{ of: ['self'] }],
+  getWorkspace: [{ of: ['workspace'] }],
+  listMembers: [{ of: ['workspace'] }],
+  addMember: [{ of: ['workspace'], may: admins, body: () => ({ username: 'stranger' }) }],
+  changeMemberRole: [
+    {
+      of: ['workspace'],
+      may: admins,
+      userId: () => 'member',
+      body: () => ({ role: 'admin' }),
+    },
+  ],
+  removeMember: [
+    { of: ['workspace'], may: admins, userId: () => 'foreigner' },
+    { of: ['workspace'], userId: oneself },
+  ],
+  listInvites: [{ of: ['workspace'], may: admins }],
+  createInvite: [{ of: ['workspace'], may: admins, body: () => ({}) }],
+  revokeInvite: [{ of: ['workspace'], may: admins }],
+  useInvite: [{ of: ['invite'] }],
+  createChat: [{ of: ['workspace'], body: () => ({ title: 'New' }) }],
+  listChats: [{ of: ['workspace'] }],
+  getChat: [{ of: chats }],
+  listParticipants: [{ of: chats }],
+  addParticipant: [
+    { of: chats, may: chatAdmins, body: () => ({ userId: 'guest' }) },
+    { of: chats, body: (role) => ({ userId: role }) },
+    // Nobody makes an admin of oneself.
+    { of: chats, may: chatAdmins, body: (role) => ({ userId: role, role: 'admin' }) },
+  ],
+  removeParticipant: [
+    { of: chats, may: chatAdmins, userId: (role) => (role === 'owner' ? 'participant' : 'owner') },
+    { of: chats, may: takingPart, userId: oneself },
+  ],
+  listMessages: [{ of: chats }],
+  postMessage: [{ of: chats, body: () => ({ content: 'hello' }) }],
+  editMessage: [{ of: chats, may: takingPart, body: () => ({ content: 'changed' }) }],
+  deleteMessage: [{ of: chats, may: takingPart }],
+  listTasks: [{ of: ['workspace'] }],
+  getBoard: [{ of: ['workspace'] }],
+  getTask: [{ of: chats }],
+  watchTask: [{ of: chats }],
+  unwatchTask: [{ of: chats }],
+  listNotifications: [{ of: ['self'] }],
+  readNotification: [{ of: ['notification'] }],
+  deleteNotification: [{ of: ['notification'] }],
+};
+
+interface Case {
+  readonly title: string;
+  readonly method: string;
+  readonly path: string;
+  readonly row: Row;
+  readonly target: Target;
+  readonly role: Role;
+  readonly expected: Expected;
+  readonly changes: boolean;
+}
+
+function expectedOf(target: Target, role: Role, { may = roles }: Row): Expected {
+  if (role === 'nobody') return 401;
+  // Whatever it is about: that tells nothing.
+  if (role === 'reader') return 403;
+  if (!whoKnows[target].includes(role)) return 404;
+  return may.includes(role) ? 'done' : 403;
+}
+
+const cases: readonly Case[] = (Object.keys(endpoints) as EndpointName[]).flatMap((name) => {
+  const { method, path: own } = endpoints[name];
+  const alias = (aliases as Partial<Record<EndpointName, string>>)[name];
+  return [own, ...(alias === undefined ? [] : [alias])].flatMap((path) =>
+    matrix[name].flatMap((row, at) =>
+      row.of.flatMap((target) =>
+        roles.map((role) => {
+          const expected = expectedOf(target, role, row);
+          const changes = expected === 'done' && method !== 'GET';
+          const title = `${role}: ${method} ${path} (${at}, ${target})`;
+          return { title, method, path, row, target, role, expected, changes };
+        }),
+      ),
+    ),
+  );
+});
+
+let rig: Rig;
+let people: Readonly<Record<Role, Person>>;
+/** What a request changes must not be what the next one is judged by. */
+let shared: World;
+const own = new Map<Case, World>();
+before(async () => {
+  rig = await openRig();
+  people = await castOf(rig);
+  shared = await makeWorld(rig.platform, 'shared');
+  for (const each of cases) {
+    if (each.changes) own.set(each, await makeWorld(rig.platform, `own${own.size}`));
+  }
+  const head = await rig.platform.engines.store.head();
+  for (const each of rig.platform.modules.projections) await rig.platform.waitFor(each, head);
+});
+after(() => rig[Symbol.asyncDispose]());
+
+const none: World = {
+  workspace: 'none',
+  open: 'none',
+  closed: 'none',
+  openMessage: 'none',
+  closedMessage: 'none',
+  notification: 'none',
+  invite: 'none',
+  inviteToken: `none~none~${'x'.repeat(43)}`,
+};
+
+function ask({ method, path, row, target, role }: Case, world: World): Promise<Answer> {
+  const chat = target === 'closed' ? world.closed : world.open;
+  const message = target === 'closed' ? world.closedMessage : world.openMessage;
+  const ofChat = path.includes('/messages/{id}') ? message : chat;
+  const filled = path
+    .replace('{w}', world.workspace)
+    .replace('{id}', target === 'notification' ? world.notification : ofChat)
+    .replace('{userId}', row.userId?.(role) ?? '')
+    .replace('{inviteId}', world.invite)
+    .replace('{token}', world.inviteToken);
+  return people[role].send(method, filled, row.body?.(role));
+}
+
+test('every route of the module has its row', () => {
+  const rows = new Set(cases.map(({ method, path }) => `${method} ${path}`));
+  const served = rig.server.routes
+    .filter(({ tag }) => tag.startsWith('collab: '))
+    .map(({ method, path }) => `${method} ${path}`);
+  assert.deepEqual(new Set(served), rows);
+});
+
+test('each role is answered on each route as the rules say, and strangers learn nothing', async () => {
+  const codes = { 401: 'UNAUTHORIZED', 403: 'FORBIDDEN', 404: 'NOT_FOUND' } as const;
+  const faults: string[] = [];
+  for (const each of cases) {
+    const { status, body } = await ask(each, own.get(each) ?? shared);
+    const { title, expected } = each;
+    if (expected === 'done') {
+      if (status >= 300) faults.push(`${title}: ${status} ${JSON.stringify(body)}`);
+      continue;
+    }
+    const { error } = body as { error?: { code?: string } };
+    const isRight = status === expected && error?.code === codes[expected];
+    if (!isRight || Object.keys(body).length > 1) {
+      faults.push(`${title}: ${status} instead of ${expected}, ${JSON.stringify(body)}`);
+    }
+    if (expected !== 404) continue;
+    // Word for word what is said of something that never was, but for the id that was asked for.
+    const other = await ask(each, none);
+    const words = (said: unknown): string =>
+      JSON.stringify(said).replaceAll(shared.notification, none.notification);
+    if (other.status !== 404 || words(other.body) !== words(body)) {
+      faults.push(`${title}: ${words(body)}, and of nothing ${words(other.body)}`);
+    }
+  }
+  assert.deepEqual(faults, []);
+  assert.ok(cases.length > 400, 'the matrix is as large as it was');
+});
+
+test('lists and the counts of the board hold nothing that is not theirs to see', async () => {
+  interface Board {
+    readonly columns: readonly { readonly status: string; readonly count: number }[];
+  }
+  const seen: Record<string, unknown[]> = {};
+  for (const role of inside) {
+    const of = async <Body>(path: string): Promise<Body> => {
+      const place = `/api/v1/workspaces/${shared.workspace}/${path}`;
+      const { status, body } = await people[role].get<Body>(place);
+      assert.equal(status, 200);
+      return body;
+    };
+    const texts = (await Promise.all(['chats', 'tasks', 'board'].map(of))).map((body) =>
+      JSON.stringify(body),
+    );
+    const { columns } = await of<Board>('board');
+    seen[role] = [
+      ...texts.map((text) =>
+        [shared.open, shared.closed].filter((id) => text.includes(`"${id}"`)).join(' '),
+      ),
+      columns.reduce((sum, { count }) => sum + count, 0),
+    ];
+  }
+  const both = `${shared.open} ${shared.closed}`;
+  assert.deepEqual(seen, {
+    member: [shared.open, shared.open, shared.open, 1],
+    admin: [shared.open, shared.open, shared.open, 1],
+    participant: [both, both, both, 2],
+    owner: [both, both, both, 2],
+  });
+});
+
+test('each role follows over WebSocket what it may see, and nothing else', async () => {
+  const live: readonly (readonly [Target, (world: World) => object])[] = [
+    ['workspace', ({ workspace: workspaceId }) => ({ type: 'subscribe.workspace', workspaceId })],
+    ['open', ({ open: chatId }) => ({ type: 'subscribe.chat', chatId })],
+    ['closed', ({ closed: chatId }) => ({ type: 'subscribe.chat', chatId })],
+    ['open', ({ open: chatId }) => ({ type: 'chat.typing', chatId })],
+    ['closed', ({ closed: chatId }) => ({ type: 'chat.typing', chatId })],
+    [
+      'closed',
+      ({ closed: chatId }) => ({ type: 'subscribe.chat', chatId, since: '0000000000000000' }),
+    ],
+  ];
+  {
+    using screen = people.nobody.connect();
+    await screen.closed();
+    assert.deepEqual(screen.told, []);
+  }
+  {
+    using screen = people.reader.connect();
+    await screen.hear('ready');
+    for (const [, message] of live) screen.say(message(shared));
+    const errors = (): Told[] => screen.told.filter(({ type }) => type === 'error');
+    await until(() => errors().length === live.length);
+    assert.deepEqual(new Set(errors().map(({ code }) => code)), new Set(['FORBIDDEN']));
+    assert.ok(!screen.told.some(({ type }) => type === 'connected'));
+  }
+  for (const role of known) {
+    using screen = people[role].connect();
+    await screen.hear('connected');
+    for (const [at, [, message]] of live.entries()) {
+      screen.say({ ...message(shared), id: `is-${at}` });
+      screen.say({ ...message(none), id: `not-${at}` });
+    }
+    const errorOf = (id: string): Told | undefined =>
+      screen.told.find((told) => told.type === 'error' && told['id'] === id);
+    await until(() => errorOf(`not-${live.length - 1}`) !== undefined);
+    for (const [at, [target]] of live.entries()) {
+      const { id: _id, ...nothing } = errorOf(`not-${at}`) ?? { type: 'none' };
+      assert.equal(nothing['code'], 'NOT_FOUND');
+      if (whoKnows[target].includes(role)) {
+        assert.equal(errorOf(`is-${at}`), undefined, `${role} ${at}`);
+      } else {
+        const { id: _same, ...error } = errorOf(`is-${at}`) ?? { type: 'none' };
+        assert.deepEqual(error, nothing, `${role} ${at}`);
+      }
+    }
+    if (!inside.includes(role)) {
+      assert.ok(!screen.told.some(({ type }) => /^(subscribed|chat|task)\./.test(type)), role);
+    }
+  }
+});
