@@ -356,5 +356,6 @@ async function traceIsShown({ admin }: Cast, flow: string): Promise<void> {
 function nameOf(node: TraceNode): string {
   if (node.kind === 'command') return node.command;
   if (node.kind === 'event') return node.type;
+  if (node.kind === 'job') return node.job;
   return node.kind === 'delivery' ? node.destination : node.subscription;
 }
