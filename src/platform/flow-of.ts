@@ -9,6 +9,12 @@ export interface Flow {
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
+/** For a route's `headersShown`, where its handler uses `flowOf`. */
+export const flowHeadersShown: Readonly<Record<string, string>> = {
+  'X-Correlation-Id': 'The flow that it belongs to. Default: a new one.',
+  traceparent: 'W3C trace context: what follows is below it.',
+};
+
 /**
  * The flow and the trace that a request belongs to, for `handle`.
  *
