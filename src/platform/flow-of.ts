@@ -9,7 +9,14 @@ export interface Flow {
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-/** For a route's `headersShown`, where its handler uses `flowOf`. */
+/**
+ * For a route's `headersShown`, where its handler uses `flowOf`.
+ *
+ * @example
+ * import { flowHeadersShown } from 'millrace/platform';
+ *
+ * const headersShown = { 'Idempotency-Key': 'A repeat gets the first answer.', ...flowHeadersShown };
+ */
 export const flowHeadersShown: Readonly<Record<string, string>> = {
   'X-Correlation-Id': 'The flow that it belongs to. Default: a new one.',
   traceparent: 'W3C trace context: what follows is below it.',
