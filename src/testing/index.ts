@@ -93,6 +93,17 @@ export {
   type BusFixture,
   type OpenedBus,
 } from '../bus/bus.conformance.ts';
+export {
+  keyStoreConformance,
+  type KeyStoreCase,
+  type KeyStoreFixture,
+} from '../work/key-store.conformance.ts';
+export {
+  workQueueConformance,
+  type OpenedWorkQueue,
+  type WorkQueueCase,
+  type WorkQueueFixture,
+} from '../work/work-queue.conformance.ts';
 export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
