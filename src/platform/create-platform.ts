@@ -137,6 +137,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     load: (aggregate, address) => load(aggregate, address),
     clock,
     observer,
+    readAll: (options) => store.readAll(options),
     documents: (family) => documents(family),
     restore: (projection, signal) =>
       restoreProjection(store, projection, {

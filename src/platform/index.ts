@@ -111,7 +111,7 @@ export {
   type WebContext,
 } from './module-web.ts';
 export { flowOf, type Flow } from './flow-of.ts';
-export type { Access, Principal } from './principal.ts';
+export { tenantFor, type Access, type Principal } from './principal.ts';
 export {
   route,
   type Answer,

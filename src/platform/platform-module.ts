@@ -16,6 +16,7 @@ import type { ModelKey } from '../projections/read-model-store.ts';
 import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
+import type { EventStore } from '../store/event-store.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
 import type { KeyStore } from '../work/key-store.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
@@ -36,6 +37,8 @@ export interface ModuleContext {
   readonly load: LoadAggregate;
   readonly clock: Clock;
   readonly observer: Observer;
+  /** Events of all tenants, as far as they are appended. */
+  readonly readAll: EventStore['readAll'];
   /** Documents of the platform, whoever writes them. */
   readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
   /** Folds the documents of a projection again that were lost where they are kept. */

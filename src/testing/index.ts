@@ -3,6 +3,13 @@ export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress
 export { seededRandom, type SeededRandom } from './seeded-random.ts';
 export type { ServerOptions } from './servers/launch-server.ts';
 export {
+  startFakeSlack,
+  type FakeSlack,
+  type FakeSlackBehaviour,
+  type FakeSlackMessage,
+  type FakeSlackOptions,
+} from './servers/fake-slack.ts';
+export {
   startHttpReceiver,
   type AnswerRequest,
   type HttpReceiver,
