@@ -1,10 +1,16 @@
 // A platform with the module and a fake of Slack, ready to send: a workspace, a channel, a template.
 
-import type { EngineUrls, Platform, PlatformModule } from 'millrace/platform';
-import { createPlatform } from 'millrace/platform';
-import type { NewCommand } from 'millrace/contracts';
+import { slackAddressing, type NewCommand } from 'millrace/contracts';
 import type { Observer } from 'millrace/foundation';
+import {
+  createPlatform,
+  type EngineUrls,
+  type ModuleContext,
+  type Platform,
+  type PlatformModule,
+} from 'millrace/platform';
 import { startFakeSlack, type FakeSlack } from 'millrace/testing';
+import type { KeyStore, WorkQueue } from 'millrace/work';
 import { configureChannel, configureTemplate, configureWorkspace } from './config-events.ts';
 import { createSecretBox } from './secret-box.ts';
 import { slackRequests, type SlackRequestsOptions } from './slack-requests.ts';
@@ -17,8 +23,8 @@ export const secretKeys = [{ id: 'k1', key: Buffer.alloc(32, 7).toString('base64
 /** Everything that takes minutes in production takes milliseconds. */
 export const quick: SlackRequestsOptions = {
   secretKeys,
-  timeoutMs: 400,
-  lockMs: 1_500,
+  timeoutMs: 5_000,
+  lockMs: 15_000,
   settleMs: 50,
   channelIntervalMs: 0,
   workspaceIntervalMs: 0,
@@ -31,6 +37,9 @@ export interface SlackRig extends AsyncDisposable {
   readonly platform: Platform;
   readonly slack: FakeSlack;
   send(id: string, command: NewCommand): Promise<void>;
+  /** As the module has them. */
+  readonly keys: () => Promise<KeyStore>;
+  readonly queue: () => Promise<WorkQueue>;
   /** The snapshot, once it is in one of these statuses. */
   inStatus(id: string, ...statuses: readonly string[]): Promise<RequestDocument>;
 }
@@ -40,16 +49,23 @@ export async function slackRig(
     readonly engines?: EngineUrls;
     readonly module?: SlackRequestsOptions;
     readonly observer?: Observer;
-    readonly modules?: (module: PlatformModule) => PlatformModule;
     readonly starts?: boolean;
   } = {},
 ): Promise<SlackRig> {
   const { engines = { store: 'memory:' }, observer, starts = true } = options;
   const slack = await startFakeSlack({ tokens: [token] });
   const module = slackRequests({ ...quick, apiUrl: slack.apiUrl, ...options.module });
+  let context: ModuleContext | undefined;
+  const seen: PlatformModule = {
+    ...module,
+    services(given) {
+      context = given;
+      return module.services?.(given) ?? [];
+    },
+  };
   const platform = await createPlatform({
     engines,
-    modules: [options.modules?.(module) ?? module],
+    modules: [seen],
     ...(observer === undefined ? {} : { observer }),
   });
   const send = async (id: string, command: NewCommand): Promise<void> => {
@@ -61,6 +77,11 @@ export async function slackRig(
     platform,
     slack,
     send,
+    keys: async () => (context as ModuleContext).keys(),
+    queue: async () =>
+      (context as ModuleContext).workQueue(slackAddressing.queueName, {
+        leaseMs: quick.jobLeaseMs,
+      }),
     inStatus: (id, ...statuses) => inStatus(platform, id, statuses),
     async [Symbol.asyncDispose]() {
       await platform[Symbol.asyncDispose]();

@@ -14,19 +14,14 @@ import type { KeyStore, WorkQueue } from '../../src/work/index.ts';
 export interface SlackWorkerInput {
   readonly engines: EngineUrls;
   readonly options: SlackRequestsOptions;
-  /** The n-th moment of this request: two for each call, one before it and one after it. */
-  readonly strike?: { readonly id: string; readonly at: number };
+  /** `before queue.add`: the first such moment of this request. */
+  readonly strike?: { readonly id: string; readonly at: string };
 }
 
 const { engines, options, strike } = childInput() as SlackWorkerInput;
-let moments = 0;
 
 function moment(name: string, when: string): void {
-  if (moments === strike?.at) {
-    tellParent({ struck: `${when} ${name}` });
-    process.kill(process.pid, 'SIGKILL');
-  }
-  moments += 1;
+  if (`${when} ${name}` === strike?.at) process.kill(process.pid, 'SIGKILL');
 }
 
 async function mortal<T>(name: string, subject: string, call: () => Promise<T>): Promise<T> {
@@ -38,13 +33,18 @@ async function mortal<T>(name: string, subject: string, call: () => Promise<T>):
   return result;
 }
 
+/** `send-lock`, `dispatched`. */
+function endOf(key: string): string {
+  return key.slice(key.lastIndexOf(':') + 1);
+}
+
 function mortalKeys(keys: KeyStore): KeyStore {
   return {
-    get: (key) => mortal(`get ${key}`, key, () => keys.get(key)),
+    get: (key) => mortal(`get ${endOf(key)}`, key, () => keys.get(key)),
     putIfAbsent: (key, value, more) =>
-      mortal(`put ${key}`, key, () => keys.putIfAbsent(key, value, more)),
-    replace: (key, change) => mortal(`replace ${key}`, key, () => keys.replace(key, change)),
-    remove: (key, value) => mortal(`remove ${key}`, key, () => keys.remove(key, value)),
+      mortal(`put ${endOf(key)}`, key, () => keys.putIfAbsent(key, value, more)),
+    replace: (key, change) => mortal(`replace ${endOf(key)}`, key, () => keys.replace(key, change)),
+    remove: (key, value) => mortal(`remove ${endOf(key)}`, key, () => keys.remove(key, value)),
     [Symbol.asyncDispose]: () => keys[Symbol.asyncDispose](),
   };
 }
