@@ -110,7 +110,7 @@ export {
   type SocketSession,
   type WebContext,
 } from './module-web.ts';
-export { flowOf, type Flow } from './flow-of.ts';
+export { flowHeadersShown, flowOf, type Flow } from './flow-of.ts';
 export { tenantFor, type Access, type Principal } from './principal.ts';
 export {
   route,

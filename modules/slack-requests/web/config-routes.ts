@@ -23,7 +23,16 @@ import {
 } from '../config-projections.ts';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import type { SecretBox } from '../secret-box.ts';
-import { idText, notFound, pageQuery, root, send, settled, tenantOf } from './slack-endpoint.ts';
+import {
+  headersShown,
+  idText,
+  notFound,
+  pageQuery,
+  root,
+  send,
+  settled,
+  tenantOf,
+} from './slack-endpoint.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -147,6 +156,7 @@ function routesOf(
       summary: `Configures a ${one}`,
       tag,
       access: 'admin',
+      headersShown,
       params,
       body,
       answers: { 200: { description: 'As it is now, without secrets', schema } },
@@ -199,6 +209,7 @@ function routesOf(
       summary: `Removes a ${one}`,
       tag,
       access: 'admin',
+      headersShown,
       params,
       answers: { 204: { description: 'Done' } },
       async handle(request) {

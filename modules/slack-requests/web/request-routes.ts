@@ -8,6 +8,7 @@ import { requestStatuses } from '../message-request.ts';
 import { requestProjection, type RequestDocument } from '../message-request-projection.ts';
 import {
   flowHeader,
+  headersShown,
   idText,
   newRequestId,
   notFound,
@@ -66,9 +67,12 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       method: 'POST',
       path: `${root}/requests`,
       summary: 'Asks for a message to be sent',
-      description: 'With `Idempotency-Key`, a repeat is the same request.',
       tag,
       access: 'append',
+      headersShown: {
+        ...headersShown,
+        'Idempotency-Key': 'A repeat under the same one is the same request.',
+      },
       body: Type.Object(
         {
           workspaceCode: idText,
@@ -136,6 +140,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       summary: 'Changes a request that nothing was sent of; one that failed is queued again',
       tag,
       access: 'append',
+      headersShown,
       params,
       body: Type.Object(
         {
@@ -162,6 +167,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       summary: 'Queues a request again that failed',
       tag,
       access: 'append',
+      headersShown,
       params,
       body: Type.Object(queueing, { additionalProperties: false }),
       answers: { 202: { description: 'It is queued', schema: accepted } },

@@ -3,12 +3,23 @@
 
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import { createIds, hasCode, idFromKey, MillraceError } from 'millrace/foundation';
-import { flowOf, tenantFor, type ApiRequest, type WebContext } from 'millrace/platform';
+import {
+  flowHeadersShown,
+  flowOf,
+  tenantFor,
+  type ApiRequest,
+  type WebContext,
+} from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
 import { Type } from 'typebox';
 
 export const root = '/api/v1/slack';
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
+/** Of routes that change something. */
+export const headersShown = {
+  ...flowHeadersShown,
+  'X-Tenant-Id': 'Where the token is for all tenants.',
+};
 export const pageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
   cursor: Type.Optional(Type.String({ maxLength: 500 })),
