@@ -54,4 +54,5 @@ export {
 } from './config-projections.ts';
 export { createSecretBox, parseSecretKeys, type SecretBox, type SecretKey } from './secret-box.ts';
 export { escapeMrkdwn, renderTemplate, type Rendered, type Rendering } from './render-template.ts';
+export { slackRequestMetrics } from './slack-metrics.ts';
 export { readSendJob, type ReadJob } from './send-job.ts';

@@ -42,9 +42,9 @@ test('a history is looked through page by page, back to when it can have been po
   for (let at = 0; at < others; at += 1) {
     await client.post({ channel: 'C1', text: 'x', id: `other-${at}` }, call);
   }
-  slack.calls.splice(0);
+  const before = slack.calls.length;
   assert.equal((await client.find({ channel: 'C1', id: 'first', sinceMs }, call)).kind, 'found');
-  assert.deepEqual(slack.calls, ['conversations.history', 'conversations.history']);
+  assert.deepEqual(slack.calls.slice(before), ['conversations.history', 'conversations.history']);
   const later = sinceMs + slackClientLimits.clockSkewMs + 3_600_000;
   const found = await client.find({ channel: 'C1', id: 'first', sinceMs: later }, call);
   assert.equal(found.kind, 'absent');
