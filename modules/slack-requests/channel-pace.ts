@@ -5,7 +5,7 @@ import type { Clock } from 'millrace/foundation';
 import type { KeyStore } from 'millrace/work';
 
 /** Now or soon, or to come again later: then no place was taken. */
-export type Place = { readonly waitMs: number } | { readonly delayMs: number };
+type Place = { readonly waitMs: number } | { readonly delayMs: number };
 
 export interface PaceOptions {
   readonly keys: KeyStore;

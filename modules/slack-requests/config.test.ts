@@ -44,7 +44,7 @@ test('a workspace is configured, and again only when something changes', () => {
 test('a secret that is not sealed gets into no command', () => {
   assert.throws(
     () => configureWorkspace({ name: 'Acme', token: 'xoxb-plain', enabled: true }),
-    (error) => hasCode(error, 'PAYLOAD_INVALID') && !String(error.message).includes('xoxb-plain'),
+    (error) => hasCode(error, 'PAYLOAD_INVALID') && !error.message.includes('xoxb-plain'),
   );
 });
 

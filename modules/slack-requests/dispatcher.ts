@@ -35,7 +35,7 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
 }
 
 /** The job that stands for this round, whoever dispatched it first. */
-export async function markDispatched(
+async function markDispatched(
   keys: KeyStore,
   { tenant, id, round }: { readonly tenant: string; readonly id: string; readonly round: number },
 ): Promise<string> {

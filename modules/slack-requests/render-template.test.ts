@@ -52,5 +52,8 @@ test('what Slack would cut off, or not take, is told before it is sent', () => {
   assert.equal(codeOf(messageOf({ text: ' ' })), 'message-empty');
   assert.equal(codeOf(messageOf({ text: 'x'.repeat(40_001) })), 'message-too-long');
   assert.equal(codeOf(messageOf({ text: 'x', blocks: 'y' })), 'blocks-invalid');
-  assert.equal(codeOf(messageOf({ text: 'x', blocks: Array(51).fill({}) })), 'message-too-long');
+  assert.equal(
+    codeOf(messageOf({ text: 'x', blocks: Array.from({ length: 51 }, () => ({})) })),
+    'message-too-long',
+  );
 });

@@ -76,7 +76,7 @@ async function loadConfig<Config>(
   return (await load<ConfigState<Config>>(aggregate, address)).state.config;
 }
 
-function isFailed<Value extends object>(value: Value | Failed | undefined): value is Failed {
+function isFailed(value: object | undefined): value is Failed {
   return value !== undefined && 'kind' in value && value.kind === 'failed';
 }
 

@@ -12,7 +12,7 @@ export interface SecretKey {
 }
 
 /** Where a secret belongs. */
-export interface SecretPlace {
+interface SecretPlace {
   readonly tenant: string;
   /** `workspace`, `app`. */
   readonly kind: string;

@@ -60,8 +60,8 @@ export function readSendJob(data: unknown): ReadJob | undefined {
   const tenant = text(job['tenant'] ?? inside['tenant']);
   if (messageRequestId === undefined || tenant === undefined) return undefined;
   const threadTs = text(job['threadTs'] ?? inside['threadTs']);
-  const known = ['messageRequestId', 'tenant', 'threadTs'];
-  const wasEnriched = Object.keys(job).some((name) => !known.includes(name));
+  const known = new Set(['messageRequestId', 'tenant', 'threadTs']);
+  const wasEnriched = Object.keys(job).some((name) => !known.has(name));
   return { messageRequestId, tenant, wasEnriched, ...(threadTs === undefined ? {} : { threadTs }) };
 }
 

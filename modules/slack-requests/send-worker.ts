@@ -21,7 +21,7 @@ import type { SecretBox } from './secret-box.ts';
 import { readSendJob } from './send-job.ts';
 import { takeSendLock, type SendLock } from './send-lock.ts';
 
-export interface WorkerRules {
+interface WorkerRules {
   readonly lockMs: number;
   readonly settleMs: number;
   readonly attemptsMax: number;

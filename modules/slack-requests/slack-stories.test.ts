@@ -204,7 +204,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const family = { bc: 'notification-slack', aggregate: 'message-request' };
     const other = rig.platform.documents(family);
     for (;;) {
-      const found = (await other.get('other', 'r-1'))?.document as { code?: string } | undefined;
+      const found: { code?: string } | undefined = (await other.get('other', 'r-1'))?.document;
       if (found?.code === undefined) continue;
       assert.equal(found.code, 'workspace-unknown');
       break;

@@ -28,7 +28,7 @@ const calls = [
   'message-request.record-sent',
   'remove send-lock',
 ];
-export const moments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
+const moments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
 const script = new URL('./slack-worker-main.ts', import.meta.url);
 
 export async function slackKilledAtEveryStep(engines: EngineUrls): Promise<void> {
@@ -99,7 +99,7 @@ export async function slackKilledAtEveryStep(engines: EngineUrls): Promise<void>
       bc: 'notification-slack',
       aggregate: 'message-request',
     });
-    return ((await documents.get(tenant, id))?.document ?? {}) as Partial<RequestDocument>;
+    return (await documents.get(tenant, id))?.document ?? {};
   }
 
   async function allSent(): Promise<void> {

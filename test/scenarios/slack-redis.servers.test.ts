@@ -250,7 +250,7 @@ test('a Redis that lost everything gets its documents and jobs back from the sto
     }
     const ids = rig.slack.messages.map(({ metadata }) => metadata?.event_payload['id']);
     assert.deepEqual(
-      ids.toSorted(),
+      ids.map(String).toSorted(),
       Array.from({ length: 7 }, (_, at) => `core/r-${at}`),
     );
     const space = 'notification.slack:v1:{core}:idx:message-request:by-status';

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
 import { requestStatuses } from '../message-request.ts';
-import { requestProjection, type RequestDocument } from '../message-request-projection.ts';
+import { requestProjection } from '../message-request-projection.ts';
 import {
   flowHeader,
   headersShown,
@@ -131,7 +131,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.id);
         if (found === undefined) throw notFound('request');
-        return { body: found.document as RequestDocument };
+        return { body: found.document };
       },
     }),
     route({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startApi } from 'millrace/server/api';
 import { slackRig, token, type SlackRig } from '../slack-rig.test.ts';
-import { slackRequests } from '../slack-requests.ts';
+import type { slackRequests } from '../slack-requests.ts';
 
 interface Answer {
   readonly status: number;

@@ -67,7 +67,8 @@ export async function bullmqWorkQueue(
   let producer: Queue | undefined;
 
   function queue(): Queue {
-    producer ??= new bullmq.Queue(name, { connection: client, prefix });
+    if (producer !== undefined) return producer;
+    producer = new bullmq.Queue(name, { connection: client, prefix });
     producer.on('error', () => undefined);
     return producer;
   }

@@ -121,7 +121,8 @@ export async function createSlackClient(options: SlackClientOptions = {}): Promi
     async test({ token, signal }) {
       const answer = await call({ method: 'auth.test', token, signal, fields: {} });
       if (answer.kind === 'failed') return answer.outcome;
-      return { kind: 'ok', team: String((answer.body as { team?: unknown }).team ?? '') };
+      const { team } = answer.body as { team?: unknown };
+      return { kind: 'ok', team: typeof team === 'string' ? team : '' };
     },
     [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
   };

@@ -179,11 +179,11 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Fields of a form, where structures are JSON; or all of it as JSON. */
 function fieldsOf({ headers, body }: ReceivedRequest): Fields {
   if (headers['content-type']?.includes('json') === true) return JSON.parse(body) as Fields;
-  const structures = ['blocks', 'metadata'];
+  const structures = new Set(['blocks', 'metadata']);
   return Object.fromEntries(
     [...new URLSearchParams(body)].map(([name, text]) => [
       name,
-      structures.includes(name) ? (JSON.parse(text) as unknown) : text,
+      structures.has(name) ? (JSON.parse(text) as unknown) : text,
     ]),
   );
 }
