@@ -7,16 +7,7 @@ export interface Import {
 }
 
 const core = ['foundation', 'contracts', 'store', 'aggregates', 'subscriptions'];
-const siblings = [
-  'projections',
-  'reactors',
-  'bus',
-  'outbox',
-  'tasks',
-  'notify',
-  'delivery',
-  'traces',
-];
+const siblings = ['projections', 'reactors', 'bus', 'outbox', 'tasks', 'delivery', 'traces'];
 const belowAdapters = [...core, ...siblings];
 
 /** Folder of `src/` → the folders that it may import beside itself. */
@@ -31,11 +22,13 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   adapters: belowAdapters,
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
+  // A module like those of users, which the package brings.
+  notify: [...belowAdapters, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowAdapters, 'adapters'],
-  server: [...belowAdapters, 'platform', 'telemetry'],
+  server: [...belowAdapters, 'platform', 'telemetry', 'notify'],
   nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
-  cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
+  cli: [...belowAdapters, 'platform', 'telemetry', 'notify', 'server'],
 };
 
 /** An adapter on top of another one's technology. */

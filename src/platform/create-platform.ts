@@ -133,6 +133,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const modules = bindModules(config.modules ?? [], {
     send: (request) => handle(request),
     load: (aggregate, address) => load(aggregate, address),
+    documents: (family) => documents(family),
+    waitFor: (...wanted) => projections.waitFor(...wanted),
+    bus: () => engines.bus(),
   });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
@@ -251,6 +254,14 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ]),
   );
 
+  const documents = ({ bc, aggregate }: DocumentFamily): DocumentQueries<object> => {
+    const known = queries.get(`${bc}.${aggregate}`);
+    if (known !== undefined) return known;
+    throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
+      details: { bc, aggregate },
+    });
+  };
+
   let running: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
@@ -291,13 +302,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     handle,
     load,
-    documents({ bc, aggregate }) {
-      const known = queries.get(`${bc}.${aggregate}`);
-      if (known !== undefined) return known;
-      throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
-        details: { bc, aggregate },
-      });
-    },
+    documents,
     waitFor: projections.waitFor,
   };
 }

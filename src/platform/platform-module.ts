@@ -1,6 +1,7 @@
 // A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
 
 import type { Aggregate } from '../aggregates/aggregate.ts';
+import type { Bus } from '../bus/bus.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
@@ -8,10 +9,14 @@ import type { DestinationSettings } from '../delivery/create-delivery.ts';
 import type { Destination } from '../delivery/destination.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
+import type { ModelKey } from '../projections/read-model-store.ts';
+import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
+import type { Position } from '../store/position.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
 import type { LoadAggregate } from './load-aggregate.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
@@ -27,6 +32,16 @@ export interface ModuleContext {
   readonly send: SendCommand;
   /** What an aggregate is now, with everything that was appended: read models may lag behind. */
   readonly load: LoadAggregate;
+  /** The documents of a read model of the platform; not before the platform is there. */
+  readonly documents: (family: Pick<ModelKey, 'aggregate' | 'bc'>) => DocumentQueries<object>;
+  /** Until the projection has seen everything up to this position. */
+  readonly waitFor: (
+    projection: Projection,
+    position: Position,
+    options?: WaitOptions,
+  ) => Promise<void>;
+  /** The platform's bus, opened when it is first asked for. */
+  readonly bus: () => Promise<Bus>;
 }
 
 export interface PlatformModule {
@@ -37,7 +52,10 @@ export interface PlatformModule {
   /** A function where what follows depends on what other aggregates are. */
   readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
-  readonly subscriptions?: readonly Subscription[];
+  /** A function where they need the bus, or something else of the platform. */
+  readonly subscriptions?:
+    | readonly Subscription[]
+    | ((context: ModuleContext) => readonly Subscription[]);
   /** Events → messages for the outside. */
   readonly outbox?: readonly OutboxProjectorDefinition[];
   /**
@@ -110,7 +128,9 @@ export function bindModules(
       typeof reactors === 'function' ? reactors(context) : reactors,
     ),
     sagas: all(({ sagas }) => sagas),
-    subscriptions: all(({ subscriptions }) => subscriptions),
+    subscriptions: all(({ subscriptions }) =>
+      typeof subscriptions === 'function' ? subscriptions(context) : subscriptions,
+    ),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
     web: all(({ web }) => (web === undefined ? [] : [web])),
