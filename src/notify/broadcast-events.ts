@@ -9,7 +9,7 @@ import { fields, payload } from './customer-schemas.ts';
 
 const { instant: at, closed, oneOf, text } = fields;
 
-export const broadcastCategories = subjectActions.notify.broadcast;
+const broadcastCategories = subjectActions.notify.broadcast;
 export type BroadcastCategory = (typeof broadcastCategories)[number];
 
 export const broadcastFields = {

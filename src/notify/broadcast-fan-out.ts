@@ -12,7 +12,7 @@ import { advanceBroadcast, broadcastAdvanced, broadcastPublished } from './broad
 import { notifyCustomer } from './customer-events.ts';
 import { customerProjection, type CustomerDocument } from './customer-projection.ts';
 
-export const fanOutLimits = {
+const fanOutLimits = {
   /** Customers that are told before it is written down how far it has come. */
   pageSize: 100,
 } as const;

@@ -103,7 +103,7 @@ export function setWake(happens: Happening, woken?: number): void {
 }
 
 /** When something has to be done; not after now: more than one command could do. */
-export function nextDue(happens: Happening): number | undefined {
+function nextDue(happens: Happening): number | undefined {
   const { state, nowMs } = happens;
   const { digests, held, nags } = state;
   const dues = Object.values(digests).map(({ toMs }) => toMs);

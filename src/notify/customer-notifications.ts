@@ -53,7 +53,7 @@ interface Identified {
 }
 
 /** A customer's ids are its own: two customers may have the same. */
-export function notificationDocumentId(customerId: string, notificationId: string): string {
+function notificationDocumentId(customerId: string, notificationId: string): string {
   return `${customerId}.${notificationId}`;
 }
 

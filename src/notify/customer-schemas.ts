@@ -7,7 +7,7 @@ import { customerLimits as limits } from './customer-limits.ts';
 import { weekdays } from './quiet-hours.ts';
 
 /** Whatever a customer can be told. A digest is made here; nobody sends one. */
-export const categories = ['alert', 'info', 'digest', 'maintenance', 'announcement'] as const;
+const categories = ['alert', 'info', 'digest', 'maintenance', 'announcement'] as const;
 export type Category = (typeof categories)[number];
 
 /** `topic`: the ntfy-compatible one; `socket`: SSE and WebSocket. */
