@@ -146,6 +146,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       }),
     keys: () => work.keys(),
     workQueue: (name, options) => work.queue(name, options),
+    waitFor: (...wanted) => projections.waitFor(...wanted),
+    bus: () => engines.bus(),
   });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));

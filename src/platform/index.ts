@@ -124,4 +124,5 @@ export {
   type Route,
   type StreamAnswer,
 } from './route.ts';
+export { serverSentEvents, type SentEvent } from './server-sent-events.ts';
 export { createTopics, type Topics } from './socket-topics.ts';

@@ -1,6 +1,7 @@
 // A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
 
 import type { Aggregate } from '../aggregates/aggregate.ts';
+import type { Bus } from '../bus/bus.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
@@ -13,10 +14,12 @@ import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
+import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { EventStore } from '../store/event-store.ts';
+import type { Position } from '../store/position.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
 import type { KeyStore } from '../work/key-store.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
@@ -39,7 +42,7 @@ export interface ModuleContext {
   readonly observer: Observer;
   /** Events of all tenants, as far as they are appended. */
   readonly readAll: EventStore['readAll'];
-  /** Documents of the platform, whoever writes them. */
+  /** The documents of a read model of the platform, whoever writes them; not before the platform is there. */
   readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
   /** Folds the documents of a projection again that were lost where they are kept. */
   readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
@@ -50,6 +53,14 @@ export interface ModuleContext {
     name: string,
     options?: { readonly leaseMs?: number | undefined },
   ) => Promise<WorkQueue>;
+  /** Until the projection has seen everything up to this position. */
+  readonly waitFor: (
+    projection: Projection,
+    position: Position,
+    options?: WaitOptions,
+  ) => Promise<void>;
+  /** The platform's bus, opened when it is first asked for. */
+  readonly bus: () => Promise<Bus>;
 }
 
 /** What runs beside events: workers of a queue, sweepers. Started in each process that has the role. */
@@ -67,6 +78,7 @@ export interface PlatformModule {
   /** A function where what follows depends on what other aggregates are. */
   readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
+  /** A function where they need the bus, or something else of the platform. */
   readonly subscriptions?:
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
