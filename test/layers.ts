@@ -44,7 +44,7 @@ const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
 /** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox'];
 const mayUseDrivers =
-  /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
+  /^src\/(adapters|nest|testing|server\/(kurrent|http|ntfy))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
 /** Of `modules/<name>/`, which a user could have written: what a user would have. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;

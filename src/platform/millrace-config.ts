@@ -8,6 +8,7 @@ import { closest } from '../contracts/lint/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
 import { archiveKeysOf } from './open-bus.ts';
+import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -37,6 +38,8 @@ export interface MillraceConfig extends Omit<
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
   readonly server?: ServerSettings;
+  /** Topics, in ntfy's way. */
+  readonly notify?: NotifySettings;
   /**
    * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
    * idempotency keys. The lines that it returns are shown this once, as tokens of sample users are.
@@ -57,6 +60,7 @@ const fields = [
   'leaseMs',
   'migrate',
   'modules',
+  'notify',
   'outboxRetentionMs',
   'payloadBytesMax',
   'roles',
