@@ -54,7 +54,7 @@ export function createAccessBook(
   };
 }
 
-export function allows(permission: TopicPermission, wanted: 'read' | 'write'): boolean {
+function allows(permission: TopicPermission, wanted: 'read' | 'write'): boolean {
   if (permission === 'read-write') return true;
   return permission === (wanted === 'read' ? 'read-only' : 'write-only');
 }

@@ -26,7 +26,7 @@ export interface TopicReader {
 }
 
 /** A reader's place in the hub: what comes is held back until it has what was there before. */
-export interface TopicSeat {
+interface TopicSeat {
   /** From then on nothing is missed. */
   readonly ready: Promise<void>;
   /** What was held back follows, but for what the reader has: of each topic, what is not behind this place. */

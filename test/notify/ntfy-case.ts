@@ -134,11 +134,7 @@ function checkShape(message: Message, expected: Readonly<Record<string, unknown>
 }
 
 /** Without what differs each time. */
-export function shown(
-  message: Message,
-  topic: string,
-  url: string,
-): Readonly<Record<string, unknown>> {
+function shown(message: Message, topic: string, url: string): Readonly<Record<string, unknown>> {
   const { id, time, expires, attachment, actions, ...rest } = message;
   assert.ok(typeof time === 'number' && (expires === undefined || typeof expires === 'number'));
   return JSON.parse(

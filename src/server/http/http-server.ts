@@ -37,7 +37,7 @@ export interface HttpServerOptions {
 }
 
 /** Takes requests whose path begins as no route does. */
-export interface Beside {
+interface Beside {
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;

@@ -57,6 +57,7 @@ function authorizationOf(
 ): string | undefined {
   const inQuery = query?.get('authorization') || query?.get('auth');
   if (!inQuery) return request.headers.authorization?.trim();
-  if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw refused('internal');
+  // ntfy says that it failed itself; it is the caller that did.
+  if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw refused('unauthorized');
   return Buffer.from(inQuery, 'base64url').toString('utf8').trim();
 }
