@@ -103,7 +103,7 @@ export {
   type SocketSession,
   type WebContext,
 } from './module-web.ts';
-export { flowOf, type Flow } from './flow-of.ts';
+export { flowHeadersShown, flowOf, type Flow } from './flow-of.ts';
 export type { Access, Principal } from './principal.ts';
 export {
   route,
