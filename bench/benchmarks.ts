@@ -44,4 +44,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'messages with tags until they are on screens, beside bare Fastify and an insert',
     load: () => import('./collab.ts'),
   },
+  {
+    name: 'notify',
+    summary: 'topics beside ntfy itself: publishing, fan-out, latency, idle readers',
+    load: () => import('./notify.ts'),
+  },
 ];

@@ -13,6 +13,7 @@ const siblings = [
   'bus',
   'outbox',
   'tasks',
+  'notify',
   'delivery',
   'traces',
   'work',
@@ -32,12 +33,12 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
   // A module like those of users, which the package brings.
-  notify: [...belowAdapters, 'platform'],
+  customers: [...belowAdapters, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowAdapters, 'adapters'],
-  server: [...belowAdapters, 'platform', 'telemetry', 'notify'],
+  server: [...belowAdapters, 'platform', 'telemetry'],
   nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
-  cli: [...belowAdapters, 'platform', 'telemetry', 'notify', 'server'],
+  cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
 };
 
 /** An adapter on top of another one's technology. */
@@ -46,7 +47,7 @@ const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
 /** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox'];
 const mayUseDrivers =
-  /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
+  /^src\/(adapters|nest|testing|server\/(kurrent|http|ntfy))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
 /** Of `modules/<name>/`, which a user could have written: what a user would have. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;

@@ -74,6 +74,8 @@ export interface PlatformConfig extends EngineOptions {
   readonly busArchive?: string;
   /** Of the bucket, where it is one. */
   readonly busArchiveKeys?: ArchiveKeys;
+  /** The bus is used, also where no URL of one is said: its sweeper runs. */
+  readonly usesBus?: boolean;
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -254,7 +256,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
       }),
       // Where nobody has named a bus, nobody may want one: it is not opened for its sweeper alone.
-      ...(engines.urls.bus === undefined ? [] : [sweepTheBus()]),
+      ...(engines.urls.bus === undefined && config.usesBus !== true ? [] : [sweepTheBus()]),
     ],
   };
 

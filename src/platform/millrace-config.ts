@@ -9,6 +9,7 @@ import type { RateLimit } from '../delivery/rate-limit.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
 import { archiveKeysOf } from './open-bus.ts';
+import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -47,6 +48,8 @@ export interface MillraceConfig extends Omit<
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
   readonly server?: ServerSettings;
+  /** Topics, in ntfy's way. */
+  readonly notify?: NotifySettings;
   /**
    * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
    * idempotency keys. The lines that it returns are shown this once, as tokens of sample users are.
@@ -67,6 +70,7 @@ const fields = [
   'leaseMs',
   'migrate',
   'modules',
+  'notify',
   'outboxRetentionMs',
   'payloadBytesMax',
   'roles',

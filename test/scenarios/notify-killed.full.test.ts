@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { callerOf, type Answer, type Caller } from '../../src/notify/customer-rig.test.ts';
-import { notifications } from '../../src/notify/index.ts';
+import { callerOf, type Answer, type Caller } from '../../src/customers/customer-rig.test.ts';
+import { notifications } from '../../src/customers/index.ts';
 import { createPlatform, type Platform } from '../../src/platform/index.ts';
 import { startChild, startSmtp, type Child } from '../../src/testing/index.ts';
 import { freePort } from '../../src/testing/servers/free-port.ts';

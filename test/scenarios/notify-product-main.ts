@@ -2,7 +2,7 @@
 // before is stored, and whoever goes on from there has just begun.
 
 import { smtpDestination } from '../../src/adapters/smtp/index.ts';
-import { composeNotificationMail, notifications } from '../../src/notify/index.ts';
+import { composeNotificationMail, notifications } from '../../src/customers/index.ts';
 import { createPlatform, type PlatformModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import { childInput, tellParent } from '../../src/testing/index.ts';

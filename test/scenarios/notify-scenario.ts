@@ -6,10 +6,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { smtpDestination } from '../../src/adapters/smtp/index.ts';
 import { webhookDestination } from '../../src/adapters/webhook/index.ts';
-import { composeNotificationMail } from '../../src/notify/index.ts';
+import { composeNotificationMail } from '../../src/customers/index.ts';
 import type { EngineUrls } from '../../src/platform/index.ts';
 import { startSmtp } from '../../src/testing/index.ts';
-import { customerRig, type Caller, type Told } from '../../src/notify/customer-rig.test.ts';
+import { customerRig, type Caller, type Told } from '../../src/customers/customer-rig.test.ts';
 import { until } from '../store/rig.ts';
 
 const base = '/api/v1/notify/customers';
