@@ -93,6 +93,12 @@ export {
   type BusFixture,
   type OpenedBus,
 } from '../bus/bus.conformance.ts';
+export {
+  tasksConformance,
+  type OpenedTasks,
+  type TasksCase,
+  type TasksFixture,
+} from '../tasks/tasks.conformance.ts';
 export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
