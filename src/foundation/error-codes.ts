@@ -330,6 +330,76 @@ export const errorCodes = {
     meaning: 'Nobody answered the request in the time that was given.',
     remedy: 'See that a consumer of the subject runs and replies, or give it more time.',
   },
+  TASK_INVALID: {
+    retryable: false,
+    meaning: 'A task, a step or a question about tasks does not fit.',
+    remedy: 'Mend the field that the message names; details.field has it.',
+  },
+  TASK_UNKNOWN: {
+    retryable: false,
+    meaning: 'There is no job with this id.',
+    remedy: 'Look at the list of jobs; ended ones are forgotten after their retention.',
+  },
+  TASK_TYPE_UNKNOWN: {
+    retryable: false,
+    meaning: 'No task type of this name is configured.',
+    remedy: 'Add an entry to task_types, or mend the name.',
+  },
+  TASK_TYPE_DRAINING: {
+    retryable: true,
+    meaning: 'The task type takes no new jobs, because somebody drains it.',
+    remedy: 'Resume the type, or wait until somebody does.',
+  },
+  TASK_TYPES_INVALID: {
+    retryable: false,
+    meaning: 'The configuration of task types does not fit; details has the field and the line.',
+    remedy: 'Mend the line that the message names. Until then the types before count.',
+  },
+  TASK_STALE: {
+    retryable: false,
+    meaning: 'The job is held by another worker by now, or has ended: nothing was changed.',
+    remedy: 'Stop working on it; what was finished before is kept.',
+  },
+  TASK_CONFLICT: {
+    retryable: true,
+    meaning: 'The job kept changing while it was to be changed.',
+    remedy: 'Try again.',
+  },
+  TASK_STEP_TIMEOUT: {
+    retryable: true,
+    meaning: 'A step took longer than it may.',
+    remedy: 'Give the step, or its type (step_timeout), more time, or make it smaller.',
+  },
+  TASK_WORKER_LOST: {
+    retryable: true,
+    meaning: 'The worker that held the job is gone.',
+    remedy: 'See why it ended; the job goes to another one by the rules of its type.',
+  },
+  TASK_CANCELLED: {
+    retryable: false,
+    meaning: 'The job was cancelled.',
+    remedy: 'Retry the job if it is to run all the same.',
+  },
+  TASK_TIMEOUT: {
+    retryable: true,
+    meaning: 'The job has not ended in the time that was given.',
+    remedy: 'Ask again later, or give it more time; the job goes on.',
+  },
+  TASK_CHILD_FAILED: {
+    retryable: false,
+    meaning: 'A child of the job failed or was cancelled.',
+    remedy: 'Look at the child that details.id names.',
+  },
+  TASKS_UNAVAILABLE: {
+    retryable: true,
+    meaning: 'The engine of the tasks cannot be reached, or did not take the work.',
+    remedy: 'Try again; enqueue with the same key, so that nothing is stored twice.',
+  },
+  TASKS_CLOSED: {
+    retryable: false,
+    meaning: 'The tasks were closed.',
+    remedy: 'Open them anew.',
+  },
   IMPORT_INVALID: {
     retryable: false,
     meaning: 'A line of an import is damaged or is not a recorded event.',

@@ -101,6 +101,12 @@ export {
   type OpenedBus,
 } from '../bus/bus.conformance.ts';
 export {
+  tasksConformance,
+  type OpenedTasks,
+  type TasksCase,
+  type TasksFixture,
+} from '../tasks/tasks.conformance.ts';
+export {
   keyStoreConformance,
   type KeyStoreCase,
   type KeyStoreFixture,

@@ -1,0 +1,15 @@
+// Where a page of jobs ends, the same in every engine: `<enqueuedAtMs>/<id>`, newest first.
+
+import { MillraceError } from '../foundation/error.ts';
+import type { TaskHead } from './task-job.ts';
+
+export const cursorOf = ({ enqueuedAtMs, id }: TaskHead): string => `${enqueuedAtMs}/${id}`;
+
+export function placeOf(cursor: string): { readonly enqueuedAtMs: number; readonly id: string } {
+  const [, ms, id] = /^(\d{1,16})\/(.{1,128})$/.exec(cursor) ?? [];
+  if (ms === undefined || id === undefined) {
+    const details = { field: 'cursor' };
+    throw new MillraceError('TASK_INVALID', 'cursor must come from a page', { details });
+  }
+  return { enqueuedAtMs: Number(ms), id };
+}

@@ -1,0 +1,42 @@
+// Defaults and bounds of tasks, in one place; every engine keeps them.
+
+export const taskLimits = {
+  /** Of a payload, an event's, a step's result, a job's. NATS KV takes 1 MiB by default. */
+  valueBytesMax: 256_000,
+  /** Steps, events and children of one job. */
+  stepsMax: 1_000,
+  stepNameCharsMax: 64,
+  labelsMax: 16,
+  labelCharsMax: 64,
+  keyCharsMax: 200,
+  workerCharsMax: 100,
+  /** Entries of a job's history; the oldest behind the first ones go. */
+  historyMax: 50,
+  errorCharsMax: 2_000,
+  enqueueMax: 1_000,
+  /** What one call of an engine changes, claims or reads. */
+  batchMax: 100,
+  priorityMin: 0,
+  priorityMax: 9,
+  priorityDefault: 5,
+  workersDefault: 1,
+  workersMax: 1_000,
+  stepTimeoutMsDefault: 60_000,
+  retriesDefault: 3,
+  retriesMax: 1_000,
+  leaseMsDefault: 15_000,
+  leaseMsMin: 100,
+  cancelDeadlineMsDefault: 30_000,
+  claimWaitMsDefault: 5_000,
+  waitMsMax: 600_000,
+  /** How long ended jobs stay. */
+  retentionMsDefault: 30 * 86_400_000,
+  durationMsMax: 366 * 86_400_000,
+  childrenMax: 1_000,
+  pageMax: 1_000,
+  pageDefault: 100,
+  /** Jobs whose records a process remembers for those who hold them. */
+  holdsMax: 10_000,
+  retryMsFirst: 50,
+  retryMsMax: 5_000,
+} as const;

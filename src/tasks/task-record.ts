@@ -1,0 +1,267 @@
+// What the texts of a job say, and the job as callers see it.
+
+import type { TraceContext } from '../foundation/observer.ts';
+import type { StoredTask, TaskState } from './task-job.ts';
+import { neverMs } from './task-job.ts';
+import { taskLimits } from './task-limits.ts';
+
+/** What went wrong, as data. */
+export interface TaskFailure {
+  readonly message: string;
+  readonly code?: string | undefined;
+  /** Of a `Terminal`: no retry can help. */
+  readonly isTerminal?: boolean | undefined;
+}
+
+/** `info`: known when it was enqueued. */
+export interface TaskInfo {
+  readonly key?: string | undefined;
+  readonly correlationId?: string | undefined;
+  readonly causationId?: string | undefined;
+  readonly trace?: TraceContext | undefined;
+  readonly enqueuedBy?: string | undefined;
+}
+
+export type TaskWait =
+  | { readonly kind: 'sleep'; readonly step: string; readonly untilMs: number }
+  | {
+      readonly kind: 'event';
+      readonly step: string;
+      readonly event: string;
+      readonly untilMs: number;
+    }
+  | { readonly kind: 'children'; readonly step: string; readonly ids: readonly string[] }
+  /** After a failure: of a step, or (no step) of the attempt. */
+  | { readonly kind: 'retry'; readonly step?: string | undefined; readonly untilMs: number };
+
+export interface HistoryEntry {
+  readonly atMs: number;
+  /** `enqueued`, `claimed`, `failed`, `lost`, `waiting`, `retried`, `cancel-asked`, `completed`, … */
+  readonly what: string;
+  readonly worker?: string | undefined;
+  readonly step?: string | undefined;
+  readonly text?: string | undefined;
+}
+
+/** `run`: what changes. */
+export interface TaskRun {
+  readonly progress?:
+    | { readonly percent: number; readonly message?: string | undefined }
+    | undefined;
+  readonly result?: unknown;
+  readonly error?: TaskFailure | undefined;
+  readonly waitsFor?: TaskWait | undefined;
+  /** It ends like this once its compensations have run. */
+  readonly ending?:
+    | { readonly state: 'failed' | 'cancelled'; readonly error: TaskFailure }
+    | undefined;
+  readonly cancelReason?: string | undefined;
+  readonly history: readonly HistoryEntry[];
+  /** Entries that had to go. */
+  readonly forgotten?: number | undefined;
+}
+
+export interface StepRecord {
+  /** Work, or something waited for. */
+  readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
+  readonly state: 'running' | 'completed' | 'failed';
+  /** In the order in which they were begun. */
+  readonly at: number;
+  readonly attempts: number;
+  /** Of whoever wrote it: names its signal. */
+  readonly fence?: number | undefined;
+  readonly startedAtMs: number;
+  readonly endedAtMs?: number | undefined;
+  readonly result?: unknown;
+  readonly error?: TaskFailure | undefined;
+  /** Of a failed one: the attempt of the job that it failed in; the next one tries it again. */
+  readonly failedIn?: number | undefined;
+  /** Somebody undoes it when the job does not complete. */
+  readonly isCompensable?: boolean | undefined;
+  readonly untilMs?: number | undefined;
+}
+
+export interface EventRecord {
+  readonly payload: unknown;
+  readonly atMs: number;
+}
+
+const stepPrefix = 'step:';
+export const stepField = (name: string): string => `${stepPrefix}${name}`;
+/** One for each event that came: none overwrites another. */
+export const eventField = (event: string, id: string): string => `event:${event}:${id}`;
+
+export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fields['info'], {});
+export const runOf = ({ fields }: StoredTask): TaskRun =>
+  parse<TaskRun>(fields['run'], { history: [] });
+const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
+
+export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
+  const text = fields[stepField(name)];
+  return text === undefined ? undefined : (JSON.parse(text) as StepRecord);
+}
+
+/** In the order in which they were begun. */
+export function stepsOf({ fields }: StoredTask): readonly (readonly [string, StepRecord])[] {
+  return Object.entries(fields)
+    .filter(([name]) => name.startsWith(stepPrefix))
+    .map(([name, text]) => [name.slice(stepPrefix.length), JSON.parse(text) as StepRecord] as const)
+    .toSorted(([, a], [, b]) => a.at - b.at);
+}
+
+/** The event that came first. */
+export function firstEvent(
+  { fields }: StoredTask,
+  event: string,
+): { readonly field: string; readonly record: EventRecord } | undefined {
+  const prefix = eventField(event, '');
+  let found: { readonly field: string; readonly record: EventRecord } | undefined;
+  for (const [field, text] of Object.entries(fields)) {
+    if (!field.startsWith(prefix)) continue;
+    const record = JSON.parse(text) as EventRecord;
+    const isBefore =
+      found === undefined ||
+      record.atMs < found.record.atMs ||
+      (record.atMs === found.record.atMs && field < found.field);
+    if (isBefore) found = { field, record };
+  }
+  return found;
+}
+
+/** Keeps the first few: how it began is worth more than the fortieth retry. */
+export function withHistory(run: TaskRun, ...entries: readonly HistoryEntry[]): TaskRun {
+  const all = [...run.history, ...entries];
+  const over = all.length - taskLimits.historyMax;
+  if (over <= 0) return { ...run, history: all };
+  const first = 5;
+  return {
+    ...run,
+    history: [...all.slice(0, first), ...all.slice(first + over)],
+    forgotten: (run.forgotten ?? 0) + over,
+  };
+}
+
+function parse<T>(text: string | undefined, missing: T): T {
+  return text === undefined ? missing : (JSON.parse(text) as T);
+}
+
+/** A step as callers see it. */
+export interface TaskStep {
+  readonly name: string;
+  readonly kind: StepRecord['kind'];
+  readonly state: StepRecord['state'];
+  readonly attempts: number;
+  readonly startedAt: Date;
+  readonly endedAt: Date | undefined;
+  readonly result: unknown;
+  readonly error: TaskFailure | undefined;
+  /** Failed, and not tried again within this attempt of the job. */
+  readonly isFinal: boolean;
+  readonly isCompensable: boolean;
+  /** Of what it waits for. */
+  readonly until: Date | undefined;
+}
+
+/** A job as callers see it. */
+export interface Task {
+  readonly id: string;
+  readonly type: string;
+  readonly tenant: string | undefined;
+  readonly state: TaskState;
+  readonly priority: number;
+  readonly payload: unknown;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly key: string | undefined;
+  readonly concurrencyKey: string | undefined;
+  readonly parentId: string | undefined;
+  /** Of the attempt that runs, or is next: from 1 on. */
+  readonly attempt: number;
+  readonly failures: number;
+  readonly fence: number;
+  readonly revision: number;
+  readonly worker: string | undefined;
+  readonly progress:
+    | { readonly percent: number; readonly message?: string | undefined }
+    | undefined;
+  readonly result: unknown;
+  readonly error: TaskFailure | undefined;
+  readonly waitsFor: TaskWait | undefined;
+  /** Its compensations run; then it ends like this. */
+  readonly endsAs: 'failed' | 'cancelled' | undefined;
+  /** It is to be cancelled, and by force from then on. */
+  readonly cancelAt: Date | undefined;
+  readonly steps: readonly TaskStep[];
+  readonly history: readonly HistoryEntry[];
+  readonly correlationId: string | undefined;
+  readonly causationId: string | undefined;
+  readonly trace: TraceContext | undefined;
+  readonly enqueuedAt: Date;
+  /** Undefined: nothing but an event or a person brings it back. */
+  readonly dueAt: Date | undefined;
+  readonly claimedAt: Date | undefined;
+  readonly updatedAt: Date;
+  readonly endedAt: Date | undefined;
+}
+
+export function toTask(stored: StoredTask): Task {
+  const { head } = stored;
+  const info = infoOf(stored);
+  const run = runOf(stored);
+  return {
+    id: head.id,
+    type: head.type,
+    tenant: textOf(head.tenant),
+    state: head.state,
+    priority: head.priority,
+    payload: payloadOf(stored),
+    labels: labelsOf(head.labels),
+    key: info.key,
+    concurrencyKey: textOf(head.concurrencyKey),
+    parentId: textOf(head.parentId),
+    attempt: head.failures + 1,
+    failures: head.failures,
+    fence: head.fence,
+    revision: head.revision,
+    worker: textOf(head.worker),
+    progress: run.progress,
+    result: run.result,
+    error: run.error,
+    waitsFor: head.state === 'waiting' || head.state === 'scheduled' ? run.waitsFor : undefined,
+    endsAs: run.ending?.state,
+    cancelAt: dateOf(head.cancelAtMs),
+    steps: stepsOf(stored).map(([name, step]) => ({
+      name,
+      kind: step.kind,
+      state: step.state,
+      attempts: step.attempts,
+      startedAt: new Date(step.startedAtMs),
+      endedAt: dateOf(step.endedAtMs ?? 0),
+      result: step.result,
+      error: step.error,
+      isFinal: step.state === 'failed' && step.failedIn === head.failures,
+      isCompensable: step.isCompensable === true,
+      until: dateOf(step.untilMs === undefined || step.untilMs >= neverMs ? 0 : step.untilMs),
+    })),
+    history: run.history,
+    correlationId: info.correlationId,
+    causationId: info.causationId,
+    trace: info.trace,
+    enqueuedAt: new Date(head.enqueuedAtMs),
+    dueAt: head.dueAtMs >= neverMs ? undefined : new Date(head.dueAtMs),
+    claimedAt: dateOf(head.claimedAtMs),
+    updatedAt: new Date(head.updatedAtMs),
+    endedAt: dateOf(head.endedAtMs),
+  };
+}
+
+const textOf = (text: string): string | undefined => (text === '' ? undefined : text);
+const dateOf = (ms: number): Date | undefined => (ms === 0 ? undefined : new Date(ms));
+
+function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    labels.map((label) => {
+      const at = label.indexOf('=');
+      return [label.slice(0, at), label.slice(at + 1)];
+    }),
+  );
+}

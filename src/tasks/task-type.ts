@@ -1,0 +1,95 @@
+// How jobs of a type are run; in YAML an entry of `task_types` (parse-task-types.ts).
+
+import type { RateRule } from './task-engine.ts';
+import { taskLimits as limits } from './task-limits.ts';
+
+export interface TaskBackoff {
+  readonly initialMs: number;
+  readonly factor: number;
+  readonly capMs: number;
+  readonly jitterMs: number;
+}
+
+export interface CronRule {
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  readonly expression: string;
+  /** An IANA name, such as Europe/Berlin. */
+  readonly timeZone: string;
+  readonly payload: unknown;
+  readonly tenant: string | undefined;
+}
+
+export interface TaskType {
+  readonly name: string;
+  /** Jobs at once in one process. */
+  readonly workers: number;
+  readonly stepTimeoutMs: number;
+  /** Attempts after the first one that failed. */
+  readonly retries: number;
+  readonly backoff: TaskBackoff;
+  readonly priority: number;
+  readonly rate: RateRule | undefined;
+  /** `tenant`, or a path of the payload: `customer.id`. A job may bring one of its own. */
+  readonly concurrencyKey: string | undefined;
+  readonly concurrencyLimit: number | undefined;
+  /** How long ended jobs are kept. */
+  readonly retentionMs: number;
+  readonly cron: CronRule | undefined;
+  /** Undefined: a key counts as long as its job is kept. */
+  readonly dedupeWindowMs: number | undefined;
+  /** Of a worker that is gone, or a step that hung: `retry` counts as a failed attempt. */
+  readonly onLost: 'retry' | 'fail';
+  readonly cancelDeadlineMs: number;
+}
+
+/**
+ * A type with what is not said at its default.
+ *
+ * @example
+ * import { taskType } from 'millrace/tasks';
+ *
+ * console.log(taskType('email-send', { workers: 4 }).retries); // 3
+ */
+export function taskType(name: string, given: Partial<Omit<TaskType, 'name'>> = {}): TaskType {
+  return {
+    name,
+    workers: given.workers ?? limits.workersDefault,
+    stepTimeoutMs: given.stepTimeoutMs ?? limits.stepTimeoutMsDefault,
+    retries: given.retries ?? limits.retriesDefault,
+    backoff: given.backoff ?? taskBackoffDefault,
+    priority: given.priority ?? limits.priorityDefault,
+    rate: given.rate,
+    concurrencyKey: given.concurrencyKey,
+    concurrencyLimit: given.concurrencyLimit,
+    retentionMs: given.retentionMs ?? limits.retentionMsDefault,
+    cron: given.cron,
+    dedupeWindowMs: given.dedupeWindowMs,
+    onLost: given.onLost ?? 'retry',
+    cancelDeadlineMs: given.cancelDeadlineMs ?? limits.cancelDeadlineMsDefault,
+  };
+}
+
+/** 1, 2, 4 … 60 s, and up to a fifth of a second at random. */
+export const taskBackoffDefault: TaskBackoff = {
+  initialMs: 1_000,
+  factor: 2,
+  capMs: 60_000,
+  jitterMs: 200,
+};
+
+/** The concurrency key of a job, by the rule of its type. `''`: none. */
+export function concurrencyKeyOf(
+  { concurrencyKey }: TaskType,
+  { tenant, payload }: { readonly tenant: string; readonly payload: unknown },
+): string {
+  if (concurrencyKey === undefined) return '';
+  if (concurrencyKey === 'tenant') return tenant;
+  let value: unknown = payload;
+  for (const part of concurrencyKey.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return '';
+    value = (value as Readonly<Record<string, unknown>>)[part];
+  }
+  const isPlain = typeof value === 'string' || typeof value === 'number';
+  // Tenants never mix: the same customer id of two tenants is two keys.
+  return isPlain ? `${tenant}|${String(value)}`.slice(0, limits.keyCharsMax) : '';
+}
