@@ -1,3 +1,4 @@
+export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { taskIdOf } from './prepare-task.ts';
@@ -42,6 +43,13 @@ export type {
   TaskWait,
 } from './task-record.ts';
 export type { TaskSignal } from './task-signal.ts';
+export {
+  createTaskSweep,
+  startTaskSweeper,
+  type TasksSwept,
+  type TaskSweep,
+  type TaskSweeperOptions,
+} from './task-sweeper.ts';
 export { taskType, type CronRule, type TaskBackoff, type TaskType } from './task-type.ts';
 export type {
   BulkOutcome,

@@ -68,6 +68,8 @@ export interface StepRecord {
   /** In the order in which they were begun. */
   readonly at: number;
   readonly attempts: number;
+  /** Of whoever wrote it: names its signal. */
+  readonly fence?: number | undefined;
   readonly startedAtMs: number;
   readonly endedAtMs?: number | undefined;
   readonly result?: unknown;
