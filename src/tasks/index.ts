@@ -1,8 +1,23 @@
 export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
+export { durationMs, type Duration } from './duration.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { taskIdOf } from './prepare-task.ts';
 export { takeTokens } from './rate-bucket.ts';
+export {
+  startWorkers,
+  type ControlMessage,
+  type TaskWorkers,
+  type WorkersOptions,
+} from './start-workers.ts';
+export {
+  task,
+  type StepOptions,
+  type StepScope,
+  type TaskContext,
+  type TaskDefinition,
+  type TaskHandler,
+} from './task-definition.ts';
 export type {
   BeatConnection,
   BeatThread,
