@@ -257,7 +257,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
           throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
         }
         const isDuplicate = outcome?.kind === 'exists';
-        observer.count?.(isDuplicate ? 'tasks_duplicates_total' : 'tasks_enqueued_total', { type });
+        if (isDuplicate) observer.count?.('tasks_duplicates_total', { type });
+        else observer.count?.('tasks_enqueued_total', { type });
         return { id: outcome?.kind === 'exists' ? outcome.id : head.id, isDuplicate };
       });
     },
