@@ -34,7 +34,7 @@ export const millraceOnRedis: TaskSubject = {
         const [count] = await tasks.counts();
         return count === undefined || count.states.queued + count.states.running === 0;
       },
-      close: () => tasks[Symbol.asyncDispose](),
+      close: async () => tasks[Symbol.asyncDispose](),
     };
   },
 };
