@@ -49,4 +49,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'topics beside ntfy itself: publishing, fan-out, latency, idle readers',
     load: () => import('./notify.ts'),
   },
+  {
+    name: 'tasks',
+    summary: 'jobs in, worked off and waited for, beside BullMQ and pg-boss',
+    load: () => import('./tasks.ts'),
+  },
 ];
