@@ -66,14 +66,14 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     const bare = rows.filter(({ body }) => body === undefined);
     if (bare.length === 0) return rows;
     const found = await bucket.at(bare.map(({ seq }) => seq));
-    const read = new Map(
+    const bodies = new Map(
       found.flatMap((message, at) => {
         const { id } = (bare[at] as PlacedRow).head;
         const isSame = message?.key === taskKeys.job(id) && message.text !== '';
         return isSame ? [[id, { ...decodeRow(id, message.text), seq: message.seq }] as const] : [];
       }),
     );
-    return rows.map((row) => (row.body === undefined ? read.get(row.head.id) : row));
+    return rows.map((row) => (row.body === undefined ? bodies.get(row.head.id) : row));
   }
 
   async function whole(

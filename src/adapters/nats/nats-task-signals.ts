@@ -18,6 +18,8 @@ export interface TaskSignals {
 /** The ids that a subject's stream holds, as far as they were read. */
 interface Told {
   readonly ids: Set<string>;
+  /** When its stream was made: another time is another stream. */
+  readonly created: string | undefined;
   lastSequence: number;
   count: number;
 }
@@ -52,20 +54,22 @@ export function createTaskSignals(parts: BusParts, replicas: number): TaskSignal
     }
   }
 
-  async function lengthOf(subject: string): Promise<number> {
-    const name = layout.toNats(subject);
-    const info = await streams.info(layout.streamOf(subject), { subjects_filter: name });
-    return info?.state.subjects?.[name] ?? 0;
-  }
-
   /** What it held is taken as told, unless some of it is gone: then all is read again. */
   async function toldOf(subject: string): Promise<ReadonlySet<string>> {
+    const stream = layout.streamOf(subject);
+    const name = layout.toNats(subject);
+    // Whoever took the stream away told nobody.
+    streams.forget();
+    await streams.ensure(subject);
     let told = known.get(subject);
     if (told !== undefined) {
       await readFrom(subject, told);
-      if ((await lengthOf(subject)) >= told.count) return told.ids;
+      const info = await streams.info(stream, { subjects_filter: name });
+      const isWhole = (info?.state.subjects?.[name] ?? 0) >= told.count;
+      if (isWhole && info?.created === told.created) return told.ids;
     }
-    told = { ids: new Set(), lastSequence: 0, count: 0 };
+    const created = (await streams.info(stream))?.created;
+    told = { ids: new Set(), created, lastSequence: 0, count: 0 };
     await readFrom(subject, told);
     known.set(subject, told);
     return told.ids;
@@ -77,18 +81,18 @@ export function createTaskSignals(parts: BusParts, replicas: number): TaskSignal
     let told = 0;
     for (let round = 0; round < againMax && left.length > 0; round += 1) {
       const appended = await append(left, window);
-      const known = left.flatMap((entry, at) => {
+      const twice = left.flatMap((entry, at) => {
         const { isDuplicate = false, sequence = '0' } = appended[at] ?? {};
         return isDuplicate ? [{ entry, sequence }] : [];
       });
-      told += left.length - known.length;
+      told += left.length - twice.length;
       const found = await wire.askAll<Got>(
-        known.map(({ entry: { subject }, sequence }) => ({
+        twice.map(({ entry: { subject }, sequence }) => ({
           verb: `STREAM.MSG.GET.${layout.streamOf(subject)}`,
           body: { seq: Number(sequence) },
         })),
       );
-      left = known.flatMap(({ entry, sequence }, at) =>
+      left = twice.flatMap(({ entry, sequence }, at) =>
         found[at]?.message?.subject === layout.toNats(entry.subject)
           ? []
           : [{ ...entry, id: `${entry.id.split(again)[0] ?? ''}${again}${sequence}` }],
