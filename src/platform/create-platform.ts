@@ -1,6 +1,7 @@
 // The whole flow on one page: engines by URL, modules on top, and what of it this process runs.
 
 import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
+import type { Bus } from '../bus/bus.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
@@ -30,6 +31,8 @@ import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { TaskType } from '../tasks/task-type.ts';
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
@@ -48,6 +51,7 @@ import {
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 import { runProjections } from './platform-projections.ts';
 import { platformRoles, type PlatformRole } from './platform-role.ts';
+import { tasksOver } from './platform-tasks.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
@@ -72,6 +76,8 @@ export interface PlatformConfig extends EngineOptions {
   readonly busArchive?: string;
   /** Of the bucket, where it is one. */
   readonly busArchiveKeys?: ArchiveKeys;
+  /** Of tasks; those of the modules' handlers that are not among them have the defaults. */
+  readonly taskTypes?: readonly TaskType[];
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -98,6 +104,10 @@ export interface Platform extends Lifecycle {
   readonly delivery: Delivery;
   /** What came of one request, as a tree, by its correlation id. */
   readonly traces: Traces;
+  /** Opened when they are first asked for; the same each time. */
+  tasks(): Promise<Tasks>;
+  /** The bus that tells of them. */
+  taskBus(): Promise<Bus>;
   /** A command of any aggregate of the modules, by its type; its payload is checked. */
   handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
   /** What an aggregate of the modules is now. */
@@ -148,6 +158,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
     ...dispatcher,
   };
+  const tasks = opened.use(
+    tasksOver(engines, { types: () => config.taskTypes ?? [], clock, observer }),
+  );
   const all = opened.move();
   const common = {
     storage,
@@ -289,6 +302,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     rebuilds: projections.rebuilds,
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
+    tasks: tasks.open,
+    taskBus: tasks.bus,
     handle,
     load,
     documents({ bc, aggregate }) {

@@ -62,6 +62,7 @@ const fields = [
   'roles',
   'samples',
   'server',
+  'taskTypes',
   'traceRetentionMs',
   'traces',
 ];
@@ -167,6 +168,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
     queue: text('MILLRACE_QUEUE') ?? written.queue,
     bus: text('MILLRACE_BUS') ?? written.bus,
+    tasks: text('MILLRACE_TASKS') ?? written.tasks,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));

@@ -40,6 +40,8 @@ export interface EngineUrls {
   readonly queue?: string;
   /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
   readonly bus?: string;
+  /** The jobs of tasks, and their streams. Default: where the bus is. */
+  readonly tasks?: string;
 }
 
 export interface PlatformEngines extends AsyncDisposable {
@@ -62,8 +64,8 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly urls: CompleteUrls;
 }
 
-export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus'>> &
-  Pick<EngineUrls, 'queue' | 'bus'>;
+export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus' | 'tasks'>> &
+  Pick<EngineUrls, 'queue' | 'bus' | 'tasks'>;
 
 export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
   readonly migrate?: 'auto' | 'off';
@@ -155,6 +157,7 @@ export function completeUrls({
   outbox,
   queue,
   bus,
+  tasks,
 }: EngineUrls): CompleteUrls {
   const { engine } = parseStoreUrl(store);
   const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
@@ -172,6 +175,7 @@ export function completeUrls({
     keys: keys ?? beside,
     ...(queue === undefined ? {} : { queue }),
     ...(bus === undefined ? {} : { bus }),
+    ...(tasks === undefined ? {} : { tasks }),
   };
 }
 
