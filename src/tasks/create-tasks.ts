@@ -59,7 +59,8 @@ export interface TasksInside {
     task: StoredTask,
     decide: (task: StoredTask, context: DecideContext) => Decision | undefined,
   ): Promise<boolean>;
-  wakeParent(id: string): Promise<void>;
+  /** True: all of its children have ended, and it was woken. */
+  wakeParent(id: string): Promise<boolean>;
 }
 
 const insides = new WeakMap<Tasks, TasksInside>();
@@ -167,15 +168,16 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     }
   }
 
-  async function wakeParent(id: string): Promise<void> {
+  async function wakeParent(id: string): Promise<boolean> {
     for (let tries = 0; tries < triesMax; tries += 1) {
       const [parent] = await engine.get([refOf(id)]);
-      if (parent?.head.state !== 'waiting') return;
+      if (parent?.head.state !== 'waiting') return false;
       const { waitsFor } = runOf(parent);
-      if (waitsFor?.kind !== 'children') return;
-      if ((await endedChildren(engine, waitsFor.ids)) === undefined) return;
-      if (await change(parent, decideWake)) return;
+      if (waitsFor?.kind !== 'children') return false;
+      if ((await endedChildren(engine, waitsFor.ids)) === undefined) return false;
+      if (await change(parent, decideWake)) return true;
     }
+    return false;
   }
 
   const holds = createTaskHolds({

@@ -62,12 +62,14 @@ export function decideStepStart(
   { nowMs, signals }: DecideContext,
 ): Decision {
   const before = stepOf(task, step.name);
-  const attempts = before?.state === 'running' ? before.attempts : (before?.attempts ?? 0) + 1;
+  // Also of one that was begun before and never ended: whoever did is gone.
+  const attempts = (before?.attempts ?? 0) + 1;
   const record: StepRecord = {
     kind: step.kind,
     state: 'running',
     at: before?.at ?? stepsOf(task).length,
     attempts,
+    fence: task.head.fence,
     startedAtMs: nowMs,
   };
   return {
@@ -84,7 +86,6 @@ export function decideStepFinish(
     readonly kind: StepRecord['kind'];
     readonly result: unknown;
     readonly isCompensable?: boolean | undefined;
-    readonly startedAtMs?: number | undefined;
     /** An event that was taken with it. */
     readonly dropField?: string | undefined;
   },
@@ -97,7 +98,8 @@ export function decideStepFinish(
     state: 'completed',
     at: before?.at ?? stepsOf(task).length,
     attempts,
-    startedAtMs: step.startedAtMs ?? before?.startedAtMs ?? nowMs,
+    fence: task.head.fence,
+    startedAtMs: before?.startedAtMs ?? nowMs,
     endedAtMs: nowMs,
     ...(step.result === undefined ? {} : { result: step.result }),
     ...(step.isCompensable === true ? { isCompensable: true } : {}),
@@ -133,6 +135,7 @@ export function decideStepFailure(
     state: 'failed',
     at: before?.at ?? stepsOf(task).length,
     attempts,
+    fence: task.head.fence,
     startedAtMs: before?.startedAtMs ?? nowMs,
     endedAtMs: nowMs,
     error: step.failure,
@@ -176,6 +179,7 @@ export function decideWait(
     state: 'running',
     at: stepsOf(task).length,
     attempts: 1,
+    fence: task.head.fence,
     startedAtMs: nowMs,
     ...(wait.kind === 'children' ? {} : { untilMs: wait.untilMs }),
   };
@@ -422,6 +426,36 @@ export function decideEvent(
 export function decideWake(task: StoredTask, { nowMs, signals }: DecideContext): Decision {
   const head = { state: 'queued' as const, dueAtMs: nowMs };
   return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
+}
+
+/** Its time has come: the queue's stream is told; whoever claims does not wait for that. */
+export function decideDue(task: StoredTask, { signals }: DecideContext): Decision | undefined {
+  if (task.head.state !== 'scheduled') return undefined;
+  const head = { state: 'queued' as const };
+  return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
+}
+
+/**
+ * What the streams should have been told of a job as it is: for those that were lost. Steps of jobs that
+ * have ended are over.
+ */
+export function expectedSignals(
+  task: StoredTask,
+  { signals, nowMs }: Pick<DecideContext, 'signals' | 'nowMs'>,
+): readonly TaskSignal[] {
+  const { head } = task;
+  const info = infoOf(task);
+  if (isTerminal(head.state)) {
+    return [signals.ended(head, info, { error: runOf(task).error?.message })];
+  }
+  const isQueued = head.state === 'queued' || (head.state === 'scheduled' && head.dueAtMs <= nowMs);
+  const steps = stepsOf(task).flatMap(([step, { kind, state, fence, attempts, error }]) => {
+    if (state === 'running' || kind === 'sleep') return [];
+    const what = { kind: `step-${state}`, step, attempt: attempts };
+    const told = error === undefined ? what : { ...what, error: error.message };
+    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, told)];
+  });
+  return isQueued ? [signals.queued(head, info), ...steps] : steps;
 }
 
 /** Nobody has looked at it: as if it had not been claimed, but for the fence. */

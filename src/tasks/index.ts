@@ -1,7 +1,23 @@
+export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
+export { durationMs, type Duration } from './duration.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { taskIdOf } from './prepare-task.ts';
 export { takeTokens } from './rate-bucket.ts';
+export {
+  startWorkers,
+  type ControlMessage,
+  type TaskWorkers,
+  type WorkersOptions,
+} from './start-workers.ts';
+export {
+  task,
+  type StepOptions,
+  type StepScope,
+  type TaskContext,
+  type TaskDefinition,
+  type TaskHandler,
+} from './task-definition.ts';
 export type {
   BeatConnection,
   BeatThread,
@@ -42,6 +58,13 @@ export type {
   TaskWait,
 } from './task-record.ts';
 export type { TaskSignal } from './task-signal.ts';
+export {
+  createTaskSweep,
+  startTaskSweeper,
+  type TasksSwept,
+  type TaskSweep,
+  type TaskSweeperOptions,
+} from './task-sweeper.ts';
 export { taskType, type CronRule, type TaskBackoff, type TaskType } from './task-type.ts';
 export type {
   BulkOutcome,

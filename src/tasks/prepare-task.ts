@@ -41,11 +41,11 @@ export function prepareTask(
   checkSubjectToken('task type', task.type);
   const tenant = task.tenant === undefined ? '' : shortText('tenant', task.tenant, 60);
   const key = task.key === undefined ? undefined : shortText('key', task.key, limits.keyCharsMax);
-  const windowMs = task.dedupeWindowMs ?? type.dedupeWindowMs;
-  if (windowMs !== undefined) {
-    wholeNumber('dedupeWindowMs', windowMs, { min: 1, max: limits.durationMsMax });
-  }
-  const isById = key !== undefined && windowMs === undefined;
+  const windowMs = wholeNumber('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
+    min: 0,
+    max: limits.durationMsMax,
+  });
+  const isById = key !== undefined && windowMs === 0;
   const payload = encodeValue('payload', task.payload);
   const dueAtMs = dueOf(task, nowMs);
   const isDue = dueAtMs <= nowMs;
@@ -88,7 +88,7 @@ export function prepareTask(
     head,
     fields: { payload, info: JSON.stringify(info), run: JSON.stringify(run) },
     dedupe:
-      key === undefined || windowMs === undefined
+      key === undefined || windowMs === 0
         ? undefined
         : { key: `${tenant}|${key}`, untilMs: nowMs + windowMs },
     signals: isDue ? [signals.queued(head, info)] : [],

@@ -119,7 +119,7 @@ export interface ClaimRequest {
 export interface ClaimWait {
   /** How long to wait for the first one; 0: what is due now. */
   readonly waitMs: number;
-  /** Ends the wait with `ABORTED`. */
+  /** Ends the wait with `ABORTED`. What was claimed by then is returned, never forgotten. */
   readonly signal: AbortSignal;
 }
 

@@ -33,7 +33,7 @@ export interface HoldsContext {
   /** It has ended: whoever waits for it is told. */
   readonly afterEnd: (task: StoredTask) => Promise<void>;
   /** Wakes a parent whose children have all ended. */
-  readonly wakeParent: (id: string) => Promise<void>;
+  readonly wakeParent: (id: string) => Promise<boolean>;
 }
 
 export interface TaskHolds extends TaskHolding {
@@ -192,7 +192,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
           // Tenants never mix: a child is of its parent's.
           tenant: tenant === '' ? undefined : tenant,
           key: `${parentId}/${name}/${at}`,
-          dedupeWindowMs: undefined,
+          dedupeWindowMs: 0,
           parentId,
         })),
       );

@@ -68,6 +68,8 @@ export interface StepRecord {
   /** In the order in which they were begun. */
   readonly at: number;
   readonly attempts: number;
+  /** Of whoever wrote it: names its signal. */
+  readonly fence?: number | undefined;
   readonly startedAtMs: number;
   readonly endedAtMs?: number | undefined;
   readonly result?: unknown;
@@ -154,6 +156,11 @@ export interface TaskStep {
   readonly endedAt: Date | undefined;
   readonly result: unknown;
   readonly error: TaskFailure | undefined;
+  /** Failed, and not tried again within this attempt of the job. */
+  readonly isFinal: boolean;
+  readonly isCompensable: boolean;
+  /** Of what it waits for. */
+  readonly until: Date | undefined;
 }
 
 /** A job as callers see it. */
@@ -232,6 +239,9 @@ export function toTask(stored: StoredTask): Task {
       endedAt: dateOf(step.endedAtMs ?? 0),
       result: step.result,
       error: step.error,
+      isFinal: step.state === 'failed' && step.failedIn === head.failures,
+      isCompensable: step.isCompensable === true,
+      until: dateOf(step.untilMs === undefined || step.untilMs >= neverMs ? 0 : step.untilMs),
     })),
     history: run.history,
     correlationId: info.correlationId,

@@ -148,8 +148,11 @@ export async function secondOf({ opened, clock }: TasksCaseContext): Promise<Tas
   return second ?? assert.fail('the fixture has no second process');
 }
 
-export async function openCase(fixture: TasksFixture): Promise<TasksCaseContext> {
+export async function openCase(
+  fixture: TasksFixture,
+  isRealTime: boolean,
+): Promise<TasksCaseContext> {
   const clock = fakeClock();
-  const opened = await fixture.open({ clock, types: caseTypes });
+  const opened = await fixture.open({ clock: isRealTime ? systemClock : clock, types: caseTypes });
   return { opened, clock, capabilities: fixture.capabilities };
 }

@@ -1,8 +1,11 @@
 // What every engine of tasks must do, as cases that a test runner takes one by one.
 
+import { limitCases, modeCases, orderCases, waitCases } from './claims.conformance.ts';
+import { adminCases, cancelCases, retryCases } from './ends.conformance.ts';
 import { enqueueCases } from './enqueue.conformance.ts';
 import { lifeCases } from './life.conformance.ts';
 import { stepCases } from './steps.conformance.ts';
+import { sweepCases } from './sweep.conformance.ts';
 import {
   openCase,
   type TasksCase,
@@ -16,11 +19,21 @@ export type { OpenedTasks, TasksCase, TasksFixture } from './tasks-fixture.confo
 const topics: readonly {
   readonly topic: string;
   readonly needs?: readonly (keyof TasksFixtureCapabilities)[];
+  /** By the machine's clock: `clock` does not move it. */
+  readonly isRealTime?: boolean;
   readonly cases: TasksCases;
 }[] = [
   { topic: 'enqueue', cases: enqueueCases },
   { topic: 'life', cases: lifeCases },
   { topic: 'steps', cases: stepCases },
+  { topic: 'order', needs: ['exactOrder'], cases: orderCases },
+  { topic: 'limits', needs: ['exactLimits'], cases: limitCases },
+  { topic: 'modes', cases: modeCases },
+  { topic: 'waiting', isRealTime: true, cases: waitCases },
+  { topic: 'cancel', cases: cancelCases },
+  { topic: 'retry', cases: retryCases },
+  { topic: 'administration', cases: adminCases },
+  { topic: 'sweeper', cases: sweepCases },
 ];
 
 /**
@@ -37,13 +50,13 @@ const topics: readonly {
  * };
  */
 export function tasksConformance(fixture: TasksFixture): readonly TasksCase[] {
-  return topics.flatMap(({ topic, needs = [], cases }) => {
+  return topics.flatMap(({ topic, needs = [], isRealTime = false, cases }) => {
     const missing = needs.filter((need) => !fixture.capabilities[need]);
     return Object.entries(cases).map(([title, run]) => ({
       name: `${topic}: ${title}`,
       ...(missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }),
       async run() {
-        const context = await openCase(fixture);
+        const context = await openCase(fixture, isRealTime);
         try {
           await run(context.opened.tasks, context);
         } finally {

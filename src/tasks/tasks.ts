@@ -16,6 +16,7 @@ export interface NewTask {
    * there is one (here or in the type), else as long as the first is kept.
    */
   readonly key?: string | undefined;
+  /** 0: as long as the first is kept, whatever the type says. */
   readonly dedupeWindowMs?: number | undefined;
   /** 0 to 9, the highest first. Default: the type's, 5. */
   readonly priority?: number | undefined;

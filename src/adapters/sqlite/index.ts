@@ -12,3 +12,4 @@ export {
   type SqliteOutboxOptions,
   type SqliteOutboxTransaction,
 } from './sqlite-outbox-ledger.ts';
+export { sqliteTasks, type SqliteTasksOptions } from './sqlite-tasks.ts';

@@ -9,6 +9,7 @@ import {
 } from './sqlite-outbox-tables.ts';
 import { sqliteReadModelTables } from './sqlite-read-model-tables.ts';
 import { sqliteSagaTables } from './sqlite-saga-tables.ts';
+import { sqliteTaskTables } from './sqlite-task-tables.ts';
 import { sqliteTraceTables } from './sqlite-trace-tables.ts';
 import { sqliteSubscriptionTables, sqliteSubscriptionViews } from './sqlite-subscription-tables.ts';
 
@@ -83,6 +84,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteOutboxJobs,
   sqliteBusTables,
   sqliteOutboxTotals,
+  sqliteTaskTables,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -9,6 +9,7 @@ import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts
 import { createSqliteAppender } from './sqlite-appender.ts';
 import { createSqliteBus } from './sqlite-bus-writer.ts';
 import { createSqliteDocuments } from './sqlite-documents.ts';
+import { createSqliteTasks } from './sqlite-task-writer.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
@@ -69,6 +70,7 @@ function serve(database: DatabaseSync): void {
   const appender = createSqliteAppender(database);
   const documents = createSqliteDocuments(database);
   const bus = createSqliteBus(database);
+  const tasks = createSqliteTasks(database, bus);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
@@ -147,6 +149,8 @@ function serve(database: DatabaseSync): void {
         return documents.clear(request.model, request.limit);
       case 'bus':
         return bus(request.request);
+      case 'tasks':
+        return tasks(request.request);
       default:
         return request.statements.map(runStatement);
     }

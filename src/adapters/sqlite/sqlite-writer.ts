@@ -8,6 +8,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
 import type { BusRequest } from './sqlite-bus-writer.ts';
+import type { TaskRequest } from './sqlite-task-writer.ts';
 import type { ModelWrites } from './sqlite-documents.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
 import { tailRows, type TailRow } from './sqlite-tail.ts';
@@ -33,7 +34,8 @@ export type WriterRequest =
   /** All in the commit that the answer tells of; answers with the rows of each statement. */
   | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] }
   | ({ readonly id: number } & DocumentRequest)
-  | { readonly id: number; readonly kind: 'bus'; readonly request: BusRequest };
+  | { readonly id: number; readonly kind: 'bus'; readonly request: BusRequest }
+  | { readonly id: number; readonly kind: 'tasks'; readonly request: TaskRequest };
 
 /** Documents that go into the append's own commit. Unless the revisions are these: `moved`. */
 export interface InlineWrites {
@@ -75,6 +77,7 @@ export interface SqliteWriter extends AsyncDisposable {
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   documents(request: DocumentRequest): Promise<unknown>;
   bus(request: BusRequest): Promise<unknown>;
+  tasks(request: TaskRequest): Promise<unknown>;
 }
 
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -263,6 +266,7 @@ export async function startSqliteWriter(
       post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
     documents: (body) => post(body),
     bus: (body) => post({ kind: 'bus', request: body }),
+    tasks: (body) => post({ kind: 'tasks', request: body }),
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;
       // The thread takes messages in order: everything asked for before is committed first.

@@ -1,0 +1,25 @@
+// Inside the thread: a connection of its own, and a beat again and again.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../foundation/clock.ts';
+import type { BeatSettings } from './beat-thread.ts';
+import type { BeatConnection } from './task-engine.ts';
+
+const { thread, worker, leaseMs, everyMs, about } = workerData as BeatSettings;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+
+const { openTaskBeat } = (await import(thread.module)) as {
+  readonly openTaskBeat: (settings: unknown) => Promise<BeatConnection>;
+};
+{
+  await using connection = await openTaskBeat(thread.settings);
+  while (!stopping.signal.aborted) {
+    try {
+      await connection.beat({ worker, aliveUntilMs: systemClock.now() + leaseMs, about });
+    } catch (error) {
+      parentPort?.postMessage({ failure: error instanceof Error ? error.message : String(error) });
+    }
+    await systemClock.sleep(everyMs, stopping.signal).catch(() => undefined);
+  }
+}

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
+import { createTasks } from './create-tasks.ts';
+import { memoryTaskEngine } from './memory-task-engine.ts';
+import { startWorkers, type WorkersOptions } from './start-workers.ts';
+import { task, type TaskDefinition } from './task-definition.ts';
+import { createTaskSweep } from './task-sweeper.ts';
+import { taskType } from './task-type.ts';
+import type { Tasks } from './tasks.ts';
+
+const quick = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
+const types = [
+  taskType('report-gen', { workers: 3, retries: 2, backoff: quick }),
+  taskType('email-send', { workers: 5, retries: 0, backoff: quick }),
+];
+
+async function withWorkers(
+  definitions: readonly TaskDefinition[],
+  work: (tasks: Tasks) => Promise<void>,
+  options: WorkersOptions = {},
+): Promise<void> {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using workers = startWorkers(tasks, definitions, { drainMs: 2_000, ...options });
+  await work(tasks);
+  await workers.stop();
+}
+
+test('a job runs through its steps, its sleep and its event, each step once', async () => {
+  const ran: string[] = [];
+  const reportGen = task('report-gen', async (ctx) => {
+    const rows = await ctx.step('load', () => void ran.push('load') ?? [1, 2, 3]);
+    await ctx.sleep(5);
+    const approval = await ctx.waitForEvent<{ by: string }>('approved', { timeout: '1m' });
+    const sum = await ctx.step('sum', () => {
+      ran.push('sum');
+      return rows.reduce((a, b) => a + b, 0);
+    });
+    return { sum, by: approval?.by };
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    for (;;) {
+      const { waitsFor } = (await tasks.get(id)) ?? {};
+      if (waitsFor?.kind === 'event') break;
+      await new Promise(setImmediate);
+    }
+    await tasks.sendEvent(id, { name: 'approved', payload: { by: 'ada' } });
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, { sum: 6, by: 'ada' });
+    assert.deepEqual(ran, ['load', 'sum']);
+  });
+});
+
+test('a failed attempt runs again behind its finished steps', async () => {
+  const ran: string[] = [];
+  const reportGen = task('report-gen', async (ctx) => {
+    await ctx.step('charge', () => void ran.push('charge'));
+    await ctx.step('send', () => {
+      ran.push('send');
+      if (ctx.attempt < 3) throw new Error('busy');
+    });
+    return ctx.attempt;
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 3);
+    assert.deepEqual(ran, ['charge', 'send', 'send', 'send']);
+  });
+});
+
+test('a step is tried again within the attempt, and its failure may be caught', async () => {
+  let tries = 0;
+  const reportGen = task('report-gen', async (ctx) => {
+    try {
+      await ctx.step(
+        'flaky',
+        () => {
+          tries += 1;
+          throw new RetryAfter(1);
+        },
+        { retries: 2 },
+      );
+    } catch (error) {
+      return `${ctx.attempt}: ${(error as Error).message}`;
+    }
+    return 'not reached';
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, '1: try again in 1 ms');
+    assert.equal(tries, 3);
+  });
+});
+
+test('steps of one name in a loop, and steps at once, are steps of their own', async () => {
+  const reportGen = task('report-gen', async (ctx) => {
+    const sums: number[] = [];
+    for (const n of [1, 2, 3]) sums.push(await ctx.step('each', () => n * 10));
+    const both = await Promise.all([ctx.step('a', () => 1), ctx.step('b', () => 2)]);
+    await ctx.sleep(1);
+    return [...sums, ...both];
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, [10, 20, 30, 1, 2]);
+    assert.deepEqual(
+      ended.steps.map(({ name }) => name),
+      ['each', 'each#2', 'each#3', 'a', 'b', 'sleep'],
+    );
+  });
+});
+
+test('children fan out and in, and a failed one is told', async () => {
+  const emailSend = task('email-send', async (ctx) => {
+    const { n } = ctx.payload as { n: number };
+    if (n === 2) throw new Terminal('no such address');
+    return n * n;
+  });
+  const reportGen = task('report-gen', async (ctx) => {
+    const all = await ctx.all([1, 2, 3].map((n) => ({ type: 'email-send', payload: { n } })));
+    const single = await ctx.run<number>({ type: 'email-send', payload: { n: 5 } });
+    await assert.rejects(ctx.run({ type: 'email-send', payload: { n: 2 } }, { name: 'bad' }), {
+      code: 'TASK_CHILD_FAILED',
+    });
+    return [all.map(({ state, result }) => result ?? state), single];
+  });
+  await withWorkers([reportGen, emailSend], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, [[1, 'failed', 9], 25]);
+  });
+});
+
+test('what was done is undone in reverse when the job fails for good', async () => {
+  const ran: string[] = [];
+  const booking = task('email-send', async (ctx) => {
+    await ctx.step('flight', () => 'f-1', { compensate: (id) => void ran.push(`undo ${id}`) });
+    await ctx.step('hotel', () => 'h-1', { compensate: (id) => void ran.push(`undo ${id}`) });
+    await ctx.step('car', () => {
+      throw new Error('none left');
+    });
+  });
+  await withWorkers([booking], async (tasks) => {
+    const { id } = await tasks.enqueue(booking.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.state, 'failed');
+    assert.equal(ended.error?.message, 'none left');
+    assert.deepEqual(ran, ['undo h-1', 'undo f-1']);
+  });
+});
+
+test('a cancel stops a running handler by its signal', async () => {
+  const begun = Promise.withResolvers<void>();
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('wait', ({ signal }) => {
+      begun.resolve();
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
+    });
+  });
+  await withWorkers(
+    [emailSend],
+    async (tasks) => {
+      const { id } = await tasks.enqueue(emailSend.job(null));
+      await begun.promise;
+      await tasks.cancel(id);
+      assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).state, 'cancelled');
+    },
+    { leaseMs: 300 },
+  );
+});
+
+test('a step that takes too long fails by its time', async () => {
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('hang', () => new Promise(() => undefined), { timeout: '20ms' });
+  });
+  await withWorkers([emailSend], async (tasks) => {
+    const { id } = await tasks.enqueue(emailSend.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.error?.code, 'TASK_STEP_TIMEOUT');
+  });
+});
+
+test('a payload that its schema refuses fails for good, and is refused where it is made', async () => {
+  const emailSend = task('email-send', z.object({ to: z.string() }), async (ctx) => ctx.payload.to);
+  assert.throws(() => emailSend.job({} as { to: string }), { code: 'PAYLOAD_INVALID' });
+  await withWorkers([emailSend as unknown as TaskDefinition], async (tasks) => {
+    const { id } = await tasks.enqueue({ type: 'email-send', payload: { to: 1 } });
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.error?.code, 'PAYLOAD_INVALID');
+    const good = await tasks.enqueue(emailSend.job({ to: 'c-1' }));
+    assert.equal((await tasks.whenEnded(good.id, { timeoutMs: 10_000 })).result, 'c-1');
+  });
+});
+
+test('no more run at once than the type says', async () => {
+  let now = 0;
+  let most = 0;
+  const emailSend = task('email-send', async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await new Promise(setImmediate);
+    now -= 1;
+  });
+  await withWorkers([emailSend], async (tasks) => {
+    const jobs = Array.from({ length: 60 }, () => emailSend.job(null));
+    const ids = await tasks.enqueueMany(jobs);
+    for (const { id } of ids) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(most, 5);
+  });
+});
+
+test('a stop gives back what does not end in time, and another worker goes on', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const begun = Promise.withResolvers<void>();
+  let isFirst = true;
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('first', () => 1);
+    if (!isFirst) return 'done';
+    isFirst = false;
+    begun.resolve();
+    return new Promise(() => undefined);
+  });
+  const { id } = await tasks.enqueue(emailSend.job(null));
+  const workers = startWorkers(tasks, [emailSend], { drainMs: 10 });
+  await begun.promise;
+  await workers.stop();
+  assert.equal((await tasks.get(id))?.state, 'queued');
+  assert.deepEqual(await tasks.workers(), []);
+  await using _next = startWorkers(tasks, [emailSend], { drainMs: 10 });
+  assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 'done');
+});
+
+test('the control plane stops a worker, and changes how much it takes', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const messages = [
+    { subject: 'gbe.tasks._control.rebalance', payload: { concurrency: { 'email-send': 0 } } },
+    { subject: 'gbe.tasks._control.shutdown', payload: { worker: 'another' } },
+    { subject: 'gbe.tasks._control.shutdown', payload: {} },
+  ];
+  const emailSend = task('email-send', async () => undefined);
+  const workers = startWorkers(tasks, [emailSend], {
+    drainMs: 10,
+    async control(pattern) {
+      assert.equal(pattern, 'gbe.tasks._control.>');
+      return (async function* () {
+        yield* messages;
+      })();
+    },
+  });
+  await workers.done;
+  assert.deepEqual(await tasks.workers(), []);
+});
+
+test('a job that is taken away stops, and what it says late is not taken', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const begun = Promise.withResolvers<void>();
+  const stoppedBy = Promise.withResolvers<unknown>();
+  const emailSend = task('email-send', async (ctx) => {
+    ctx.signal.addEventListener('abort', () => stoppedBy.resolve(ctx.signal.reason));
+    begun.resolve();
+    return new Promise(() => undefined);
+  });
+  const { id } = await tasks.enqueue(emailSend.job(null));
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 1, leaseMs: 300 });
+  await begun.promise;
+  await tasks.leave(workers.worker);
+  await createTaskSweep(tasks).sweep();
+  const reason = (await stoppedBy.promise) as { readonly code: string };
+  assert.equal(reason.code, 'TASK_STALE');
+  assert.equal((await tasks.get(id))?.state, 'failed');
+});

@@ -1,0 +1,311 @@
+// Workers of a process: claims as much as there is room for, runs it, and says that it is alive.
+
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { startBeatThread } from './beat-thread.ts';
+import { invalid } from './check-task.ts';
+import { insideOf } from './create-tasks.ts';
+import { runTask } from './run-task.ts';
+import type { TaskDefinition } from './task-definition.ts';
+import { taskLimits as limits } from './task-limits.ts';
+import type { ClaimedTask, Tasks } from './tasks.ts';
+
+/** A message of the control plane, as the bus has it. */
+export interface ControlMessage {
+  readonly subject: string;
+  readonly payload: unknown;
+}
+
+export interface WorkersOptions {
+  /** Default: host, process and a random part. Unique for each start. */
+  readonly worker?: string | undefined;
+  /** Jobs at once, by type. Default: `workers` of the type. */
+  readonly concurrency?: Readonly<Record<string, number>> | undefined;
+  /** Gone for so long without a beat: its jobs go to others. Default: 15 s. */
+  readonly leaseMs?: number | undefined;
+  /** How long a stop waits for what runs. Below the grace period of whoever supervises. Default: 20 s. */
+  readonly drainMs?: number | undefined;
+  /** Beats from a thread of its own, where the engine can. Default: true. */
+  readonly beatsFromThread?: boolean | undefined;
+  /** Live messages of `gbe.tasks._control.>`: `bus.subscribe` of the house. */
+  readonly control?:
+    | ((pattern: string, signal: AbortSignal) => Promise<AsyncIterable<ControlMessage>>)
+    | undefined;
+}
+
+export interface TaskWorkers extends AsyncDisposable {
+  readonly worker: string;
+  /** Jobs that run now. */
+  readonly running: number;
+  /** Resolves when it has stopped, by `stop` or by the control plane. */
+  readonly done: Promise<void>;
+  /** Claims no more, lets what runs end within `drainMs`, gives the rest back, and leaves. */
+  stop(): Promise<void>;
+}
+
+interface Run {
+  readonly claimed: ClaimedTask;
+  readonly stopping: AbortController;
+  readonly done: Promise<void>;
+}
+
+/**
+ * Runs jobs of the given definitions until it is stopped.
+ *
+ * @example
+ * import { startWorkers, task, type Tasks } from 'millrace/tasks';
+ *
+ * const emailSend = task('email-send', async (ctx) => {
+ *   await ctx.step('send', async () => console.log('to', ctx.payload));
+ * });
+ * const work = (tasks: Tasks) => startWorkers(tasks, [emailSend], { drainMs: 10_000 });
+ */
+export function startWorkers(
+  tasks: Tasks,
+  // oxlint-disable-next-line typescript/no-explicit-any -- definitions of any payload, as their schemas check it
+  definitions: readonly TaskDefinition<any>[],
+  options: WorkersOptions = {},
+): TaskWorkers {
+  const { clock, observer, engine, signals, subjects } = insideOf(tasks);
+  const { leaseMs = limits.leaseMsDefault, drainMs = 20_000, beatsFromThread = true } = options;
+  const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  if (byName.size < definitions.length) throw invalid('definitions', 'name a type twice');
+  const runs = new Map<string, Run>();
+  const stopping = new AbortController();
+  const startedAt = new Date(clock.now()).toISOString();
+  let concurrency = options.concurrency ?? {};
+  let claiming = new AbortController();
+
+  const about = (): object => ({
+    host: hostname(),
+    pid: process.pid,
+    startedAt,
+    types: [...byName.keys()],
+    running: runs.size,
+  });
+  const thread =
+    beatsFromThread && engine.beatThread !== undefined
+      ? startBeatThread(
+          {
+            thread: engine.beatThread,
+            worker,
+            leaseMs,
+            everyMs: Math.ceil(leaseMs / 3),
+            about: JSON.stringify(about()),
+          },
+          observer,
+        )
+      : undefined;
+
+  /** Room for more of each type. */
+  function room(): Record<string, number> {
+    const free: Record<string, number> = {};
+    const running = new Map<string, number>();
+    for (const { claimed } of runs.values()) {
+      running.set(claimed.task.type, (running.get(claimed.task.type) ?? 0) + 1);
+    }
+    for (const { name, workers } of tasks.types()) {
+      const most = concurrency[name] ?? workers;
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) : 0;
+      if (left > 0) free[name] = Math.min(left, limits.batchMax);
+    }
+    return free;
+  }
+
+  function begin(claimed: ClaimedTask): void {
+    const { task, token } = claimed;
+    const definition = byName.get(task.type);
+    if (definition === undefined) return;
+    const stop = new AbortController();
+    const span = observer.span?.(
+      'run task',
+      { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
+      task.trace,
+    );
+    const beganMs = clock.now();
+    const trace = span?.context ?? task.trace;
+    const stepTimeoutMs =
+      tasks.types().find(({ name }) => name === task.type)?.stepTimeoutMs ??
+      limits.stepTimeoutMsDefault;
+    const done = runTask({
+      tasks,
+      definition,
+      claimed: { token, task: { ...task, trace } },
+      clock,
+      observer,
+      stepTimeoutMs,
+      signal: stop.signal,
+    })
+      .catch((err: unknown) => {
+        // Nobody could be told what became of it: the sweeper finds it by its worker or its deadline.
+        observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
+        return 'gone' as const;
+      })
+      .then((outcome) => {
+        const attributes = { type: task.type, outcome };
+        observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
+        span?.set({ outcome });
+        span?.end();
+        // One that is given back by a stop stays in the list until that is done.
+        if (outcome !== 'kept') runs.delete(token.id);
+        nudge();
+      });
+    runs.set(token.id, { claimed, stopping: stop, done });
+  }
+
+  /** There is more room than the claim that waits knows of. */
+  function nudge(): void {
+    claiming.abort();
+  }
+
+  async function claimOnce(): Promise<void> {
+    claiming = new AbortController();
+    const { signal } = claiming;
+    const types = room();
+    if (Object.keys(types).length === 0) {
+      await untilAborted(AbortSignal.any([signal, stopping.signal]));
+      return;
+    }
+    const found = await tasks.claim({
+      worker,
+      types,
+      leaseMs,
+      waitMs: limits.claimWaitMsDefault,
+      signal: AbortSignal.any([signal, stopping.signal]),
+    });
+    for (const claimed of found) begin(claimed);
+  }
+
+  async function claimLoop(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      try {
+        await claimOnce();
+        if (failures > 0) observer.log?.info({ worker }, 'task workers resumed');
+        failures = 0;
+      } catch (err) {
+        if (hasCode(err, 'ABORTED')) continue;
+        if (hasCode(err, 'TASKS_CLOSED')) return;
+        failures += 1;
+        if (failures === 1) observer.log?.warn({ worker, err }, 'task workers lost their engine');
+        const waitMs = Math.min(limits.retryMsFirst * 2 ** failures, limits.retryMsMax);
+        await clock.sleep(waitMs, stopping.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async function beatLoop(over: AbortSignal): Promise<void> {
+    const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
+    while (!over.aborted) {
+      try {
+        const tokens = [...runs.values()].map(({ claimed }) => claimed.token);
+        for (const held of await tasks.heartbeat({ worker, leaseMs, tokens, about: about() })) {
+          const run = runs.get(held.id);
+          if (held.state === 'lost') run?.stopping.abort(gone(held.id));
+          else if (held.cancelAt !== undefined) run?.stopping.abort(cancelled(held.id));
+        }
+      } catch (err) {
+        if (hasCode(err, 'TASKS_CLOSED')) return;
+        observer.log?.debug({ worker, err }, 'heartbeat failed');
+      }
+      await clock.sleep(everyMs, over).catch(() => undefined);
+    }
+  }
+
+  async function listen(over: AbortSignal): Promise<void> {
+    const messages = await options.control?.(subjects.tasks.control.all, over);
+    if (messages === undefined) return;
+    for await (const { subject, payload } of messages) {
+      const order = (payload ?? {}) as {
+        readonly worker?: string;
+        readonly concurrency?: Readonly<Record<string, number>>;
+      };
+      if (order.worker !== undefined && order.worker !== worker) continue;
+      if (subject === subjects.tasks.control.shutdown) void stop();
+      if (subject === subjects.tasks.control.rebalance && order.concurrency !== undefined) {
+        concurrency = { ...concurrency, ...order.concurrency };
+        nudge();
+      }
+    }
+  }
+
+  /** What has not ended in time is somebody else's, from where its last finished step is. */
+  async function drain(): Promise<void> {
+    const over = new AbortController();
+    const all = Promise.all([...runs.values()].map(({ done }) => done));
+    await Promise.race([all, clock.sleep(drainMs, over.signal).catch(() => undefined)]);
+    over.abort();
+    const left = [...runs.values()];
+    for (const run of left) run.stopping.abort(new MillraceError('ABORTED', 'the worker stops'));
+    await Promise.all(
+      left.map(async ({ claimed: { token } }) => {
+        try {
+          await tasks.release(token);
+        } catch (err) {
+          observer.log?.debug({ taskId: token.id, err }, 'job was not given back');
+        }
+        runs.delete(token.id);
+      }),
+    );
+  }
+
+  const ending = new AbortController();
+  const loop = claimLoop();
+  const beating = beatLoop(ending.signal);
+  const listening = listen(ending.signal).catch((err: unknown) => {
+    if (!hasCode(err, 'ABORTED')) {
+      observer.log?.warn({ worker, err }, 'the control plane is not heard');
+    }
+  });
+  const joined = signals.control('rebalance', `join:${worker}`, { joined: worker, ...about() });
+  const announced = engine.repair([joined], clock.now()).catch((err: unknown) => {
+    observer.log?.debug({ worker, err }, 'worker was not announced');
+  });
+
+  let stopped: Promise<void> | undefined;
+  const finished = Promise.withResolvers<void>();
+  async function shutDown(): Promise<void> {
+    stopping.abort();
+    await Promise.all([loop, announced]);
+    await drain();
+    ending.abort();
+    await Promise.all([beating, listening]);
+    await thread?.[Symbol.asyncDispose]();
+    try {
+      await tasks.leave(worker);
+    } catch (err) {
+      observer.log?.debug({ worker, err }, 'worker left without a word');
+    }
+  }
+  function stop(): Promise<void> {
+    stopped ??= shutDown().then(finished.resolve, finished.reject);
+    return finished.promise;
+  }
+
+  return {
+    worker,
+    get running() {
+      return runs.size;
+    },
+    done: finished.promise,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function gone(id: string): MillraceError {
+  return new MillraceError('TASK_STALE', `job ${id} is another worker's by now`);
+}
+
+function cancelled(id: string): MillraceError {
+  return new MillraceError('TASK_CANCELLED', `job ${id} was cancelled`);
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
+}
