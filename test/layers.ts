@@ -42,7 +42,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
 
 /** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
-const dependencies = ['@standard-schema/spec', 're2js', 'typebox'];
+const dependencies = ['@standard-schema/spec', 're2js', 'typebox', 'yaml'];
 const mayUseDrivers =
   /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;

@@ -2,6 +2,7 @@ export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
 export { durationMs, type Duration } from './duration.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
+export { parseTaskTypes } from './parse-task-types.ts';
 export { taskIdOf } from './prepare-task.ts';
 export { takeTokens } from './rate-bucket.ts';
 export {
@@ -88,3 +89,4 @@ export type {
   TimelineEntry,
   WorkerInfo,
 } from './tasks.ts';
+export { loadTaskTypes, watchTaskTypes } from './watch-task-types.ts';

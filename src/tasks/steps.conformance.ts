@@ -54,7 +54,10 @@ export const stepCases: TasksCases = {
     await Promise.all(names.map((name) => tasks.startStep(token, { name })));
     await Promise.all(names.map((name) => tasks.finishStep(token, { name, result: name })));
     const task = await tasks.get(token.id);
-    assert.deepEqual(new Set(task?.steps.map(({ result }) => result)), new Set(names));
+    assert.deepEqual(
+      task?.steps.map(({ result }) => result),
+      names,
+    );
   },
 
   async 'steps are told on the progress stream'(tasks, { opened }) {

@@ -55,14 +55,25 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task?.head.state !== 'running' || task.head.fence !== fence) throw stale(id);
+    // Two that load at once: what the first has said since is newer than what the second has read.
+    const before = heldNow({ id, fence });
+    if (before !== undefined && before.head.revision >= task.head.revision) return before;
     remember(task);
     return task;
   }
 
+  function heldNow({ id, fence }: TaskToken): StoredTask | undefined {
+    const task = held.get(id);
+    return task?.head.fence === fence ? task : undefined;
+  }
+
   async function taskOf(token: TaskToken): Promise<StoredTask> {
     refOf(token.id);
-    const task = held.get(token.id);
-    return task?.head.fence === token.fence ? task : load(token);
+    const task = heldNow(token);
+    if (task !== undefined) return task;
+    const loaded = await load(token);
+    // What was said of it meanwhile was decided on this record, too.
+    return heldNow(token) ?? loaded;
   }
 
   async function write<D extends Decision>(
@@ -70,7 +81,12 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
     decide: (task: StoredTask, context: DecideContext) => D,
     known?: StoredTask,
   ): Promise<D> {
-    const task = known ?? (await taskOf(token));
+    // Not awaited where it is known: of two that speak at once, the second builds on the first.
+    let task = known ?? heldNow(token);
+    if (task === undefined) {
+      const loaded = await taskOf(token);
+      task = heldNow(token) ?? loaded;
+    }
     const { id, type } = task.head;
     const decided = decide(task, decideContext(type));
     const { nowMs } = decideContext(type);
@@ -98,6 +114,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
     decide: (task: StoredTask, context: DecideContext) => Decision,
   ): Promise<void> {
     for (;;) {
+      held.delete(token.id);
       const task = await load(token);
       try {
         await write(token, decide, task);

@@ -254,6 +254,62 @@ export const metricTable: readonly MetricDefinition[] = [
     type: 'gauge',
     help: 'Messages whose time is over and that a group has not acked.',
   },
+  // Tasks.
+  {
+    name: 'tasks_enqueued_total',
+    type: 'counter',
+    help: 'Jobs that were enqueued.',
+    labels: ['type'],
+  },
+  {
+    name: 'tasks_duplicates_total',
+    type: 'counter',
+    help: 'Jobs whose key was there already.',
+    labels: ['type'],
+  },
+  {
+    name: 'tasks_refused_total',
+    type: 'counter',
+    help: 'Jobs that a drained type did not take.',
+    labels: ['type'],
+  },
+  {
+    name: 'tasks_ended_total',
+    type: 'counter',
+    help: 'Jobs that have ended, by how.',
+    labels: ['type', 'state'],
+  },
+  {
+    name: 'task_duration_seconds',
+    type: 'histogram',
+    help: 'From the enqueueing of a job to its end.',
+    labels: ['type', 'state'],
+    buckets: secondsBuckets,
+  },
+  {
+    name: 'task_start_delay_ms',
+    type: 'histogram',
+    help: 'How long after it was due a job was claimed.',
+    labels: ['type'],
+    buckets: millisecondsBuckets,
+  },
+  {
+    name: 'task_run_duration_ms',
+    type: 'histogram',
+    help: 'How long a worker had a job, by what became of the run.',
+    labels: ['type', 'outcome'],
+    buckets: millisecondsBuckets,
+  },
+  {
+    name: 'tasks_swept_total',
+    type: 'counter',
+    help: 'Running jobs that were taken from their worker.',
+  },
+  {
+    name: 'tasks_signals_repaired_total',
+    type: 'counter',
+    help: 'Signals that were missing in their stream and stored again.',
+  },
   // Servers and engines.
   {
     name: 'http_request_duration_seconds',

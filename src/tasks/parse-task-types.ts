@@ -1,0 +1,227 @@
+// Task types as configuration: adding one is adding an entry. Errors name the field and the line.
+
+import { LineCounter, parseDocument, isMap, isScalar, type Node, type YAMLMap } from 'yaml';
+import { isSubjectToken } from '../contracts/subject-tokens.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { parseCron } from './cron.ts';
+import { durationMs } from './duration.ts';
+import type { RateRule } from './task-engine.ts';
+import { taskLimits as limits } from './task-limits.ts';
+import {
+  taskBackoffDefault,
+  taskType,
+  type CronRule,
+  type TaskBackoff,
+  type TaskType,
+} from './task-type.ts';
+
+type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
+
+/** Field of an entry → what it says of the type. */
+const fields: Readonly<Record<string, Read>> = {
+  workers: (value, field) => ({ workers: whole(field, value, 0, limits.workersMax) }),
+  step_timeout: (value, field) => ({ stepTimeoutMs: positive(field, value) }),
+  retries: (value, field) => ({ retries: whole(field, value, 0, limits.retriesMax) }),
+  backoff: (value, field) => ({ backoff: toBackoff(value, field) }),
+  priority: (value, field) => ({
+    priority: whole(field, value, limits.priorityMin, limits.priorityMax),
+  }),
+  rate_limit: (value, field) => ({ rate: toRate(value, field) }),
+  concurrency_key: (value, field) => ({ concurrencyKey: text(field, value) }),
+  concurrency_limit: (value, field) => ({
+    concurrencyLimit: whole(field, value, 1, limits.workersMax),
+  }),
+  retention: (value, field) => ({ retentionMs: positive(field, value) }),
+  dedupe_window: (value, field) => ({ dedupeWindowMs: positive(field, value) }),
+  cron: (value, field) => ({ cron: toCron(value, field) }),
+  on_lost: (value, field) => {
+    if (value !== 'retry' && value !== 'fail') throw problem(field, 'must be retry or fail');
+    return { onLost: value };
+  },
+  cancel_deadline: (value, field) => ({ cancelDeadlineMs: durationMs(field, value) }),
+};
+
+/**
+ * The types of a YAML text: a map `task_types` from name to settings.
+ *
+ * @example
+ * import { parseTaskTypes } from 'millrace/tasks';
+ *
+ * const [emailSend] = parseTaskTypes(`
+ * task_types:
+ *   email-send:
+ *     workers: 4
+ *     step_timeout: 30s
+ * `);
+ * console.log(emailSend?.stepTimeoutMs); // 30000
+ */
+export function parseTaskTypes(source: string): readonly TaskType[] {
+  const lines = new LineCounter();
+  const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true });
+  const lineOf = (node: unknown): number | undefined => {
+    const range = (node as Node | null | undefined)?.range;
+    return range ? lines.linePos(range[0]).line : undefined;
+  };
+  const [broken] = document.errors;
+  if (broken !== undefined) {
+    throw invalidTypes(broken.message.split('\n')[0] ?? 'is not YAML', {
+      field: undefined,
+      line: broken.linePos?.[0].line,
+    });
+  }
+  const root: unknown = document.contents;
+  const entries = isMap(root) ? root.get('task_types', true) : undefined;
+  if (!isMap(entries)) {
+    throw invalidTypes('must be a map of types', { field: 'task_types', line: lineOf(root) });
+  }
+  return entries.items.map(({ key, value }) => {
+    const name = isScalar(key) ? String(key.value) : '';
+    const field = `task_types.${name}`;
+    if (!isSubjectToken('task type', name)) {
+      const why = 'must be kebab-case, such as email-send';
+      throw invalidTypes(why, { field, line: lineOf(key) });
+    }
+    const isEmpty = value === null || (isScalar(value) && value.value === null);
+    if (isEmpty) return taskType(name);
+    if (!isMap(value)) throw invalidTypes('must be a map', { field, line: lineOf(value) });
+    return toType(name, value, lineOf);
+  });
+}
+
+function toType(
+  name: string,
+  entry: YAMLMap,
+  lineOf: (node: unknown) => number | undefined,
+): TaskType {
+  let given: Partial<Omit<TaskType, 'name'>> = {};
+  for (const { key, value } of entry.items) {
+    const setting = isScalar(key) ? String(key.value) : '';
+    const field = `task_types.${name}.${setting}`;
+    const place = { field, line: lineOf(key) };
+    const read = Object.hasOwn(fields, setting) ? fields[setting] : undefined;
+    if (read === undefined) {
+      throw invalidTypes(`is unknown; there are ${Object.keys(fields).join(', ')}`, place);
+    }
+    try {
+      const plain = (value as { toJSON?: () => unknown } | null)?.toJSON?.() ?? null;
+      given = { ...given, ...read(plain, field) };
+    } catch (error) {
+      if (!hasCode(error, 'TASK_INVALID')) throw error;
+      throw invalidTypes(error.message.replace(`${field} `, ''), place);
+    }
+  }
+  if (given.concurrencyKey !== undefined && given.concurrencyLimit === undefined) {
+    given = { ...given, concurrencyLimit: 1 };
+  }
+  return taskType(name, given);
+}
+
+function toBackoff(value: unknown, field: string): TaskBackoff {
+  if (typeof value === 'string' || typeof value === 'number') {
+    return { ...taskBackoffDefault, initialMs: positive(field, value) };
+  }
+  const { initial, factor, cap, jitter } = mapOf(value, field, [
+    'initial',
+    'factor',
+    'cap',
+    'jitter',
+  ]);
+  const of = (name: string, given: unknown, missing: number): number =>
+    given === undefined ? missing : durationMs(`${field}.${name}`, given);
+  const isFactor =
+    factor === undefined || (typeof factor === 'number' && factor >= 1 && factor <= 10);
+  if (!isFactor) throw problem(`${field}.factor`, 'must be a number from 1 to 10');
+  return {
+    initialMs: of('initial', initial, taskBackoffDefault.initialMs),
+    factor: factor ?? taskBackoffDefault.factor,
+    capMs: of('cap', cap, taskBackoffDefault.capMs),
+    jitterMs: of('jitter', jitter, taskBackoffDefault.jitterMs),
+  };
+}
+
+/** `100/1m`, or a map with count, per and by (type or tenant). */
+function toRate(value: unknown, field: string): RateRule {
+  const short = typeof value === 'string' ? /^(\d+) *\/ *(\S+)$/.exec(value) : null;
+  if (short !== null) {
+    return { count: Number(short[1]), perMs: positive(field, short[2]), isPerTenant: false };
+  }
+  const { count, per, by = 'type' } = mapOf(value, field, ['count', 'per', 'by']);
+  if (by !== 'type' && by !== 'tenant') throw problem(`${field}.by`, 'must be type or tenant');
+  return {
+    count: whole(`${field}.count`, count, 1, 1_000_000),
+    perMs: positive(`${field}.per`, per),
+    isPerTenant: by === 'tenant',
+  };
+}
+
+function toCron(value: unknown, field: string): CronRule {
+  const map =
+    typeof value === 'string'
+      ? { schedule: value }
+      : mapOf(value, field, ['schedule', 'time_zone', 'payload', 'tenant']);
+  const {
+    schedule,
+    time_zone: zone = 'UTC',
+    payload = null,
+    tenant,
+  } = map as Record<string, unknown>;
+  const expression = text(`${field}.schedule`, schedule);
+  const timeZone = text(`${field}.time_zone`, zone);
+  parseCron(expression, timeZone);
+  return {
+    expression,
+    timeZone,
+    payload,
+    tenant: tenant === undefined ? undefined : text(`${field}.tenant`, tenant),
+  };
+}
+
+function mapOf(
+  value: unknown,
+  field: string,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw problem(field, `must be a map of ${names.join(', ')}`);
+  }
+  const unknown = Object.keys(value).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    throw problem(`${field}.${unknown}`, `is unknown; there are ${names.join(', ')}`);
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function whole(field: string, value: unknown, min: number, max: number): number {
+  const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+  if (fits) return value;
+  throw problem(field, `must be a whole number from ${min} to ${max}`);
+}
+
+function positive(field: string, value: unknown): number {
+  // A bare number could be seconds or milliseconds: whoever reads it must not guess.
+  if (typeof value === 'number') throw problem(field, 'must have a unit, such as 30s');
+  const ms = durationMs(field, value);
+  if (ms > 0) return ms;
+  throw problem(field, 'must be longer than nothing');
+}
+
+function text(field: string, value: unknown): string {
+  if (typeof value === 'string' && value.length > 0 && value.length <= limits.keyCharsMax)
+    return value;
+  throw problem(field, 'must be a text');
+}
+
+function problem(field: string, why: string): MillraceError {
+  return new MillraceError('TASK_INVALID', `${field} ${why}`, { details: { field } });
+}
+
+function invalidTypes(
+  why: string,
+  place: { readonly field: string | undefined; readonly line: number | undefined },
+): MillraceError {
+  const { field, line } = place;
+  const where = line === undefined ? '' : `line ${line}: `;
+  return new MillraceError('TASK_TYPES_INVALID', `${where}${field ?? 'the file'} ${why}`, {
+    details: { field, line },
+  });
+}
