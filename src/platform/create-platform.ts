@@ -78,6 +78,10 @@ export interface PlatformConfig extends EngineOptions {
   readonly busArchiveKeys?: ArchiveKeys;
   /** Of tasks; those of the modules' handlers that are not among them have the defaults. */
   readonly taskTypes?: readonly TaskType[];
+  /** A YAML file with `task_types`, read again whenever it changes. */
+  readonly taskTypesFile?: string;
+  /** How often jobs are looked after. Default: 5 s. */
+  readonly taskSweepEveryMs?: number;
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -159,7 +163,16 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ...dispatcher,
   };
   const tasks = opened.use(
-    tasksOver(engines, { types: () => config.taskTypes ?? [], clock, observer }),
+    tasksOver(engines, {
+      types: config.taskTypes,
+      typesFile: config.taskTypesFile,
+      definitions: modules.tasks,
+      drainMs: config.drainMs,
+      leaseMs: config.leaseMs,
+      sweepEveryMs: config.taskSweepEveryMs,
+      clock,
+      observer,
+    }),
   );
   const all = opened.move();
   const common = {
@@ -232,7 +245,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           : createQueueDispatcher({ ...sending, queue }),
       ),
     ],
-    workers: () => (queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
+    workers: () => [
+      ...(queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
+      ...tasks.startWorkers(),
+    ],
     sweepers: () => [
       startSweeper({
         what: 'outbox',
@@ -252,6 +268,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       }),
       // Where nobody has named a bus, nobody may want one: it is not opened for its sweeper alone.
       ...(engines.urls.bus === undefined ? [] : [sweepTheBus()]),
+      ...tasks.startSweepers(),
     ],
   };
 

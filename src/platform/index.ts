@@ -89,6 +89,7 @@ export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engi
 export {
   defineModule,
   type AnyAggregate,
+  type AnyTask,
   type Destinations,
   type ModuleBook,
   type ModuleContext,

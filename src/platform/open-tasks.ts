@@ -23,6 +23,10 @@ export async function openTasks(url: string, options: TasksOptions = {}): Promis
   if (/^memory:/i.test(url)) {
     return createTasks(memoryTaskEngine(clock === undefined ? {} : { clock }), options);
   }
+  if (/^sqlite:/i.test(url)) {
+    const { sqliteTasks } = await import('../adapters/sqlite/index.ts');
+    return sqliteTasks(url, options);
+  }
   const known = 'sqlite:<file>, redis://host:6379, nats://host:4222 or memory:';
   throw new MillraceError('CONFIG_INVALID', `tasks are at ${known}`, {
     details: { field: 'tasks' },

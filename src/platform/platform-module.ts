@@ -13,11 +13,15 @@ import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { LoadAggregate } from './load-aggregate.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of any payload: their schemas check it
+export type AnyTask = TaskDefinition<any>;
 
 export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
@@ -45,6 +49,8 @@ export interface PlatformModule {
    * answers becomes a command.
    */
   readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** What runs the jobs of a type; a function where it sends commands. */
+  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
   /** Routes and WebSocket messages of its own; called by each server that is started. */
   readonly web?: (context: WebContext) => ModuleWeb;
 }
@@ -58,6 +64,7 @@ export interface ModuleBook {
   readonly subscriptions: readonly Subscription[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
+  readonly tasks: readonly AnyTask[];
   readonly web: readonly ((context: WebContext) => ModuleWeb)[];
 }
 
@@ -113,6 +120,7 @@ export function bindModules(
     subscriptions: all(({ subscriptions }) => subscriptions),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
+    tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),
     web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
   unique(
@@ -125,6 +133,10 @@ export function bindModules(
     ),
     ...book.sagas.map(({ subscription }) => subscription),
   ]);
+  unique(
+    'task',
+    book.tasks.map(({ name }) => name),
+  );
   unique(
     'destination',
     destinations.flatMap((each) => Object.keys(each)),

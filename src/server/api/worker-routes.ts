@@ -112,7 +112,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
           }),
         ),
         waitMs: Type.Optional(
-          Type.Integer({ minimum: 0, maximum: waitMsMax, description: 'Default: 0, what is due now.' }),
+          Type.Integer({
+            minimum: 0,
+            maximum: waitMsMax,
+            description: 'Default: 0, what is due now.',
+          }),
         ),
         leaseMs,
       }),
