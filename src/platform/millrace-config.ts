@@ -60,6 +60,7 @@ export interface MillraceConfig extends Omit<
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
+const taskFileNames = ['millrace.tasks.yaml', 'tasks.yaml'];
 const fields = [
   'busArchive',
   'busArchiveKeys',
@@ -76,6 +77,9 @@ const fields = [
   'roles',
   'samples',
   'server',
+  'taskSweepEveryMs',
+  'taskTypes',
+  'taskTypesFile',
   'traceRetentionMs',
   'traces',
 ];
@@ -97,8 +101,8 @@ export function defineConfig(config: MillraceConfig): MillraceConfig {
 }
 
 /**
- * Reads the configuration that holds in a folder: `millrace.config.ts` if there is one, and the
- * environment, which wins.
+ * Reads the configuration that holds in a folder: `millrace.config.ts` and `millrace.tasks.yaml` (or
+ * `tasks.yaml`) if they are there, and the environment, which wins.
  *
  * @example
  * import { createPlatform, loadConfig } from 'millrace/platform';
@@ -118,7 +122,9 @@ export async function loadConfig(from: {
       ? fileNames.map((name) => resolve(cwd, name)).find((path) => existsSync(path))
       : resolve(cwd, file);
   const written = found === undefined ? {} : await readFile(found);
-  return withEnvironment(written, { cwd, env });
+  const taskTypesFile = taskFileNames.find((name) => existsSync(resolve(cwd, name)));
+  const config = taskTypesFile === undefined ? written : { taskTypesFile, ...written };
+  return withEnvironment(config, { cwd, env });
 }
 
 async function readFile(path: string): Promise<MillraceConfig> {
@@ -152,10 +158,12 @@ export function withEnvironment(
   const jwt = jwtOf(text, config.server?.jwt);
   const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
   const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
+  const taskTypesFile = text('MILLRACE_TASK_TYPES') ?? config.taskTypesFile;
   return {
     ...config,
     ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
     ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
+    ...(taskTypesFile === undefined ? {} : { taskTypesFile: resolve(cwd, taskTypesFile) }),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
@@ -181,6 +189,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
     queue: text('MILLRACE_QUEUE') ?? written.queue,
     bus: text('MILLRACE_BUS') ?? written.bus,
+    tasks: text('MILLRACE_TASKS') ?? written.tasks,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));

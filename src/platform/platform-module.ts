@@ -21,6 +21,7 @@ import type { Saga } from '../reactors/saga.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { KeyStore } from '../work/key-store.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
 import type { LoadAggregate } from './load-aggregate.ts';
@@ -29,6 +30,9 @@ import type { PlatformRole } from './platform-role.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of any payload: their schemas check it
+export type AnyTask = TaskDefinition<any>;
 
 export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
@@ -90,6 +94,8 @@ export interface PlatformModule {
    * answers becomes a command.
    */
   readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** What runs the jobs of a type; a function where it sends commands. */
+  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
   /** Routes and WebSocket messages of its own; called by each server that is started. */
   readonly web?: (context: WebContext) => ModuleWeb;
 }
@@ -104,6 +110,7 @@ export interface ModuleBook {
   readonly services: readonly ModuleService[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
+  readonly tasks: readonly AnyTask[];
   readonly web: readonly ((context: WebContext) => ModuleWeb)[];
 }
 
@@ -162,6 +169,7 @@ export function bindModules(
     services: all(({ services }) => services?.(context)),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
+    tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),
     web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
   unique(
@@ -174,6 +182,10 @@ export function bindModules(
     ),
     ...book.sagas.map(({ subscription }) => subscription),
   ]);
+  unique(
+    'task',
+    book.tasks.map(({ name }) => name),
+  );
   unique(
     'destination',
     destinations.flatMap((each) => Object.keys(each)),
