@@ -13,9 +13,9 @@ const siblings = [
   'bus',
   'outbox',
   'tasks',
-  'notify',
   'delivery',
   'traces',
+  'work',
 ];
 const belowAdapters = [...core, ...siblings];
 
@@ -31,11 +31,13 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   adapters: belowAdapters,
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
+  // A module like those of users, which the package brings.
+  notify: [...belowAdapters, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowAdapters, 'adapters'],
-  server: [...belowAdapters, 'platform', 'telemetry'],
+  server: [...belowAdapters, 'platform', 'telemetry', 'notify'],
   nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
-  cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
+  cli: [...belowAdapters, 'platform', 'telemetry', 'notify', 'server'],
 };
 
 /** An adapter on top of another one's technology. */

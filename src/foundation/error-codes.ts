@@ -422,6 +422,11 @@ export const errorCodes = {
     meaning: 'There is no token of this name or id that could be revoked.',
     remedy: 'Look at the list of tokens: millrace token list.',
   },
+  JOB_INVALID: {
+    retryable: false,
+    meaning: 'A job or the name of a queue is not one that every queue could keep.',
+    remedy: 'Mend the field that the message names: jobs carry ids, not what they stand for.',
+  },
   CONFIG_INVALID: {
     retryable: false,
     meaning: 'A URL or a setting cannot be understood.',

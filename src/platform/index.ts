@@ -52,6 +52,12 @@ export { openDeliveryQueue } from './open-delivery-queue.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+export {
+  openKeyStore,
+  openWorkQueue,
+  type OpenWorkOptions,
+  type OpenWorkQueueOptions,
+} from './open-work.ts';
 export { outboxSchema } from './outbox-schema.ts';
 export {
   defineOutbox,
@@ -90,6 +96,7 @@ export {
   type Destinations,
   type ModuleBook,
   type ModuleContext,
+  type ModuleService,
   type PlatformModule,
 } from './platform-module.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
@@ -104,7 +111,7 @@ export {
   type WebContext,
 } from './module-web.ts';
 export { flowHeadersShown, flowOf, type Flow } from './flow-of.ts';
-export type { Access, Principal } from './principal.ts';
+export { tenantFor, type Access, type Principal } from './principal.ts';
 export {
   route,
   type Answer,
@@ -117,4 +124,5 @@ export {
   type Route,
   type StreamAnswer,
 } from './route.ts';
+export { serverSentEvents, type SentEvent } from './server-sent-events.ts';
 export { createTopics, type Topics } from './socket-topics.ts';

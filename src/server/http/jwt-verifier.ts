@@ -86,11 +86,11 @@ export async function createJwtVerifier(
 }
 
 /** What the provider's keys say of a token; everything else that goes wrong says nothing of it. */
-const verdicts: readonly unknown[] = [
+const verdicts = new Set<unknown>([
   'ERR_JOSE_NOT_SUPPORTED',
   'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
   'ERR_JWKS_NO_MATCHING_KEY',
-];
+]);
 
 /** A provider that is away is no reason to send people to sign in again. */
 function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
@@ -107,7 +107,7 @@ function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGet
       tell(false);
       return key;
     } catch (error) {
-      if (error instanceof Error && 'code' in error && verdicts.includes(error.code)) throw error;
+      if (error instanceof Error && 'code' in error && verdicts.has(error.code)) throw error;
       tell(true, error);
       const message = 'the keys of the identity provider could not be fetched';
       throw new MillraceError('IDENTITY_UNAVAILABLE', message, { cause: error });
