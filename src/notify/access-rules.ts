@@ -1,14 +1,8 @@
 // Who may read and write which topics: ntfy's rules. Pure.
 
-export type TopicPermission = 'read-write' | 'read-only' | 'write-only' | 'deny';
+import type { AccessRule, TopicPermission } from '../platform/notify-settings.ts';
 
-export interface AccessRule {
-  /** Absent, or `*`: everybody, those without credentials among them. */
-  readonly user?: string;
-  /** A topic, or a pattern in which `*` is any number of characters. */
-  readonly topic: string;
-  readonly permission: TopicPermission;
-}
+export type { AccessRule, TopicPermission };
 
 /** Who asks. Absent: nobody that is known. */
 export interface NotifyUser {

@@ -1,25 +1,13 @@
 // Who a request is from: users and tokens of the configuration, and tokens of the platform.
 
+import type { NotifyTokenSettings, NotifyUserSettings } from '../platform/notify-settings.ts';
 import { createHash } from 'node:crypto';
 import { MillraceError } from '../foundation/error.ts';
 import type { NotifyUser } from './access-rules.ts';
 import { refused } from './ntfy-problems.ts';
 import { fitsPasswordHash, isPasswordHash } from './notify-password.ts';
 
-export interface NotifyUserSettings {
-  readonly name: string;
-  /** By `hashNotifyPassword`. */
-  readonly passwordHash: string;
-  /** Admins may do everything. Default: user. */
-  readonly role?: 'admin' | 'user';
-}
-
-export interface NotifyTokenSettings {
-  /** `tk_` and 29 letters, digits, `-` or `_`. */
-  readonly token: string;
-  readonly user: string;
-  readonly label?: string;
-}
+export type { NotifyTokenSettings, NotifyUserSettings };
 
 /** Who a secret of somebody else's stands for; undefined: it is not known there. */
 export type VerifyForeignToken = (secret: string) => NotifyUser | undefined;

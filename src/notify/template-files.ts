@@ -1,10 +1,8 @@
 // Templates by name, for the webhooks of others: what they send becomes what ntfy shows of it.
 
-export interface NamedTemplate {
-  readonly title?: string;
-  readonly message?: string;
-  readonly priority?: string;
-}
+import type { NamedTemplate } from '../platform/notify-settings.ts';
+
+export type { NamedTemplate };
 
 const line = (...parts: readonly string[]): string => parts.join('');
 

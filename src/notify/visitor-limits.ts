@@ -1,32 +1,10 @@
 // How much one visitor may do: buckets of a few numbers each, by address or by user. Pure but for the map.
 
+import type { NotifyLimits } from '../platform/notify-settings.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { refused, type NtfyProblemName } from './ntfy-problems.ts';
 
-export interface NotifyLimits {
-  readonly requestsBurst: number;
-  readonly requestsReplenishMs: number;
-  /** In a day, of the clock's own (UTC). */
-  readonly messagesPerDay: number;
-  readonly emailsBurst: number;
-  readonly emailsReplenishMs: number;
-  readonly subscriptionsMax: number;
-  readonly newTopicsBurst: number;
-  readonly newTopicsReplenishMs: number;
-  readonly topicsMax: number;
-  readonly authFailuresBurst: number;
-  readonly authFailuresReplenishMs: number;
-  readonly attachmentBytesMax: number;
-  readonly attachmentBytesPerVisitor: number;
-  readonly attachmentBytesTotal: number;
-  readonly attachmentBytesPerDay: number;
-  readonly attachmentExpiryMs: number;
-  readonly messageBytesMax: number;
-  readonly messageExpiryMs: number;
-  readonly delayMsMin: number;
-  readonly delayMsMax: number;
-  readonly keepaliveMs: number;
-}
+export type { NotifyLimits };
 
 /** ntfy's own defaults. */
 export const notifyLimits: NotifyLimits = {

@@ -1,10 +1,5 @@
 // What a deployment says of its topics: the field `notify` of its configuration.
 
-import type { AccessRule, TopicPermission } from '../notify/access-rules.ts';
-import type { NotifyTokenSettings, NotifyUserSettings } from '../notify/notify-users.ts';
-import type { NamedTemplate } from '../notify/template-files.ts';
-import type { NotifyLimits } from '../notify/visitor-limits.ts';
-
 export interface NotifySettings {
   readonly users?: readonly NotifyUserSettings[];
   readonly tokens?: readonly NotifyTokenSettings[];
@@ -26,4 +21,60 @@ export interface NotifySettings {
   /** Wakes iPhones: the server that its app hears, such as https://ntfy.sh. */
   readonly upstreamUrl?: string;
   readonly upstreamToken?: string;
+}
+
+export type TopicPermission = 'read-write' | 'read-only' | 'write-only' | 'deny';
+
+export interface AccessRule {
+  /** Absent, or `*`: everybody, those without credentials among them. */
+  readonly user?: string;
+  /** A topic, or a pattern in which `*` is any number of characters. */
+  readonly topic: string;
+  readonly permission: TopicPermission;
+}
+
+export interface NotifyUserSettings {
+  readonly name: string;
+  /** By `hashNotifyPassword`. */
+  readonly passwordHash: string;
+  /** Admins may do everything. Default: user. */
+  readonly role?: 'admin' | 'user';
+}
+
+export interface NotifyTokenSettings {
+  /** `tk_` and 29 letters, digits, `-` or `_`. */
+  readonly token: string;
+  readonly user: string;
+  readonly label?: string;
+}
+
+export interface NamedTemplate {
+  readonly title?: string;
+  readonly message?: string;
+  readonly priority?: string;
+}
+
+export interface NotifyLimits {
+  readonly requestsBurst: number;
+  readonly requestsReplenishMs: number;
+  /** In a day, of the clock's own (UTC). */
+  readonly messagesPerDay: number;
+  readonly emailsBurst: number;
+  readonly emailsReplenishMs: number;
+  readonly subscriptionsMax: number;
+  readonly newTopicsBurst: number;
+  readonly newTopicsReplenishMs: number;
+  readonly topicsMax: number;
+  readonly authFailuresBurst: number;
+  readonly authFailuresReplenishMs: number;
+  readonly attachmentBytesMax: number;
+  readonly attachmentBytesPerVisitor: number;
+  readonly attachmentBytesTotal: number;
+  readonly attachmentBytesPerDay: number;
+  readonly attachmentExpiryMs: number;
+  readonly messageBytesMax: number;
+  readonly messageExpiryMs: number;
+  readonly delayMsMin: number;
+  readonly delayMsMax: number;
+  readonly keepaliveMs: number;
 }
