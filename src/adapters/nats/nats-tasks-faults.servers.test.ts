@@ -9,7 +9,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { createTaskSweep } from '../../tasks/task-sweeper.ts';
 import { taskType } from '../../tasks/task-type.ts';
-import { eventually } from '../../tasks/tasks-fixture.conformance.ts';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import type { ClaimedTask, Tasks } from '../../tasks/tasks.ts';
 import { startNats } from '../../testing/servers/nats-server.ts';
 import { natsBus } from './nats-bus.ts';

@@ -1,6 +1,7 @@
 import { after, test } from 'node:test';
 import { startNats } from '../../testing/servers/nats-server.ts';
-import { eventually, type TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { natsBus } from './nats-bus.ts';
 import { natsTaskCapabilities, natsTasks } from './nats-task-engine.ts';

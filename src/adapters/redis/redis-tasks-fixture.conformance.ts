@@ -2,7 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { hasCode } from '../../foundation/error.ts';
-import { eventually, type TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
 import type { TasksOptions } from '../../tasks/create-tasks.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { connectRedis } from './redis-connection.ts';
