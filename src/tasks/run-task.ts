@@ -250,7 +250,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
         const message = `the handler has no compensation of step ${step.name} any more`;
         throw new MillraceError('TASK_INVALID', message);
       }
-      await work(name, 'compensation', async () => void (await run()), {});
+      await work(name, 'compensation', async () => run(), {});
     }
     await surely(() => tasks.compensated(token));
     return 'failed';
