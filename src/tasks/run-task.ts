@@ -23,6 +23,8 @@ export interface RunTaskOptions {
   readonly stepTimeoutMs: number;
   /** Fires with `TASK_CANCELLED`, `TASK_STALE` (another has it), or when the worker stops. */
   readonly signal: AbortSignal;
+  /** The handler is through, and its end is about to be stored: the next one may be asked for. */
+  readonly onSettling?: (() => void) | undefined;
 }
 
 /** `gone`: it is somebody else's by now. `kept`: its worker stops, and gives it back. */
@@ -262,7 +264,9 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     await othersDone();
     if (isHalted) return 'released';
     if (signal.aborted) throw reasonOf(signal);
-    await surely(() => tasks.complete(token, ended.value));
+    const completed = surely(() => tasks.complete(token, ended.value));
+    options.onSettling?.();
+    await completed;
     return 'completed';
   }
 

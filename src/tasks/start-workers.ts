@@ -48,6 +48,8 @@ interface Run {
   readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
   readonly done: Promise<void>;
+  /** Its handler is through; only its end is not stored yet. */
+  isSettling: boolean;
 }
 
 /**
@@ -103,12 +105,16 @@ export function startWorkers(
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
     const running = new Map<string, number>();
-    for (const { claimed } of runs.values()) {
-      running.set(claimed.task.type, (running.get(claimed.task.type) ?? 0) + 1);
+    const settling = new Map<string, number>();
+    for (const { claimed, isSettling } of runs.values()) {
+      const counts = isSettling ? settling : running;
+      counts.set(claimed.task.type, (counts.get(claimed.task.type) ?? 0) + 1);
     }
     for (const { name, workers } of tasks.types()) {
       const most = concurrency[name] ?? workers;
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) : 0;
+      // The claim goes right behind the ends that are on their way; as many of those as may run, at most.
+      const over = Math.max(0, (settling.get(name) ?? 0) - most);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
       if (left > 0) free[name] = Math.min(left, limits.batchMax);
     }
     return free;
@@ -137,6 +143,11 @@ export function startWorkers(
       observer,
       stepTimeoutMs,
       signal: halting.signal,
+      onSettling() {
+        const run = runs.get(token.id);
+        if (run !== undefined) run.isSettling = true;
+        nudge();
+      },
     }).catch((err: unknown) => {
       // Nobody could be told what became of it: the sweeper finds it by its worker or its deadline.
       observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
@@ -152,7 +163,7 @@ export function startWorkers(
       if (outcome !== 'kept') runs.delete(token.id);
       nudge();
     })();
-    runs.set(token.id, { claimed, stopping: halting, done });
+    runs.set(token.id, { claimed, stopping: halting, done, isSettling: false });
   }
 
   /** There is more room than the claim that waits knows of. */
