@@ -22,7 +22,11 @@ export const millraceOnRedis: TaskSubject = {
       async start({ concurrency, handle }) {
         const own = await open();
         const deliver = task(type, async (ctx) => handle(ctx.payload as SampleMessage));
-        const workers = startWorkers(own, [deliver], { concurrency: { [type]: concurrency } });
+        const workers = startWorkers(own, [deliver], {
+          concurrency: { [type]: concurrency },
+          // As the others do: a thread of its own takes a while to start.
+          beatsFromThread: false,
+        });
         return {
           async stop() {
             await workers.stop();
