@@ -53,14 +53,14 @@ export interface TasksInside {
   readonly observer: Observer;
   readonly signals: SignalMaker;
   readonly subjects: Subjects<string>;
-  decideContext(type: string): DecideContext;
+  readonly decideContext: (type: string) => DecideContext;
   /** With the record's revision as its guard. False: somebody else was first, or nothing was decided. */
-  change(
+  readonly change: (
     task: StoredTask,
     decide: (task: StoredTask, context: DecideContext) => Decision | undefined,
-  ): Promise<boolean>;
+  ) => Promise<boolean>;
   /** True: all of its children have ended, and it was woken. */
-  wakeParent(id: string): Promise<boolean>;
+  readonly wakeParent: (id: string) => Promise<boolean>;
 }
 
 const insides = new WeakMap<Tasks, TasksInside>();

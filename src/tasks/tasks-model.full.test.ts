@@ -79,18 +79,18 @@ function mortal(
 
   const wrapped: TaskEngine = {
     ...engine,
-    enqueue: guarded(engine.enqueue),
-    claim: guarded(engine.claim),
-    get: guarded(engine.get),
-    heads: guarded(engine.heads),
-    list: guarded(engine.list),
-    beat: guarded(engine.beat),
+    enqueue: guarded((...args: Parameters<TaskEngine['enqueue']>) => engine.enqueue(...args)),
+    claim: guarded((...args: Parameters<TaskEngine['claim']>) => engine.claim(...args)),
+    get: guarded((...args: Parameters<TaskEngine['get']>) => engine.get(...args)),
+    heads: guarded((...args: Parameters<TaskEngine['heads']>) => engine.heads(...args)),
+    list: guarded((...args: Parameters<TaskEngine['list']>) => engine.list(...args)),
+    beat: guarded((...args: Parameters<TaskEngine['beat']>) => engine.beat(...args)),
     overdue: guarded(async (request) =>
       bug === 'sweeper-takes-live'
         ? engine.overdue({ ...request, nowMs: request.nowMs + 60_000 })
         : engine.overdue(request),
     ),
-    repair: guarded(engine.repair),
+    repair: guarded((...args: Parameters<TaskEngine['repair']>) => engine.repair(...args)),
     exchange: guarded(async (changes, claim, nowMs) => {
       const before = await engine.heads(changes);
       const answer = await engine.exchange(changes.map(spoilt), claim, nowMs);

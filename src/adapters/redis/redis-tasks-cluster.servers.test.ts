@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { taskType } from '../../tasks/task-type.ts';
-import { claimSome, email, eventually } from '../../tasks/tasks-fixture.conformance.ts';
+import { claimSome, email } from '../../tasks/tasks-fixture.conformance.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { redisTasks } from './redis-tasks.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { createTaskSweep } from '../../tasks/task-sweeper.ts';
 import { taskType } from '../../tasks/task-type.ts';
@@ -9,7 +10,6 @@ import {
   claimSome,
   email,
   enqueueNumbers,
-  eventually,
   numbersOf,
 } from '../../tasks/tasks-fixture.conformance.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';

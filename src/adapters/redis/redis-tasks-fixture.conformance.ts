@@ -1,8 +1,9 @@
 // What tests of tasks in Redis share.
 
 import { randomUUID } from 'node:crypto';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { eventually, type TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
+import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
 import type { TasksOptions } from '../../tasks/create-tasks.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { connectRedis } from './redis-connection.ts';
