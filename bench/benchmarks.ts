@@ -45,6 +45,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./collab.ts'),
   },
   {
+    name: 'notify',
+    summary: 'topics beside ntfy itself: publishing, fan-out, latency, idle readers',
+    load: () => import('./notify.ts'),
+  },
+  {
     name: 'tasks',
     summary: 'jobs in, worked off and waited for, beside BullMQ and pg-boss',
     load: () => import('./tasks.ts'),

@@ -32,6 +32,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   adapters: belowAdapters,
   // Chooses adapters by URL and loads them lazily.
   platform: [...belowAdapters, 'adapters'],
+  // A module like those of users, which the package brings.
+  customers: [...belowAdapters, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowAdapters, 'adapters'],
   server: [...belowAdapters, 'platform', 'telemetry'],
@@ -45,7 +47,7 @@ const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
 /** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox', 'yaml'];
 const mayUseDrivers =
-  /^src\/(adapters|nest|testing|server\/(kurrent|http))\/|^src\/contracts\/lint\//;
+  /^src\/(adapters|nest|testing|server\/(kurrent|http|ntfy))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
 /** Of `modules/<name>/`, which a user could have written: what a user would have. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;

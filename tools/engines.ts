@@ -6,6 +6,7 @@ import { MongoClient } from 'mongodb';
 import { fetchFerretdb } from './engines-ferretdb.ts';
 import { kafkaVersion } from './engines-kafka-jars.ts';
 import { fetchKafka } from './engines-kafka.ts';
+import { fetchNtfy } from './engines-ntfy.ts';
 import { createTestRun, root } from './test-run.ts';
 
 /** An engine that the tests start themselves, from the program or folder that the variable points to. */
@@ -19,6 +20,7 @@ interface Engine {
 const engines: readonly Engine[] = [
   { name: 'FerretDB 1.24.0', variable: 'MILLRACE_ENGINE_FERRETDB', fetch: fetchFerretdb },
   { name: `Kafka ${kafkaVersion}`, variable: 'MILLRACE_ENGINE_KAFKA', fetch: fetchKafka },
+  { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', fetch: fetchNtfy },
 ];
 
 /** Servers that only their owner can give: a URL in the environment. */

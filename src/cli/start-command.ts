@@ -44,6 +44,12 @@ export const startOptions = {
     summary: 'tenants whose names hold a hyphen (those of the tokens are known)',
   },
   'no-kurrent': { type: 'boolean', summary: 'does not serve that protocol' },
+  'ntfy-port': {
+    type: 'string',
+    value: 'N',
+    summary: "for ntfy's clients, on a port of its own (beside the HTTP API; 0: any free one)",
+  },
+  'no-ntfy': { type: 'boolean', summary: 'serves no topics' },
   'tls-cert': { type: 'string', value: 'file', summary: 'a certificate, PEM: TLS instead of none' },
   'tls-key': { type: 'string', value: 'file', summary: 'its private key, PEM' },
   ...shutdownOption,
@@ -111,6 +117,8 @@ export async function runProduct(
   const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
   const isApi = roles?.includes('api') ?? true;
   const isKurrent = isApi && values['no-kurrent'] !== true;
+  const isNtfy = isApi && values['no-ntfy'] !== true;
+  const ntfyPort = wholeNumber('ntfy-port', values['ntfy-port']);
   const host = values.host ?? written.server?.host ?? '127.0.0.1';
   const tls = await tlsOf(cwd, values['tls-cert'], values['tls-key']);
   const auth = authOf(values['kurrent-auth']);
@@ -133,6 +141,7 @@ export async function runProduct(
     await createPlatform({
       ...written,
       drainMs: times.workMs,
+      usesBus: isNtfy,
       ...(roles === undefined ? {} : { roles }),
       ...enginesOf(context, { given: values.store, own: hooks.store, written }),
       ...(isKurrent ? kurrentStoreOptions : {}),
@@ -141,6 +150,20 @@ export async function runProduct(
   );
   telemetry.collect(platformCollectors(platform));
   await platform.start();
+  // Before the servers: those end first, and let what is under way come to its end.
+  let ntfyUrl: string | undefined;
+  const { openNtfy, startNtfyServer } = await import('../server/ntfy/index.ts');
+  const ntfy = isNtfy
+    ? stack.use(
+        await openNtfy(platform, {
+          ...(written.notify === undefined ? {} : { settings: written.notify }),
+          isLoopback: isLoopback(host),
+          cwd,
+          url: () => ntfyUrl,
+          observer,
+        }),
+      )
+    : undefined;
   const servers: AsyncDisposable[] = [];
   stack.defer(async () => {
     await Promise.all(servers.map((each) => each[Symbol.asyncDispose]()));
@@ -155,11 +178,25 @@ export async function runProduct(
     const limits = { ...written.server?.limits, drainMsMax: times.requestsMs };
     const metrics = (): Promise<string> => telemetry.metrics();
     const listening = { ...written.server, host, port, version, tls, limits, observer, metrics };
-    const api = await startApi(platform, listening);
+    const isBeside = ntfy !== undefined && ntfyPort === undefined;
+    const api = await startApi(platform, { ...listening, ...(isBeside ? { beside: ntfy } : {}) });
     servers.push(api);
     ({ url } = api);
     facts['http'] = api.url;
     lines.push(['HTTP', `${paint.cyan(api.url)}  ${paint.dim(`(${api.url}/docs)`)}`]);
+    if (isBeside) ntfyUrl = api.url;
+  }
+  if (ntfy !== undefined && ntfyPort !== undefined) {
+    const server = await startNtfyServer(ntfy, { host, port: ntfyPort, tls });
+    servers.push(server);
+    ntfyUrl = server.url;
+    facts['ntfy'] = server.url;
+  }
+  if (ntfyUrl !== undefined) {
+    lines.push([
+      'ntfy',
+      `${paint.cyan(`${ntfyUrl}/<topic>`)}  ${paint.dim('(its apps, curl -d hi)')}`,
+    ]);
   }
   if (isKurrent) {
     const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');

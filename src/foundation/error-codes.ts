@@ -471,6 +471,12 @@ export const errorCodes = {
     meaning: 'Something went wrong inside, and the log has it.',
     remedy: 'Look the request id up in the log; try again later.',
   },
+  NOTIFY_REFUSED: {
+    retryable: false,
+    meaning:
+      'A message of a topic, or a reader of one, is not as ntfy wants it, or beyond a limit.',
+    remedy: "Read the message: it is ntfy's own; details.problem names it.",
+  },
   TOKEN_INVALID: {
     retryable: false,
     meaning: 'A token cannot be made as it was asked for: its name, scopes, tenant or expiry.',

@@ -1,6 +1,7 @@
 // The whole flow on one page: engines by URL, modules on top, and what of it this process runs.
 
 import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
+import type { Bus } from '../bus/bus.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
@@ -31,6 +32,8 @@ import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { TaskType } from '../tasks/task-type.ts';
 import type { Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
@@ -49,6 +52,7 @@ import {
 import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
 import { runProjections } from './platform-projections.ts';
 import { platformRoles, type PlatformRole } from './platform-role.ts';
+import { tasksOver } from './platform-tasks.ts';
 import { platformWork } from './platform-work.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
@@ -74,6 +78,14 @@ export interface PlatformConfig extends EngineOptions {
   readonly busArchive?: string;
   /** Of the bucket, where it is one. */
   readonly busArchiveKeys?: ArchiveKeys;
+  /** The bus is used, also where no URL of one is said: its sweeper runs. */
+  readonly usesBus?: boolean;
+  /** Of tasks; those of the modules' handlers that are not among them have the defaults. */
+  readonly taskTypes?: readonly TaskType[];
+  /** A YAML file with `task_types`, read again whenever it changes. */
+  readonly taskTypesFile?: string;
+  /** How often jobs are looked after. Default: 5 s. */
+  readonly taskSweepEveryMs?: number;
   /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
   readonly traces?: boolean;
   /** Flows are forgotten after this. Default: 30 days. */
@@ -100,6 +112,10 @@ export interface Platform extends Lifecycle {
   readonly delivery: Delivery;
   /** What came of one request, as a tree, by its correlation id. */
   readonly traces: Traces;
+  /** Opened when they are first asked for; the same each time. */
+  tasks(): Promise<Tasks>;
+  /** The bus that tells of them. */
+  taskBus(): Promise<Bus>;
   /** A command of any aggregate of the modules, by its type; its payload is checked. */
   handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
   /** What an aggregate of the modules is now. */
@@ -146,6 +162,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       }),
     keys: () => work.keys(),
     workQueue: (name, options) => work.queue(name, options),
+    waitFor: (...wanted) => projections.waitFor(...wanted),
+    bus: () => engines.bus(),
   });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
@@ -162,6 +180,18 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
     ...dispatcher,
   };
+  const tasks = opened.use(
+    tasksOver(engines, {
+      types: config.taskTypes,
+      typesFile: config.taskTypesFile,
+      definitions: modules.tasks,
+      drainMs: config.drainMs,
+      leaseMs: config.leaseMs,
+      sweepEveryMs: config.taskSweepEveryMs,
+      clock,
+      observer,
+    }),
+  );
   const all = opened.move();
   const common = {
     storage,
@@ -233,7 +263,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           : createQueueDispatcher({ ...sending, queue }),
       ),
     ],
-    workers: () => (queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
+    workers: () => [
+      ...(queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
+      ...tasks.startWorkers(),
+    ],
     sweepers: () => [
       startSweeper({
         what: 'outbox',
@@ -252,7 +285,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
       }),
       // Where nobody has named a bus, nobody may want one: it is not opened for its sweeper alone.
-      ...(engines.urls.bus === undefined ? [] : [sweepTheBus()]),
+      ...(engines.urls.bus === undefined && config.usesBus !== true ? [] : [sweepTheBus()]),
+      ...tasks.startSweepers(),
     ],
   };
 
@@ -316,6 +350,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     rebuilds: projections.rebuilds,
     sagaAdmin: (saga) =>
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
+    tasks: tasks.open,
+    taskBus: tasks.bus,
     handle,
     load,
     documents,

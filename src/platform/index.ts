@@ -71,6 +71,8 @@ export {
   type OutboxSettings,
 } from './outbox-environment.ts';
 export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
+export { openTasks } from './open-tasks.ts';
+export { followTasks, type FollowedSignal, type FollowTasksQuery } from './follow-tasks.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,
@@ -93,6 +95,7 @@ export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engi
 export {
   defineModule,
   type AnyAggregate,
+  type AnyTask,
   type Destinations,
   type ModuleBook,
   type ModuleContext,
@@ -124,4 +127,5 @@ export {
   type Route,
   type StreamAnswer,
 } from './route.ts';
+export { serverSentEvents, type SentEvent } from './server-sent-events.ts';
 export { createTopics, type Topics } from './socket-topics.ts';

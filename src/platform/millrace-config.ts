@@ -9,6 +9,7 @@ import type { RateLimit } from '../delivery/rate-limit.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
 import { archiveKeysOf } from './open-bus.ts';
+import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import type { EngineUrls } from './platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
@@ -47,6 +48,8 @@ export interface MillraceConfig extends Omit<
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
   readonly server?: ServerSettings;
+  /** Topics, in ntfy's way. */
+  readonly notify?: NotifySettings;
   /**
    * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
    * idempotency keys. The lines that it returns are shown this once, as tokens of sample users are.
@@ -57,6 +60,7 @@ export interface MillraceConfig extends Omit<
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
+const taskFileNames = ['millrace.tasks.yaml', 'tasks.yaml'];
 const fields = [
   'busArchive',
   'busArchiveKeys',
@@ -67,11 +71,15 @@ const fields = [
   'leaseMs',
   'migrate',
   'modules',
+  'notify',
   'outboxRetentionMs',
   'payloadBytesMax',
   'roles',
   'samples',
   'server',
+  'taskSweepEveryMs',
+  'taskTypes',
+  'taskTypesFile',
   'traceRetentionMs',
   'traces',
 ];
@@ -93,8 +101,8 @@ export function defineConfig(config: MillraceConfig): MillraceConfig {
 }
 
 /**
- * Reads the configuration that holds in a folder: `millrace.config.ts` if there is one, and the
- * environment, which wins.
+ * Reads the configuration that holds in a folder: `millrace.config.ts` and `millrace.tasks.yaml` (or
+ * `tasks.yaml`) if they are there, and the environment, which wins.
  *
  * @example
  * import { createPlatform, loadConfig } from 'millrace/platform';
@@ -114,7 +122,9 @@ export async function loadConfig(from: {
       ? fileNames.map((name) => resolve(cwd, name)).find((path) => existsSync(path))
       : resolve(cwd, file);
   const written = found === undefined ? {} : await readFile(found);
-  return withEnvironment(written, { cwd, env });
+  const taskTypesFile = taskFileNames.find((name) => existsSync(resolve(cwd, name)));
+  const config = taskTypesFile === undefined ? written : { taskTypesFile, ...written };
+  return withEnvironment(config, { cwd, env });
 }
 
 async function readFile(path: string): Promise<MillraceConfig> {
@@ -148,10 +158,12 @@ export function withEnvironment(
   const jwt = jwtOf(text, config.server?.jwt);
   const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
   const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
+  const taskTypesFile = text('MILLRACE_TASK_TYPES') ?? config.taskTypesFile;
   return {
     ...config,
     ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
     ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
+    ...(taskTypesFile === undefined ? {} : { taskTypesFile: resolve(cwd, taskTypesFile) }),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
@@ -177,6 +189,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
     queue: text('MILLRACE_QUEUE') ?? written.queue,
     bus: text('MILLRACE_BUS') ?? written.bus,
+    tasks: text('MILLRACE_TASKS') ?? written.tasks,
   };
   const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));

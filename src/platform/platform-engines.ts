@@ -43,6 +43,8 @@ export interface EngineUrls {
   readonly queue?: string;
   /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
   readonly bus?: string;
+  /** The jobs of tasks, and their streams. Default: where the bus is. */
+  readonly tasks?: string;
 }
 
 export interface PlatformEngines extends AsyncDisposable {
@@ -65,8 +67,8 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly urls: CompleteUrls;
 }
 
-export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus'>> &
-  Pick<EngineUrls, 'queue' | 'bus'>;
+export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus' | 'tasks'>> &
+  Pick<EngineUrls, 'queue' | 'bus' | 'tasks'>;
 
 export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
   readonly migrate?: 'auto' | 'off';
@@ -159,6 +161,7 @@ export function completeUrls({
   outbox,
   queue,
   bus,
+  tasks,
 }: EngineUrls): CompleteUrls {
   const { engine } = parseStoreUrl(store);
   const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
@@ -176,6 +179,7 @@ export function completeUrls({
     keys: keys ?? beside,
     ...(queue === undefined ? {} : { queue }),
     ...(bus === undefined ? {} : { bus }),
+    ...(tasks === undefined ? {} : { tasks }),
   };
 }
 

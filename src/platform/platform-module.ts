@@ -1,6 +1,7 @@
 // A bounded context as the platform runs it: what it decides, what follows from it, and what leaves.
 
 import type { Aggregate } from '../aggregates/aggregate.ts';
+import type { Bus } from '../bus/bus.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
@@ -13,11 +14,14 @@ import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
+import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
 import type { EventStore } from '../store/event-store.ts';
+import type { Position } from '../store/position.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { KeyStore } from '../work/key-store.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
 import type { LoadAggregate } from './load-aggregate.ts';
@@ -26,6 +30,9 @@ import type { PlatformRole } from './platform-role.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of any payload: their schemas check it
+export type AnyTask = TaskDefinition<any>;
 
 export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
@@ -39,7 +46,7 @@ export interface ModuleContext {
   readonly observer: Observer;
   /** Events of all tenants, as far as they are appended. */
   readonly readAll: EventStore['readAll'];
-  /** Documents of the platform, whoever writes them. */
+  /** The documents of a read model of the platform, whoever writes them; not before the platform is there. */
   readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
   /** Folds the documents of a projection again that were lost where they are kept. */
   readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
@@ -50,6 +57,14 @@ export interface ModuleContext {
     name: string,
     options?: { readonly leaseMs?: number | undefined },
   ) => Promise<WorkQueue>;
+  /** Until the projection has seen everything up to this position. */
+  readonly waitFor: (
+    projection: Projection,
+    position: Position,
+    options?: WaitOptions,
+  ) => Promise<void>;
+  /** The platform's bus, opened when it is first asked for. */
+  readonly bus: () => Promise<Bus>;
 }
 
 /** What runs beside events: workers of a queue, sweepers. Started in each process that has the role. */
@@ -67,6 +82,7 @@ export interface PlatformModule {
   /** A function where what follows depends on what other aggregates are. */
   readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
+  /** A function where they need the bus, or something else of the platform. */
   readonly subscriptions?:
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
@@ -78,6 +94,8 @@ export interface PlatformModule {
    * answers becomes a command.
    */
   readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** What runs the jobs of a type; a function where it sends commands. */
+  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
   /** Routes and WebSocket messages of its own; called by each server that is started. */
   readonly web?: (context: WebContext) => ModuleWeb;
 }
@@ -92,6 +110,7 @@ export interface ModuleBook {
   readonly services: readonly ModuleService[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
+  readonly tasks: readonly AnyTask[];
   readonly web: readonly ((context: WebContext) => ModuleWeb)[];
 }
 
@@ -150,6 +169,7 @@ export function bindModules(
     services: all(({ services }) => services?.(context)),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
+    tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),
     web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
   unique(
@@ -162,6 +182,10 @@ export function bindModules(
     ),
     ...book.sagas.map(({ subscription }) => subscription),
   ]);
+  unique(
+    'task',
+    book.tasks.map(({ name }) => name),
+  );
   unique(
     'destination',
     destinations.flatMap((each) => Object.keys(each)),

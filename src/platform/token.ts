@@ -4,12 +4,13 @@ import { MillraceError } from '../foundation/error.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
 
 /**
- * `use`: what modules offer to their users, by the modules' own rules, and nothing else. `admin` may do
- * what the others may, and more: streams of the system, groups, tokens.
+ * `use`: what modules offer to their users, by the modules' own rules, and nothing else. `work`: what
+ * task workers say, and nothing else. `admin` may do what the others may, and more: streams of the
+ * system, groups, tokens.
  */
-export type TokenScope = 'use' | 'read' | 'append' | 'admin';
+export type TokenScope = 'use' | 'read' | 'append' | 'work' | 'admin';
 
-export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'admin'];
+export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'work', 'admin'];
 
 export interface Token {
   readonly id: string;

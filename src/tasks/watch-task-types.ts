@@ -31,7 +31,14 @@ export async function loadTaskTypes(path: string): Promise<readonly TaskType[]> 
 export function watchTaskTypes(
   tasks: Tasks,
   path: string,
-  { everyMs = 2_000 }: { readonly everyMs?: number | undefined } = {},
+  {
+    everyMs = 2_000,
+    complete = (types) => types,
+  }: {
+    readonly everyMs?: number | undefined;
+    /** What is added to the file's, such as types that only handlers name. */
+    readonly complete?: ((types: readonly TaskType[]) => readonly TaskType[]) | undefined;
+  } = {},
 ): AsyncDisposable {
   const { observer, clock } = insideOf(tasks);
   const stopping = new AbortController();
@@ -44,7 +51,7 @@ export function watchTaskTypes(
       if (text === seen) return;
       const isFirst = seen === undefined;
       seen = text;
-      const types = parseTaskTypes(text);
+      const types = complete(parseTaskTypes(text));
       tasks.setTypes(types);
       const names = types.map(({ name }) => name);
       if (!isFirst) observer.log?.info({ types: names }, 'task types were reloaded');

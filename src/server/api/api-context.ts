@@ -21,6 +21,8 @@ export type ApiPlatform = Pick<
   | 'sagaAdmin'
   | 'state'
   | 'subscriptions'
+  | 'taskBus'
+  | 'tasks'
   | 'tokens'
   | 'traces'
   | 'waitFor'

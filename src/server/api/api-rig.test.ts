@@ -15,6 +15,7 @@ import { projection, readModel, type ProjectedEvent } from '../../projections/in
 import { saga } from '../../reactors/index.ts';
 import { subscription, Terminal } from '../../subscriptions/index.ts';
 import { bankWeb } from './bank-web-rig.test.ts';
+import { taskType } from '../../tasks/index.ts';
 import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
 
 const money = z.object({ amount: z.number().positive() });
@@ -140,6 +141,11 @@ export interface Api extends AsyncDisposable {
   fail(tenant: string, correlationId?: string): Promise<void>;
 }
 
+const taskTypes = [
+  taskType('email-send', { workers: 2, retries: 0 }),
+  taskType('report-gen', { stepTimeoutMs: 300_000 }),
+];
+
 let tokens = 0;
 
 export async function openApi(
@@ -150,7 +156,7 @@ export async function openApi(
   await using stack = new AsyncDisposableStack();
   const mending = { isMended: false };
   const platform = stack.use(
-    await createPlatform({ engines, modules: [bank(mending), ...modules] }),
+    await createPlatform({ engines, modules: [bank(mending), ...modules], taskTypes }),
   );
   await platform.start();
   const server = stack.use(await startApi(platform, { port: 0, ...options }));

@@ -15,8 +15,11 @@ import { referenceRoutes } from './reference-routes.ts';
 import { sagaRoutes } from './saga-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { subscriptionRoutes } from './subscription-routes.ts';
+import { taskAdminRoutes } from './task-admin-routes.ts';
+import { taskRoutes } from './task-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 import { traceRoutes } from './trace-routes.ts';
+import { workerRoutes } from './worker-routes.ts';
 import { wsRoute } from './ws-operations.ts';
 
 export function apiRoutes(
@@ -44,6 +47,9 @@ export function apiRoutes(
     ...tokenRoutes(context),
     ...auditRoutes(context),
     ...traceRoutes(platform),
+    ...taskRoutes(platform),
+    ...taskAdminRoutes(context),
+    ...workerRoutes(platform),
     wsRoute(modules.sockets),
     ...healthRoutes(platform),
     ...own,

@@ -37,6 +37,11 @@ export async function openForFuzz(engines?: EngineUrls): Promise<Api> {
   const api = await openApi(options, engines);
   await api.fail('acme', secret);
   await api.fail('core');
+  const tasks = await api.platform.tasks();
+  for (const type of ['email-send', 'report-gen']) {
+    await tasks.enqueue({ type, payload: { secret }, tenant: 'acme', correlationId: secret });
+    await tasks.enqueue({ type, payload: { to: 'c-1' }, tenant: 'core' });
+  }
   return api;
 }
 
@@ -46,7 +51,12 @@ export async function poolOf({ platform }: Api): Promise<Pool> {
   const letters = await storage.deadLetters.list({});
   const messages = await ledger.list({});
   const entries = await sagas.list({});
-  const ids = [...letters.map(({ id }) => id), ...messages.map(({ id }) => id)];
+  const jobs = (await (await platform.tasks()).list()).tasks;
+  const ids = [
+    ...jobs.map(({ id }) => id),
+    ...letters.map(({ id }) => id),
+    ...messages.map(({ id }) => id),
+  ];
   const streams = [...letters, ...entries].map(({ stream }) => stream);
   const own = 'banking.account.v1-core-a1';
   const subscriptions = ['sub:banking:accounts:v1', 'sub:banking:alarm:v1'];
@@ -58,7 +68,12 @@ export async function poolOf({ platform }: Api): Promise<Pool> {
       id: fc.constantFrom(...ids, 'handler', 'a1'),
       ids: fc.constant(ids),
       stream: fc.constantFrom(own, own, 'banking.review.v1-core-a1', ...streams),
-      type: fc.constant('account.deposited.v1'),
+      type: fc.constantFrom('account.deposited.v1', 'email-send', 'report-gen'),
+      types: fc.constant({ 'email-send': 1, 'report-gen': 1 }),
+      worker: fc.constantFrom('w-1', 'w-2'),
+      fence: fc.integer({ min: 0, max: 3 }),
+      waitMs: fc.constantFrom(0, 1),
+      until: fc.constant('2026-01-01T00:00:00Z'),
       payload: fc.record({ amount: fc.integer({ min: 1, max: 100 }) }),
       expected: fc.constantFrom('any', 'none', 'exists', 0, 1),
       bc: fc.constant('banking'),

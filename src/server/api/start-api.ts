@@ -17,7 +17,7 @@ import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
-  'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
+  'beside' | 'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
 > {
   readonly jwt?: JwtOptions;
   readonly rateLimits?: RequestLimits;

@@ -7,7 +7,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../http/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/flow-of.ts';
-import { serverSentEvents } from '../http/server-sent-events.ts';
+import { serverSentEvents } from '../../platform/server-sent-events.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 import { acceptPayload } from './accept-payload.ts';
 import { eventSchema } from './event-schema.ts';

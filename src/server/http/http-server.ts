@@ -29,9 +29,21 @@ export interface HttpServerOptions {
   readonly admit?: (caller: Caller) => void;
   /** Takes over connections that want to be more than HTTP. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** What stands beside the routes, in a form of its own. */
+  readonly beside?: Beside;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[];
   readonly observer?: Observer;
+}
+
+/** Takes requests whose path begins as no route does. */
+interface Beside {
+  takes(request: IncomingMessage): boolean;
+  /** Never rejects. */
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  /** Ends what has no end. */
+  stop(): void;
 }
 
 export interface Caller {
@@ -122,8 +134,20 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.requestTimeout = limits.receiveMsMax;
   server.headersTimeout = limits.receiveMsMax;
   server.maxConnections = limits.connectionsMax;
-  server.on('request', (request, response) => void serve(request, response));
-  if (options.onUpgrade !== undefined) server.on('upgrade', options.onUpgrade);
+  const { beside, onUpgrade } = options;
+  const own = new Set(options.routes.map(({ path }) => firstSegment(path)));
+  const isBeside = (request: IncomingMessage): boolean =>
+    beside !== undefined && !own.has(firstSegment(pathOf(request.url))) && beside.takes(request);
+  server.on('request', (request, response) => {
+    if (isBeside(request)) void beside?.serve(request, response);
+    else void serve(request, response);
+  });
+  if (onUpgrade !== undefined) {
+    server.on('upgrade', (request, socket, head) => {
+      if (isBeside(request)) void beside?.upgrade(request, socket, head);
+      else onUpgrade(request, socket, head);
+    });
+  }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     inFlight += 1;
@@ -340,6 +364,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       stopping.abort();
+      beside?.stop();
       server.closeIdleConnections();
       const timer = setTimeout(() => {
         for (const over of underWay) over.abort(serverStops);
@@ -351,6 +376,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       clearTimeout(timer);
     },
   };
+}
+
+function firstSegment(path: string): string {
+  return path.split('/', 2)[1] ?? '';
 }
 
 function pathOf(url: string | undefined): string {

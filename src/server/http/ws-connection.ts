@@ -11,7 +11,7 @@ import type { Caller } from './http-server.ts';
 import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from './route.ts';
-import type { SentEvent } from './server-sent-events.ts';
+import type { SentEvent } from '../../platform/server-sent-events.ts';
 import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
 import {
   readMessage,

@@ -11,6 +11,22 @@ export interface SentEvent {
 
 const heartbeatMs = 15_000;
 
+/**
+ * What a route answers to whoever follows something, as `text/event-stream`.
+ *
+ * @example
+ * import { route, serverSentEvents } from 'millrace/platform';
+ *
+ * async function* countdown() {
+ *   for (const left of [3, 2, 1]) yield { event: 'left', id: String(left), data: { left } };
+ * }
+ * const follow = route({
+ *   method: 'GET', path: '/countdown', summary: 'Counts down', tag: 'demo', access: 'anonymous',
+ *   isLong: true,
+ *   answers: { 200: { description: 'As it comes', contentType: 'text/event-stream' } },
+ *   handle: async (request) => serverSentEvents(countdown(), request),
+ * });
+ */
 export function serverSentEvents(
   events: AsyncIterable<SentEvent>,
   { signal }: { readonly signal: AbortSignal },

@@ -1,0 +1,14 @@
+// Our topics as a process of its own, on SQLite with every commit synced; told what, tells where.
+
+import { openTopics } from '../../src/notify/topics.ts';
+import { openBus } from '../../src/platform/open-bus.ts';
+import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
+import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
+
+const { file } = JSON.parse(process.argv[2] ?? '{}') as { readonly file: string };
+const bus = await openBus(`sqlite:${file}`);
+const limits = { subscriptionsMax: 100_000, newTopicsBurst: 100_000 };
+const topics = await openTopics(bus, { limits });
+const handler = createNtfyHandler(topics, { exemptHosts: ['127.0.0.1'] });
+const server = await startNtfyServer(handler);
+process.send?.({ url: server.url });

@@ -1,0 +1,212 @@
+// The inbox of a customer: one stream that decides, in one order, what is told now, later, together or not at all.
+
+import { defineAggregate } from '../aggregates/define-aggregate.ts';
+import { Refused } from '../aggregates/refused.ts';
+import type { DecideContext } from '../aggregates/aggregate.ts';
+import { isSubjectToken } from '../contracts/subject-tokens.ts';
+import { bringDue, happening, setWake, tell, timeOf, type Happening } from './customer-due.ts';
+import {
+  acknowledgeNotification,
+  configureCustomer,
+  digestAdded,
+  digestClosed,
+  digestOpened,
+  inboxAcknowledged,
+  inboxConfigured,
+  inboxDelivered,
+  inboxEscalated,
+  inboxHeld,
+  inboxMerged,
+  inboxOpened,
+  inboxReminded,
+  inboxSuppressed,
+  notifyCustomer,
+  wakeInbox,
+  wakeSet,
+} from './customer-events.ts';
+import { customerLimits as limits } from './customer-limits.ts';
+import type { CustomerMessage, Preferences } from './customer-schemas.ts';
+import {
+  entryOf,
+  evolveInbox,
+  initialInbox,
+  preferenceFor,
+  type InboxEvent,
+  type InboxState,
+} from './customer-state.ts';
+import { digestSlot, digestWindowAt } from './digest-window.ts';
+import { isEndless } from './quiet-hours.ts';
+import { isTimeZone } from './zone-time.ts';
+
+/**
+ * The aggregate `customer-inbox`; its id is the customer's.
+ *
+ * @example
+ * import { customerCommands, customerInbox } from 'millrace/customers';
+ * import { given } from 'millrace/testing';
+ *
+ * given(customerInbox, [])
+ *   .when(customerCommands.notify({ notificationId: 'n-1', category: 'info', title: 'Hello' }))
+ *   .thenState(({ isOpen }) => isOpen);
+ */
+export const customerInbox = defineAggregate({
+  bc: 'notify',
+  name: 'customer-inbox',
+  version: 1,
+  events: [
+    inboxOpened,
+    inboxConfigured,
+    inboxSuppressed,
+    inboxHeld,
+    inboxDelivered,
+    inboxMerged,
+    digestOpened,
+    digestAdded,
+    digestClosed,
+    inboxReminded,
+    inboxEscalated,
+    inboxAcknowledged,
+    wakeSet,
+  ],
+  commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
+  initial: initialInbox,
+  evolve: evolveInbox,
+  decide: {
+    'customer-inbox.notify': (message, state, context) =>
+      decided(state, context, (happens) => accept(happens, message, context)),
+    'customer-inbox.configure': ({ preferences }, state, context) => {
+      checkPreferences(preferences);
+      return decided(state, context, (happens) => {
+        happens.add(inboxConfigured({ at: happens.at, preferences }));
+        // What waited for the old quiet hours may not have to any more.
+        bringDue(happens, context.tenant);
+      });
+    },
+    'customer-inbox.acknowledge': ({ notificationId, by }, state, context) =>
+      decided(state, context, (happens) => acknowledge(happens, notificationId, by)),
+    'customer-inbox.wake': ({ no }, state, context) => {
+      if (!state.isOpen) return [];
+      const happens = happening(state, context.nowMs);
+      bringDue(happens, context.tenant);
+      setWake(happens, no);
+      return happens.events;
+    },
+  },
+});
+
+function decided(
+  state: InboxState,
+  { id, nowMs, tenant }: DecideContext,
+  act: (happens: Happening) => void,
+): readonly InboxEvent[] {
+  if (!isSubjectToken('customer id', id)) {
+    throw new Refused('customer-id-invalid', `'${id}' cannot be part of a subject`);
+  }
+  const happens = happening(state, nowMs);
+  bringDue(happens, tenant);
+  const before = happens.events.length;
+  if (!state.isOpen) happens.add(inboxOpened({ at: happens.at }));
+  act(happens);
+  // What was due would be brought by the clock: a command without an effect leaves no trace.
+  if (happens.events.length === before) return [];
+  setWake(happens);
+  return happens.events;
+}
+
+function accept(happens: Happening, message: CustomerMessage, context: DecideContext): void {
+  const { at, state, nowMs } = happens;
+  const { notificationId, category, title, body, key, mergeMs, nag, origin } = message;
+  if (entryOf(state.recent, notificationId) !== undefined) return;
+  checkMessage(message, state);
+  const preference = preferenceFor(state.preferences, category);
+  const notice = {
+    notificationId,
+    category,
+    title,
+    ...(body === undefined ? {} : { body }),
+    ...(key === undefined ? {} : { key }),
+    ...(mergeMs === undefined ? {} : { mergeMs }),
+    count: 1,
+    ...(nag === undefined ? {} : { nag }),
+    ...(origin === undefined ? {} : { origin }),
+  };
+  if (!preference.enabled) return happens.add(inboxSuppressed({ at, notice }));
+  const alike = key === undefined ? undefined : entryOf(state.merges, key);
+  if (alike !== undefined && alike.untilMs > nowMs) {
+    const { notificationId: first, count } = alike;
+    const merged = { at, notificationId: first, mergedId: notificationId, count: count + 1 };
+    return happens.add(inboxMerged(merged));
+  }
+  const digest =
+    message.digest ??
+    (preference.digestMs === undefined
+      ? undefined
+      : { key: category, windowMs: preference.digestMs });
+  if (digest === undefined || nag !== undefined) return tell(happens, notice);
+  const address = { tenant: context.tenant, customerId: context.id, ...digest };
+  const open = entryOf(state.digests, digestSlot(digest));
+  const window = open ?? digestWindowAt(address, nowMs);
+  const { digestId, fromMs, toMs } = window;
+  if (open === undefined) {
+    const count = Object.keys(state.digests).length;
+    if (count >= limits.digestsMax) throw full('digests', count);
+    happens.add(digestOpened({ at, digestId, ...digest, from: timeOf(fromMs), to: timeOf(toMs) }));
+  }
+  happens.add(
+    digestAdded({
+      at,
+      digestId,
+      notificationId,
+      category,
+      title,
+      ...(key === undefined ? {} : { key }),
+    }),
+  );
+}
+
+function checkMessage({ nag }: CustomerMessage, { held, nags }: InboxState): void {
+  if (held.length >= limits.heldMax) throw full('notifications that wait', held.length);
+  if (nag === undefined) return;
+  if (nag.escalate !== undefined && nag.escalate.after > nag.times) {
+    const { escalate, times } = nag;
+    throw new Refused(
+      'escalation-never',
+      `there are ${times} reminders: none is the ${escalate.after}th`,
+    );
+  }
+  const count = Object.keys(nags).length;
+  if (count >= limits.nagsMax) throw full('notifications that are reminded of', count);
+}
+
+function acknowledge(happens: Happening, notificationId: string, by: string): void {
+  const found = entryOf(happens.state.recent, notificationId);
+  const nag = entryOf(happens.state.nags, notificationId);
+  if (found === undefined && nag === undefined) {
+    throw new Refused('notification-unknown', `there is no notification ${notificationId}`);
+  }
+  if (found?.isAcknowledged === true) return;
+  const origin = found?.origin ?? nag?.notice.origin;
+  const copy = found?.copy;
+  happens.add(
+    inboxAcknowledged({
+      at: happens.at,
+      notificationId,
+      by,
+      ...(origin === undefined ? {} : { origin }),
+      ...(copy === undefined ? {} : { copy }),
+    }),
+  );
+}
+
+function checkPreferences({ timeZone, quietHours }: Preferences): void {
+  if (!isTimeZone(timeZone)) {
+    throw new Refused('time-zone-unknown', `there is no time zone '${timeZone}'`);
+  }
+  if (isEndless(quietHours)) {
+    throw new Refused('quiet-hours-endless', 'the quiet hours leave no minute of the week');
+  }
+}
+
+function full(what: string, count: number): Refused {
+  return new Refused('inbox-full', `there are ${count} ${what}, and no room for more`);
+}

@@ -1,0 +1,186 @@
+// Notifications and broadcasts as they happen, over the WebSocket of the platform.
+
+import { Type } from 'typebox';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import {
+  defineSocket,
+  type ModuleSocket,
+  type SocketClient,
+  type SocketSession,
+} from '../platform/module-web.ts';
+import { mayNotify } from './customer-access.ts';
+import type { Notifier } from './customer-notifier.ts';
+import { customerIdSchema, notificationIdSchema } from './customer-schemas.ts';
+
+/**
+ * Bounds of one connection.
+ *
+ * @example
+ * import { customerSocketLimits } from 'millrace/customers';
+ *
+ * console.log(customerSocketLimits.followsMax); // 32
+ */
+export const customerSocketLimits = { followsMax: 32 } as const;
+
+const text = Type.String();
+const tenant = Type.Optional(
+  Type.String({ maxLength: 60, description: 'Where the credentials are of no tenant.' }),
+);
+const after = Type.Optional(
+  Type.String({ maxLength: 40, description: 'A position, or `start`. Default: from now on.' }),
+);
+const position = Type.String({ description: 'For `after`.' });
+
+const messages = {
+  'notify.follow': Type.Object({ customerId: customerIdSchema, tenant, after }),
+  'notify.unfollow': Type.Object({ customerId: customerIdSchema }),
+  'notify.follow-broadcasts': Type.Object({ tenant, after }),
+  'notify.unfollow-broadcasts': Type.Object({}),
+  'notify.acknowledge': Type.Object({
+    customerId: customerIdSchema,
+    notificationId: notificationIdSchema,
+    tenant,
+  }),
+} as const;
+
+const about = { customerId: text, notificationId: text, position, at: text };
+
+const sends = {
+  'notify.following': Type.Object({ customerId: Type.Optional(text) }),
+  'notify.unfollowed': Type.Object({
+    customerId: Type.Optional(text),
+    reason: Type.Optional(text),
+  }),
+  'notify.notification': Type.Object({
+    ...about,
+    category: text,
+    title: text,
+    body: Type.Optional(text),
+    count: Type.Integer(),
+    digest: Type.Optional(Type.Unknown()),
+    reminder: Type.Integer(),
+  }),
+  'notify.merged': Type.Object({ ...about, count: Type.Integer() }),
+  'notify.acknowledged': Type.Object({ ...about, by: text }),
+  'notify.broadcast': Type.Object({
+    broadcastId: text,
+    category: text,
+    title: text,
+    body: Type.Optional(text),
+    position,
+    at: text,
+  }),
+} as const;
+
+type Session = SocketSession<typeof messages>;
+
+export function customerSocket(
+  notifier: Notifier,
+  { observer }: { readonly observer: Observer },
+): ModuleSocket {
+  return defineSocket({ messages, sends, connect });
+
+  function connect(client: SocketClient): Session {
+    const { principal } = client;
+    const follows = new Map<string, AbortController>();
+
+    /** A second one of the same begins anew: clients that come again need not know what they had. */
+    function follow(
+      name: string,
+      customerId: string | undefined,
+      open: (signal: AbortSignal) => AsyncIterable<object>,
+    ): void {
+      if (!follows.has(name) && follows.size >= customerSocketLimits.followsMax) {
+        throw new MillraceError('RATE_LIMITED', 'this connection follows too many', {
+          details: { retryAfterSeconds: 1 },
+        });
+      }
+      const ending = new AbortController();
+      const news = open(AbortSignal.any([ending.signal, client.signal]));
+      follows.get(name)?.abort();
+      follows.set(name, ending);
+      const whose = customerId === undefined ? {} : { customerId };
+      client.send({ type: 'notify.following', ...whose });
+      void pass(news, ending.signal).then(
+        () => undefined,
+        (error: unknown) => {
+          if (ending.signal.aborted || client.signal.aborted) return;
+          if (follows.get(name) === ending) follows.delete(name);
+          observer.log?.error({ err: error }, 'following notifications failed');
+          client.send({ type: 'notify.unfollowed', ...whose, reason: 'follow it again' });
+        },
+      );
+    }
+
+    /** At the pace of the client: what it does not read is not fetched. */
+    async function pass(news: AsyncIterable<object>, ended: AbortSignal): Promise<void> {
+      for await (const each of news) {
+        if (ended.aborted || client.signal.aborted) return;
+        client.send(each);
+        await client.whenSent();
+      }
+    }
+
+    function unfollow(name: string, customerId?: string): void {
+      const found = follows.get(name);
+      if (found === undefined) {
+        throw new MillraceError('REQUEST_INVALID', 'this connection does not follow that', {
+          details: { field: 'customerId' },
+        });
+      }
+      found.abort();
+      follows.delete(name);
+      client.send({
+        type: 'notify.unfollowed',
+        ...(customerId === undefined ? {} : { customerId }),
+      });
+    }
+
+    return {
+      on: {
+        'notify.follow'({ customerId, tenant: asked, after: behind }) {
+          const deed = 'read';
+          const who = mayNotify(principal, { deed, tenant: asked, customerId });
+          const address = { tenant: who.tenant, customerId };
+          follow(`customer ${customerId}`, customerId, (signal) =>
+            socketNews(customerId, notifier.follow({ ...address, after: behind, signal })),
+          );
+        },
+        'notify.unfollow': ({ customerId }) => unfollow(`customer ${customerId}`, customerId),
+        'notify.follow-broadcasts'({ tenant: asked, after: behind }) {
+          const who = mayNotify(principal, { deed: 'read', tenant: asked });
+          follow('broadcasts', undefined, (signal) =>
+            socketBroadcasts(
+              notifier.followBroadcasts({ tenant: who.tenant, after: behind, signal }),
+            ),
+          );
+        },
+        'notify.unfollow-broadcasts': () => unfollow('broadcasts'),
+        async 'notify.acknowledge'({ customerId, notificationId, tenant: asked }, { signal }) {
+          const deed = 'own';
+          const who = mayNotify(principal, { deed, tenant: asked, customerId });
+          const address = { tenant: who.tenant, customerId, user: { id: who.name }, signal };
+          await notifier.acknowledge({ ...address, notificationId, by: who.name });
+        },
+      },
+      [Symbol.dispose]() {
+        for (const each of follows.values()) each.abort();
+        follows.clear();
+      },
+    };
+  }
+}
+
+async function* socketNews(
+  customerId: string,
+  news: ReturnType<Notifier['follow']>,
+): AsyncGenerator<object> {
+  for await (const { kind, ...each } of news) yield { type: `notify.${kind}`, customerId, ...each };
+}
+
+async function* socketBroadcasts(
+  news: ReturnType<Notifier['followBroadcasts']>,
+): AsyncGenerator<object> {
+  for await (const each of news) yield { type: 'notify.broadcast', ...each };
+}

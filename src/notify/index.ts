@@ -1,0 +1,24 @@
+export type { AccessRule, NotifyUser, TopicPermission } from './access-rules.ts';
+export type { AttachmentFacts, AttachmentStore, StoredAttachment } from './attachment-store.ts';
+export { fileAttachments } from './file-attachments.ts';
+export { hashNotifyPassword } from './notify-password.ts';
+export type { NotifyTokenSettings, NotifyUserSettings } from './notify-users.ts';
+export type { MessageFilter } from './message-filter.ts';
+export type { PublishParams, PublishRules } from './publish-params.ts';
+export type { PeekedBody } from './publish-body.ts';
+export type { Since } from './since.ts';
+export type { NamedTemplate } from './template-files.ts';
+export type { TopicBus, TopicBusDelivery, TopicBusMessage } from './topic-bus.ts';
+export type { TopicBatch, TopicReader } from './topic-hub.ts';
+export type { PlacedMessage } from './topic-log.ts';
+export type { TopicAction, TopicAttachment, TopicEvent, TopicMessage } from './topic-message.ts';
+export {
+  openTopics,
+  type NotifyEmail,
+  type PublishRequest,
+  type ReadRequest,
+  type TopicBody,
+  type Topics,
+  type TopicsOptions,
+} from './topics.ts';
+export { notifyLimits, type NotifyLimits, type VisitorBook } from './visitor-limits.ts';

@@ -1,0 +1,36 @@
+// Passwords of topic users, kept as `scrypt$<salt>$<hash>`.
+
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+
+const derive = promisify(scrypt) as (
+  password: string,
+  salt: Buffer,
+  length: number,
+) => Promise<Buffer>;
+const hashBytes = 32;
+
+/**
+ * What stands in the configuration instead of a password.
+ *
+ * @example
+ * import { hashNotifyPassword } from 'millrace/notify';
+ *
+ * console.log(await hashNotifyPassword('a good one')); // scrypt$…$…
+ */
+export async function hashNotifyPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const hash = await derive(password, salt, hashBytes);
+  return `scrypt$${salt.toString('base64url')}$${hash.toString('base64url')}`;
+}
+
+export function isPasswordHash(text: string): boolean {
+  return /^scrypt\$[\w-]{8,}\$[\w-]{43}$/.test(text);
+}
+
+export async function fitsPasswordHash(password: string, kept: string): Promise<boolean> {
+  const [, salt = '', hash = ''] = kept.split('$');
+  const wanted = Buffer.from(hash, 'base64url');
+  const made = await derive(password, Buffer.from(salt, 'base64url'), hashBytes);
+  return wanted.length === made.length && timingSafeEqual(wanted, made);
+}

@@ -1,0 +1,154 @@
+// The rules of topics that no server is needed for.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { createAccessBook } from './access-rules.ts';
+import { parseGoDuration, parseLongDuration } from './go-duration.ts';
+import { decodeMimeWords } from './mime-words.ts';
+import { parseNaturalTime } from './natural-time.ts';
+import { renderTemplate } from './render-template.ts';
+import { parseSince } from './since.ts';
+import { comparePlaces } from './topic-bus.ts';
+import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './topic-message.ts';
+import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
+
+test('an id says in which second it was given out, and looks as those of ntfy', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1_767_225_600_000, max: 2_600_000_000_000 }), (nowMs) => {
+      const id = newMessageId(nowMs);
+      assert.ok(isMessageId(id));
+      assert.equal(timeOfMessageId(id), Math.floor(nowMs / 1_000) * 1_000);
+    }),
+  );
+  assert.notEqual(newMessageId(1_800_000_000_000), newMessageId(1_800_000_000_000));
+});
+
+test('whatever somebody publishes to a topic past us becomes a message', () => {
+  const place = { busId: 'some id', topic: 't', storedAtMs: 1_800_000_000_000 };
+  fc.assert(
+    fc.property(fc.jsonValue(), (payload) => {
+      const message = toTopicMessage(payload, place);
+      assert.ok(isMessageId(message.id));
+      assert.equal(message.topic, 't');
+      assert.equal(typeof message.message, 'string');
+      assert.deepEqual(toTopicMessage(payload, place), message);
+    }),
+  );
+});
+
+test('durations are read as Go reads them', () => {
+  const read = (text: string): number | undefined => parseGoDuration(text);
+  assert.deepEqual(
+    ['1h30m', '1.5h', '-2s', '0', '300ms', '.5s'].map(read),
+    [5_400_000, 5_400_000, -2_000, 0, 300, 500],
+  );
+  assert.deepEqual(['2d', '', '5', 'h', '1h 30m'].map(read), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  assert.deepEqual(
+    ['2d', '3 days', '10 min', '5 secs'].map(parseLongDuration),
+    [172_800_000, 259_200_000, 600_000, 5_000],
+  );
+});
+
+test('times in English are read from where the clock stands', () => {
+  // A Wednesday, half past two in the afternoon.
+  const now = new Date(2026, 10, 18, 14, 30).getTime();
+  const at = (text: string): string | undefined => {
+    const found = parseNaturalTime(text, now);
+    if (found === undefined) return undefined;
+    const date = new Date(found);
+    return `${date.getDate()} ${date.getHours()}:${date.getMinutes()}`;
+  };
+  assert.equal(at('tomorrow, 3:30pm'), '19 15:30');
+  assert.equal(at('10am'), '19 10:0');
+  assert.equal(at('5pm'), '18 17:0');
+  assert.equal(at('friday 9am'), '20 9:0');
+  assert.equal(at('in two hours'), '18 16:30');
+  assert.equal(at('whenever'), undefined);
+});
+
+test('encoded words that are broken stay as they were sent', () => {
+  assert.equal(decodeMimeWords('=?utf-8?b?!?='), '=?utf-8?b?!?=');
+  assert.equal(decodeMimeWords('a =?iso-8859-1?q?=E4?= b'), 'a ä b');
+  fc.assert(fc.property(fc.string(), (text) => void decodeMimeWords(`=?utf-8?q?${text}?=`)));
+});
+
+test('places order messages of one engine, whether they are one number or two', () => {
+  assert.ok(comparePlaces('9', '10') < 0);
+  assert.ok(comparePlaces('1700-2', '1700-10') < 0);
+  assert.ok(comparePlaces('999-5', '1000-0') < 0);
+  assert.equal(comparePlaces('7', '7'), 0);
+});
+
+test("the user's own rule goes before everybody's, then the longer one, then the one that lets write", () => {
+  const book = createAccessBook(
+    [
+      { topic: '*', permission: 'deny' },
+      { topic: 'up*', permission: 'write-only' },
+      { user: 'ann', topic: 'up12', permission: 'read-only' },
+      { user: 'ann', topic: 'up*', permission: 'read-write' },
+    ],
+    'read-write',
+  );
+  const ann = { name: 'ann', role: 'user' } as const;
+  assert.equal(book.may(undefined, 'other', 'read'), false);
+  assert.equal(book.may(undefined, 'up9', 'write'), true);
+  assert.equal(book.may(undefined, 'up9', 'read'), false);
+  assert.equal(book.may(ann, 'up12', 'write'), false);
+  assert.equal(book.may(ann, 'up2', 'write'), true);
+  assert.equal(book.may({ name: 'root', role: 'admin' }, 'other', 'write'), true);
+});
+
+test('a bucket fills again as time goes by, and a day ends', async () => {
+  const clock = fakeClock();
+  const book = createVisitorBook({ ...notifyLimits, requestsBurst: 2, messagesPerDay: 1 }, clock);
+  book.request('a');
+  book.request('a');
+  assert.throws(() => book.request('a'), /too many requests/);
+  book.request('b');
+  await clock.advance(5_000);
+  book.request('a');
+  book.message('a');
+  assert.throws(() => book.message('a'), /daily message quota/);
+  await clock.advance(86_400_000);
+  book.message('a');
+});
+
+test('a visitor is an address, or the network of a household', () => {
+  assert.equal(visitorOfAddress('::ffff:10.0.0.1'), 'ip:10.0.0.1');
+  assert.equal(visitorOfAddress('2001:db8:1:2:3:4:5:6'), visitorOfAddress('2001:db8:1:2::9'));
+  assert.notEqual(visitorOfAddress('2001:db8:1:2::1'), visitorOfAddress('2001:db8:1:3::1'));
+});
+
+test('since is what ntfy takes for it', () => {
+  const at = { isPoll: false, nowMs: 1_800_000_000_000 };
+  assert.deepEqual(parseSince('', at), { kind: 'none' });
+  assert.deepEqual(parseSince('', { ...at, isPoll: true }), { kind: 'all' });
+  assert.deepEqual(parseSince('10m', at), { kind: 'time', seconds: 1_799_999_400 });
+  assert.throws(() => parseSince('2d', at), /invalid since/);
+});
+
+test('a template that would never end, or say too much, is refused', () => {
+  const long = JSON.stringify({ l: Array.from({ length: 700 }, () => 1) });
+  const nested = '{{range .l}}{{range $.l}}{{range $.l}}x{{end}}{{end}}{{end}}';
+  assert.throws(() => renderTemplate(nested, long, 'x'), /timed out/);
+  assert.throws(() => renderTemplate('{{printf "%99999s" "x"}}', '{}', 'x'), /too large/);
+  assert.throws(() => renderTemplate('{{repeat 9999999 "x"}}', '{}', 'x'), /too long/);
+  fc.assert(
+    fc.property(fc.string({ maxLength: 30 }), fc.jsonValue(), (text, data) => {
+      try {
+        renderTemplate(`{{${text}}} {{`, JSON.stringify(data), 'x');
+      } catch (error) {
+        assert.match(String(error), /invalid request/);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

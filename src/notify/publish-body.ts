@@ -1,0 +1,114 @@
+// What the body of a publish is: a message, a file, or what a template is filled from. Pure.
+
+import { isUtf8 } from 'node:buffer';
+import { refused } from './ntfy-problems.ts';
+import type { PublishParams } from './publish-params.ts';
+import { renderTemplate, templateLimits } from './render-template.ts';
+import { parsePriority } from './parse-priority.ts';
+import { isBoolean } from './request-params.ts';
+import { findTemplate, type NamedTemplate } from './template-files.ts';
+
+/** As far as it was read: up to the length of a message. */
+export interface PeekedBody {
+  readonly head: Buffer;
+  /** There may be more. */
+  readonly isCut: boolean;
+}
+
+export type BodyUse = 'discard' | 'unified-push' | 'text' | 'attachment' | 'template';
+
+export function useOfBody(params: PublishParams, body: PeekedBody): BodyUse {
+  if (params.pollId !== '') return 'discard';
+  if (params.isUnifiedPush) return 'unified-push';
+  if (params.attach !== '') return 'text';
+  if (params.filename !== '') return 'attachment';
+  if (params.template !== '') return 'template';
+  return !body.isCut && isUtf8(body.head) ? 'text' : 'attachment';
+}
+
+export interface MessageText {
+  readonly title: string;
+  readonly message: string;
+  readonly priority: number | undefined;
+  readonly encoding?: string;
+}
+
+/** What a message says when its body is text. */
+export function textOfBody(params: PublishParams, { head }: PeekedBody): MessageText {
+  if (!isUtf8(head)) throw refused('messageNotUtf8');
+  const { title, priority } = params;
+  const message = head.length === 0 ? params.message : head.toString('utf8').trim();
+  const name = attachedName(params);
+  const file = name === '' ? '' : `You received a file: ${name}`;
+  return { title, priority, message: message === '' ? file : message };
+}
+
+export function unifiedPushText(params: PublishParams, { head }: PeekedBody): MessageText {
+  const { title, priority } = params;
+  if (isUtf8(head)) return { title, priority, message: head.toString('utf8') };
+  return { title, priority, message: head.toString('base64'), encoding: 'base64' };
+}
+
+/** The file's own name, or what can be told from where it is. */
+export function attachedName({ attach, filename }: PublishParams): string {
+  if (filename !== '' || attach === '') return filename;
+  const path = URL.canParse(attach) ? decoded(new URL(attach).pathname) : '';
+  const name = path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+  return name === '' || name === '.' ? 'attachment' : name;
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+export function templatedText(
+  params: PublishParams,
+  body: string,
+  {
+    templates,
+    messageBytesMax,
+  }: {
+    readonly templates: Readonly<Record<string, NamedTemplate>> | undefined;
+    readonly messageBytesMax: number;
+  },
+): MessageText {
+  const text = isBoolean(params.template) ? inline(params, body) : named(params, body, templates);
+  const isLong = [text.title, text.message].some(
+    (each) => Buffer.byteLength(each) > messageBytesMax,
+  );
+  if (isLong) throw refused('templateTooLongAfter');
+  return text;
+}
+
+export const templateBodyBytesMax = templateLimits.bodyBytesMax;
+
+function inline(params: PublishParams, body: string): MessageText {
+  const render = (template: string, name: string): string =>
+    renderTemplate(template, body, `${name} query parameter`);
+  const message = render(params.message, 'priority');
+  const title = render(params.title, 'title');
+  const priority =
+    params.priorityText === '' ? undefined : parsePriority(render(params.priorityText, 'priority'));
+  return { title, message, priority };
+}
+
+function named(
+  params: PublishParams,
+  body: string,
+  templates: Readonly<Record<string, NamedTemplate>> | undefined,
+): MessageText {
+  const found = findTemplate(params.template, templates);
+  if (found === undefined) throw refused('templateUnknown');
+  const { title, message, priority } = found;
+  const render = (template: string, part: string): string =>
+    renderTemplate(template, body, `${params.template} (${part})`);
+  return {
+    message: message === undefined ? params.message : render(message, 'message'),
+    title: title === undefined ? params.title : render(title, 'title'),
+    priority: priority === undefined ? undefined : parsePriority(render(priority, 'priority')),
+  };
+}

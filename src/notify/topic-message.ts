@@ -1,0 +1,217 @@
+// A message of a topic, as it stands in the bus and as clients of ntfy see it.
+
+import { randomFillSync } from 'node:crypto';
+
+export type TopicEvent =
+  | 'open'
+  | 'keepalive'
+  | 'message'
+  | 'message_delete'
+  | 'message_clear'
+  | 'poll_request';
+
+export interface TopicAttachment {
+  readonly name: string;
+  readonly type?: string;
+  readonly size?: number;
+  /** Unix seconds. */
+  readonly expires?: number;
+  readonly url: string;
+}
+
+export interface TopicAction {
+  readonly id: string;
+  readonly action: string;
+  readonly label: string;
+  readonly clear: boolean;
+  readonly url?: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly intent?: string;
+  readonly extras?: Readonly<Record<string, string>>;
+  readonly value?: string;
+}
+
+/** ntfy's fields, in ntfy's order: the order is what clients that compare texts see. */
+export interface TopicMessage {
+  readonly id: string;
+  /** Absent: the id. */
+  readonly sequence_id?: string;
+  /** Unix seconds; of a scheduled message, of its delivery. */
+  readonly time: number;
+  /** Unix seconds. Absent: it is not kept for those who come later. */
+  readonly expires?: number;
+  readonly event: TopicEvent;
+  readonly topic: string;
+  readonly title?: string;
+  readonly message?: string;
+  readonly priority?: number;
+  readonly tags?: readonly string[];
+  readonly click?: string;
+  readonly icon?: string;
+  readonly actions?: readonly TopicAction[];
+  readonly attachment?: TopicAttachment;
+  readonly poll_id?: string;
+  readonly content_type?: string;
+  readonly encoding?: string;
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const messageIdChars = 12;
+const timeChars = 5;
+/** 2026-01-01; five letters count seconds for 29 years from there. */
+const epochSeconds = 1_767_225_600;
+const secondsMax = letters.length ** timeChars;
+
+const pool = new Uint8Array(4_096);
+let poolAt = pool.length;
+
+function randomByte(): number {
+  if (poolAt === pool.length) {
+    randomFillSync(pool);
+    poolAt = 0;
+  }
+  const byte = pool[poolAt] ?? 0;
+  poolAt += 1;
+  return byte;
+}
+
+export function randomLetters(count: number): string {
+  let text = '';
+  while (text.length < count) {
+    const byte = randomByte();
+    // Above 248 some letters would come more often than others.
+    if (byte < 248) text += letters[byte % 62];
+  }
+  return text;
+}
+
+/**
+ * Twelve letters and digits, as ntfy has it. The first five say when, so that any process finds the
+ * message in the bus again; the other seven are chance (41 bits), as links to attachments hold the id.
+ */
+export function newMessageId(nowMs: number): string {
+  let seconds = Math.max(0, Math.floor(nowMs / 1_000) - epochSeconds) % secondsMax;
+  let time = '';
+  for (let at = 0; at < timeChars; at += 1) {
+    time = (letters[seconds % 62] ?? '') + time;
+    seconds = Math.floor(seconds / 62);
+  }
+  return time + randomLetters(messageIdChars - timeChars);
+}
+
+export function isMessageId(text: string): boolean {
+  return /^[A-Za-z0-9]{12}$/.test(text);
+}
+
+/** About when a message of this id was accepted; of an id that is not ours, some time. */
+export function timeOfMessageId(id: string): number {
+  let seconds = 0;
+  for (const letter of id.slice(0, timeChars)) seconds = seconds * 62 + letters.indexOf(letter);
+  return (epochSeconds + seconds) * 1_000;
+}
+
+/** What opens or keeps up a stream: told to one client, never stored. */
+export function controlMessage(
+  event: 'open' | 'keepalive',
+  topics: string,
+  nowMs: number,
+): TopicMessage {
+  return { id: newMessageId(nowMs), time: Math.floor(nowMs / 1_000), event, topic: topics };
+}
+
+const textFields = [
+  'sequence_id',
+  'title',
+  'message',
+  'click',
+  'icon',
+  'poll_id',
+  'content_type',
+  'encoding',
+] as const;
+
+/**
+ * A message of the bus as ntfy's: what our own servers published as it is, and what others published to
+ * the subject by whatever of it can be shown.
+ */
+export function toTopicMessage(
+  payload: unknown,
+  {
+    busId,
+    topic,
+    storedAtMs,
+  }: { readonly busId: string; readonly topic: string; readonly storedAtMs: number },
+): TopicMessage {
+  const given = (typeof payload === 'object' && payload !== null ? payload : {}) as Record<
+    string,
+    unknown
+  >;
+  if (isWhole(given) && given.topic === topic) return given;
+  const texts: Record<string, string> = {};
+  for (const field of textFields) {
+    const value = given[field];
+    if (typeof value === 'string' && value !== '') texts[field] = value;
+  }
+  const { priority, tags } = given;
+  const time = Math.floor(storedAtMs / 1_000);
+  return {
+    id: isMessageId(busId) ? busId : lettersOf(busId),
+    time,
+    expires: time + 43_200,
+    event: 'message',
+    topic,
+    ...texts,
+    message: texts['message'] ?? (payload === null ? 'triggered' : shown(payload)),
+    ...(typeof priority === 'number' && [1, 2, 3, 4, 5].includes(priority) ? { priority } : {}),
+    ...(Array.isArray(tags) ? { tags: tags.filter((tag) => typeof tag === 'string') } : {}),
+  };
+}
+
+function isWhole(
+  value: Readonly<Record<string, unknown>>,
+): value is Record<string, unknown> & TopicMessage {
+  return (
+    typeof value['id'] === 'string' &&
+    isMessageId(value['id']) &&
+    typeof value['time'] === 'number' &&
+    typeof value['topic'] === 'string' &&
+    ['message', 'message_delete', 'message_clear', 'poll_request'].includes(String(value['event']))
+  );
+}
+
+function shown(payload: unknown): string {
+  if (payload instanceof Uint8Array) return Buffer.from(payload).toString('utf8').slice(0, 4_096);
+  return (typeof payload === 'string' ? payload : JSON.stringify(payload)).slice(0, 4_096);
+}
+
+/** The same text gives the same id: 12 letters of its hash. */
+function lettersOf(text: string): string {
+  let first = 0x811c9dc5;
+  let second = 0x01000193;
+  for (let at = 0; at < text.length; at += 1) {
+    first = Math.imul(first ^ text.charCodeAt(at), 0x01000193) >>> 0;
+    second = Math.imul(second ^ text.charCodeAt(at), 0x85ebca6b) >>> 0;
+  }
+  let number = (BigInt(first) << 32n) | BigInt(second);
+  let id = '';
+  for (let at = 0; at < messageIdChars; at += 1) {
+    id += letters[Number(number % 62n)];
+    number = number / 62n + (at === 9 ? BigInt(first) : 0n);
+  }
+  return id;
+}
+
+/** A line of `/json`, and the answer to a publish: the sequence id only where it says something. */
+export function messageJson(message: TopicMessage): string {
+  if (message.sequence_id !== message.id) return JSON.stringify(message);
+  return JSON.stringify({ ...message, sequence_id: undefined });
+}
+
+/** A frame of `/ws`, where ntfy always says the sequence id. */
+export function messageFrameJson(message: TopicMessage): string {
+  if (message.sequence_id !== undefined || message.event === 'open') return JSON.stringify(message);
+  const { id, ...rest } = message;
+  return JSON.stringify({ id, sequence_id: id, ...rest });
+}

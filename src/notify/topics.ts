@@ -1,0 +1,342 @@
+// Topics: publish, update, read, follow. What ntfy's server decides, over a bus that many processes share.
+
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
+import { hasCode } from '../foundation/error.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { AttachmentStore } from './attachment-store.ts';
+import { buildMessage, changeMessage, pollRequest } from './build-message.ts';
+import { detectContentType } from './detect-content-type.ts';
+import { createKnownTopics } from './known-topics.ts';
+import { refused } from './ntfy-problems.ts';
+import {
+  attachedName,
+  templateBodyBytesMax,
+  templatedText,
+  textOfBody,
+  unifiedPushText,
+  useOfBody,
+  type MessageText,
+  type PeekedBody,
+} from './publish-body.ts';
+import type { PublishParams, PublishRules } from './publish-params.ts';
+import { openScheduledMessages } from './scheduled-messages.ts';
+import type { Since } from './since.ts';
+import type { NamedTemplate } from './template-files.ts';
+import type { TopicBus } from './topic-bus.ts';
+import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
+import { createTopicLog, type PlacedMessage } from './topic-log.ts';
+import { newMessageId, type TopicAttachment, type TopicMessage } from './topic-message.ts';
+import { reservedTopics } from './topic-name.ts';
+import {
+  createVisitorBook,
+  notifyLimits,
+  type NotifyLimits,
+  type VisitorBook,
+} from './visitor-limits.ts';
+
+export interface TopicsOptions {
+  readonly clock?: Clock;
+  readonly observer?: Observer;
+  readonly limits?: Partial<NotifyLimits>;
+  /** Beside those that ntfy and the product have for themselves. */
+  readonly reserved?: readonly string[];
+  /** By their names, for `X-Template`. */
+  readonly templates?: Readonly<Record<string, NamedTemplate>>;
+  /** Absent: files are refused. */
+  readonly attachments?: AttachmentStore;
+  /** Where clients reach this server, without a slash at the end. */
+  readonly baseUrl?: string | (() => string | undefined);
+  /** Absent: e-mail is refused. */
+  readonly sendEmail?: (mail: NotifyEmail) => Promise<void>;
+  /** Told of what was published, so that phones are woken. */
+  readonly forward?: (message: TopicMessage) => void;
+  /** Whether this process delivers what is scheduled. Default: true. */
+  readonly isScheduler?: boolean;
+}
+
+export interface NotifyEmail {
+  readonly to: string;
+  readonly message: TopicMessage;
+  readonly sender: string;
+}
+
+export interface TopicBody extends PeekedBody {
+  /** All of it, what was looked at included. */
+  all(): AsyncIterable<Uint8Array>;
+  readonly contentLength: number | undefined;
+}
+
+export interface PublishRequest {
+  readonly topic: string;
+  readonly params: PublishParams;
+  readonly body: TopicBody;
+  /** Whose limits count. */
+  readonly visitor: string;
+  /** Neither requests nor messages are counted. */
+  readonly isExempt: boolean;
+}
+
+export interface ReadRequest {
+  readonly topics: readonly string[];
+  readonly since: Since;
+  readonly withScheduled: boolean;
+}
+
+export interface Topics extends AsyncDisposable {
+  readonly limits: NotifyLimits;
+  readonly visitors: VisitorBook;
+  readonly rules: PublishRules;
+  readonly baseUrl: string | undefined;
+  readonly attachments: AttachmentStore | undefined;
+  readonly reserved: readonly string[];
+  /** Throws for names that may not be. */
+  touch(topic: string, visitor: string | undefined): void;
+  publish(request: PublishRequest): Promise<TopicMessage>;
+  change(
+    event: 'message_delete' | 'message_clear',
+    change: Pick<PublishRequest, 'isExempt' | 'topic' | 'visitor'> & {
+      readonly sequenceId: string;
+    },
+  ): Promise<TopicMessage>;
+  read(request: ReadRequest): Promise<readonly TopicMessage[]>;
+  /** Until it is left: `opened` once nothing can be missed any more, then what is kept, then what comes. */
+  follow(reader: TopicReader, request: ReadRequest, opened: () => void): Promise<Disposable>;
+  /** Ends all who follow; they come again, here or elsewhere. */
+  cut(): void;
+  readonly published: number;
+  readonly readers: number;
+}
+
+const sweepMs = 60_000;
+
+/**
+ * Topics over a bus. `millrace start` serves them in ntfy's way; this is what a program in between uses.
+ *
+ * @example
+ * import { openTopics } from 'millrace/notify';
+ * import { openBus } from 'millrace/platform';
+ *
+ * await using bus = await openBus('sqlite:.millrace/events.db');
+ * await using topics = await openTopics(bus);
+ * const kept = await topics.read({ topics: ['alerts'], since: { kind: 'all' }, withScheduled: false });
+ * console.log(kept.map(({ message }) => message));
+ */
+export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Promise<Topics> {
+  const { clock = systemClock, observer = silentObserver, attachments } = options;
+  const baseUrlNow = (): string | undefined =>
+    typeof options.baseUrl === 'function' ? options.baseUrl() : options.baseUrl;
+  const limits: NotifyLimits = { ...notifyLimits, ...options.limits };
+  const visitors = createVisitorBook(limits, clock);
+  const reserved = [...reservedTopics, ...(options.reserved ?? [])];
+  const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
+  const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs });
+  const stopping = new AbortController();
+  await using opened = new AsyncDisposableStack();
+  const hub = opened.use(createTopicHub(bus, { clock, observer }));
+  const scheduled = opened.use(
+    await openScheduledMessages(bus, {
+      log,
+      clock,
+      delayMsMax: limits.delayMsMax,
+      isWaiting: options.isScheduler ?? true,
+      onDelivered: (message) => options.forward?.(message),
+    }),
+  );
+  const all = opened.move();
+  const sweeping = attachments === undefined ? undefined : sweepFiles(attachments);
+  let published = 0;
+
+  async function sweepFiles(files: AttachmentStore): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await files.sweep();
+        await clock.sleep(sweepMs, stopping.signal);
+      } catch (error) {
+        if (hasCode(error, 'ABORTED')) return;
+        observer.log?.warn({ err: error }, 'attachments could not be swept');
+        await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  function admit({ visitor, isExempt }: Pick<PublishRequest, 'isExempt' | 'visitor'>): void {
+    if (!isExempt) visitors.message(visitor);
+  }
+
+  async function textOf(request: PublishRequest): Promise<MessageText> {
+    const { params, body } = request;
+    const use = useOfBody(params, body);
+    if (use === 'unified-push') return unifiedPushText(params, body);
+    if (use !== 'template') return textOfBody(params, body);
+    const json = await wholeBody(body, Math.max(limits.messageBytesMax, templateBodyBytesMax));
+    const { messageBytesMax } = limits;
+    return templatedText(params, json.toString('utf8').trim(), {
+      templates: options.templates,
+      messageBytesMax,
+    });
+  }
+
+  async function keepFile(request: PublishRequest, id: string): Promise<TopicAttachment> {
+    const { params, body, visitor } = request;
+    const baseUrl = baseUrlNow();
+    if (attachments === undefined || baseUrl === undefined) throw refused('attachmentsDisallowed');
+    const nowMs = clock.now();
+    const deliverMs = params.deliverAt === undefined ? nowMs : params.deliverAt * 1_000;
+    const messageEndMs = params.isCached ? deliverMs + limits.messageExpiryMs : Infinity;
+    const expiresAtMs = Math.min(nowMs + limits.attachmentExpiryMs, messageEndMs);
+    if (deliverMs > expiresAtMs) throw refused('attachmentExpiresEarly');
+    const { owned, total } = await attachments.usage(visitor);
+    const bytesMax = Math.min(
+      limits.attachmentBytesMax,
+      limits.attachmentBytesPerVisitor - owned,
+      limits.attachmentBytesTotal - total,
+    );
+    if ((body.contentLength ?? 0) > bytesMax) throw refused('attachmentTooLarge');
+    const { type, extension } = detectContentType(body.head, params.filename);
+    const name = params.filename === '' ? `attachment${extension}` : attachedName(params);
+    const facts = { name, type, owner: visitor, expiresAtMs };
+    const size = await attachments.write(id, counted(body.all(), visitor), { facts, bytesMax });
+    if (size === undefined) throw refused('attachmentTooLarge');
+    const url = `${baseUrl}/file/${id}${extension}`;
+    const expires = Math.floor(expiresAtMs / 1_000);
+    return { name, type, ...(size === 0 ? {} : { size }), expires, url };
+  }
+
+  async function* counted(
+    content: AsyncIterable<Uint8Array>,
+    visitor: string,
+  ): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      if (!visitors.bytes(visitor, chunk.length)) throw refused('attachmentTooLarge');
+      yield chunk;
+    }
+  }
+
+  async function messageOf(request: PublishRequest): Promise<TopicMessage> {
+    const { topic, params, body } = request;
+    const nowMs = clock.now();
+    const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
+    const use = useOfBody(params, body);
+    if (use === 'discard') return pollRequest(params, facts);
+    if (use !== 'attachment') return buildMessage(params, await textOf(request), facts);
+    const attachment = await keepFile(request, facts.id);
+    const { title, priority } = params;
+    const message =
+      params.message === '' ? `You received a file: ${attachment.name}` : params.message;
+    return buildMessage(params, { title, priority, message }, { ...facts, attachment });
+  }
+
+  async function callOff(topic: string, sequenceId: string | undefined): Promise<void> {
+    // A message's own id is nobody else's sequence id, unless somebody said so.
+    if (sequenceId === undefined) return;
+    const gone = await scheduled.cancel(topic, sequenceId);
+    await attachments?.remove(gone.map(({ id }) => id));
+  }
+
+  return {
+    limits,
+    visitors,
+    reserved,
+    attachments,
+    get baseUrl() {
+      return baseUrlNow();
+    },
+    rules: {
+      delayMsMin: limits.delayMsMin,
+      delayMsMax: limits.delayMsMax,
+      hasEmail: options.sendEmail !== undefined,
+    },
+    touch: (topic, visitor) => known.touch(topic, visitor),
+    async publish(request) {
+      const { topic, params, visitor } = request;
+      admit(request);
+      if (params.email !== '') visitors.email(visitor);
+      const message = await messageOf(request);
+      if (params.deliverAt !== undefined) {
+        const gone = await scheduled.schedule(message);
+        await attachments?.remove(gone.map(({ id }) => id));
+      } else {
+        await log.append(message);
+        if (params.isCached) await callOff(topic, params.sequenceId);
+        if (!params.isUnifiedPush) options.forward?.(message);
+        if (params.email !== '') {
+          await options.sendEmail?.({ to: params.email, message, sender: visitor });
+        }
+      }
+      published += 1;
+      observer.count?.('notify_published_total', {});
+      return message;
+    },
+    async change(event, { topic, sequenceId, visitor, isExempt }) {
+      admit({ visitor, isExempt });
+      const nowMs = clock.now();
+      const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
+      const message = changeMessage(event, sequenceId, facts);
+      await log.append(message);
+      if (event === 'message_delete') await callOff(topic, sequenceId);
+      published += 1;
+      return message;
+    },
+    async read(request) {
+      return (await readKept(request)).map(({ message }) => message);
+    },
+    async follow(reader, request, ready) {
+      const seat = hub.join(reader);
+      try {
+        await seat.ready;
+        ready();
+        const kept = await readKept(request);
+        const last = new Map<string, string>();
+        for (const { message, place } of kept) if (place !== '') last.set(message.topic, place);
+        const wanted = kept.filter(({ message }) => reader.filter?.(message) ?? true);
+        if (wanted.length > 0) reader.deliver(batchOf(wanted));
+        seat.live(last);
+      } catch (error) {
+        seat.leave();
+        throw error;
+      }
+      return { [Symbol.dispose]: () => seat.leave() };
+    },
+    cut: () => hub.cut(),
+    get published() {
+      return published;
+    },
+    get readers() {
+      return hub.readers;
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort(aborted());
+      await sweeping;
+      await all.disposeAsync();
+    },
+  };
+
+  async function readKept({
+    topics,
+    since,
+    withScheduled,
+  }: ReadRequest): Promise<readonly PlacedMessage[]> {
+    const kept = await log.read(topics, since);
+    if (!withScheduled || since.kind === 'none' || since.kind === 'latest') return kept;
+    const lists = await Promise.all([...new Set(topics)].map((topic) => scheduled.list(topic)));
+    const there = new Set(kept.map(({ message }) => message.id));
+    const coming = lists
+      .flat()
+      .filter(({ id }) => !there.has(id))
+      .map((message) => ({ message, place: '', isKept: true }));
+    return [...kept, ...coming.toSorted((a, b) => a.message.time - b.message.time)];
+  }
+}
+
+/** At most so many bytes; more are refused. */
+async function wholeBody(body: TopicBody, bytesMax: number): Promise<Buffer> {
+  if (!body.isCut) return body.head;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body.all()) {
+    size += chunk.length;
+    if (size >= bytesMax) throw refused('jsonTooLarge');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,104 @@
+// The tasks of a platform: opened when they are first asked for, with the types of the configuration.
+
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { startWorkers } from '../tasks/start-workers.ts';
+import { startTaskSweeper } from '../tasks/task-sweeper.ts';
+import { taskType, type TaskType } from '../tasks/task-type.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import { loadTaskTypes, watchTaskTypes } from '../tasks/watch-task-types.ts';
+import { busUrlOf, openBus } from './open-bus.ts';
+import { openTasks, tasksUrlOf } from './open-tasks.ts';
+import type { PlatformEngines } from './platform-engines.ts';
+import type { AnyTask } from './platform-module.ts';
+
+export interface PlatformTasks extends AsyncDisposable {
+  /** The same each time. */
+  readonly open: () => Promise<Tasks>;
+  /** Where the streams of tasks are: they lie where the jobs do. */
+  readonly bus: () => Promise<Bus>;
+  /** Runs the handlers; nothing where there are none. */
+  readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
+  /** Looks after jobs; nothing where no type is configured: nobody may want tasks. */
+  readonly startSweepers: () => readonly Promise<AsyncDisposable>[];
+}
+
+export interface PlatformTasksOptions {
+  readonly types?: readonly TaskType[] | undefined;
+  /** YAML; read again whenever it changes. */
+  readonly typesFile?: string | undefined;
+  readonly definitions: readonly AnyTask[];
+  readonly drainMs?: number | undefined;
+  readonly leaseMs?: number | undefined;
+  readonly sweepEveryMs?: number | undefined;
+  readonly clock: Clock;
+  readonly observer: Observer;
+}
+
+export function tasksOver(
+  engines: Pick<PlatformEngines, 'bus' | 'urls'>,
+  options: PlatformTasksOptions,
+): PlatformTasks {
+  const { clock, observer, definitions, typesFile, drainMs, leaseMs } = options;
+  const url = tasksUrlOf(engines.urls);
+  const opened = new AsyncDisposableStack();
+  const isBesideBus = url === busUrlOf(engines.urls);
+  const isMemory = /^memory:/i.test(url);
+  /** The file's before those of the code, and a handler without an entry has the defaults. */
+  const complete = (written: readonly TaskType[]): readonly TaskType[] => {
+    const known = new Map((options.types ?? []).map((type) => [type.name, type]));
+    for (const type of written) known.set(type.name, type);
+    for (const { name } of definitions) if (!known.has(name)) known.set(name, taskType(name));
+    return [...known.values()];
+  };
+  const tasks = once(async () => {
+    const written = typesFile === undefined ? [] : await loadTaskTypes(typesFile);
+    const made = await openTasks(url, { types: complete(written), clock, observer });
+    opened.use(made);
+    if (typesFile !== undefined) opened.use(watchTaskTypes(made, typesFile, { complete }));
+    return made;
+  });
+  const ownBus = once(async () => opened.use(await openBus(url, { clock, observer })));
+  const bus = async (): Promise<Bus> => {
+    if (isBesideBus) return engines.bus();
+    if (!isMemory) return ownBus();
+    throw new MillraceError('NOT_SUPPORTED', 'tasks in memory have no streams to follow', {
+      details: { field: 'tasks' },
+    });
+  };
+  const work = async (): Promise<AsyncDisposable> =>
+    startWorkers(await tasks(), definitions, {
+      drainMs,
+      leaseMs,
+      ...(isMemory
+        ? {}
+        : {
+            control: async (pattern, signal) => (await bus()).subscribe(pattern, { signal }),
+          }),
+    });
+  const sweep = async (): Promise<AsyncDisposable> =>
+    startTaskSweeper(await tasks(), { everyMs: options.sweepEveryMs });
+  const isWanted =
+    typesFile !== undefined || definitions.length > 0 || (options.types ?? []).length > 0;
+  return {
+    open: tasks,
+    bus,
+    startWorkers: () => (definitions.length === 0 ? [] : [work()]),
+    startSweepers: () => (isWanted ? [sweep()] : []),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined;
+  return () => {
+    opened ??= open().catch((error: unknown) => {
+      // Whoever asks next tries again.
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}

@@ -1,0 +1,187 @@
+// What the routes of tasks share: the shapes of jobs, filters of them, and whose jobs a caller may touch.
+
+import { Type, type Static } from 'typebox';
+import { MillraceError } from '../../foundation/error.ts';
+import { taskStates } from '../../tasks/task-job.ts';
+import { taskLimits } from '../../tasks/task-limits.ts';
+import type { Task } from '../../tasks/task-record.ts';
+import type { NewTask, TaskQuery } from '../../tasks/tasks.ts';
+import { flowOf } from '../../platform/flow-of.ts';
+import type { ApiRequest } from '../http/route.ts';
+import { closed, isWithin, tenantWithin, text, time, timeOf } from './admin-context.ts';
+import type { ApiPlatform } from './api-context.ts';
+
+const optional = Type.Optional(Type.String());
+const tenantCharsMax = 60;
+
+export const idParams = closed({ id: text(120, 'As in email-send.01995b2e-….') });
+export const stateSchema = Type.Enum([...taskStates]);
+export const failureSchema = Type.Object({
+  message: Type.String(),
+  code: optional,
+  isTerminal: Type.Optional(Type.Boolean({ description: 'No retry can help.' })),
+});
+const progressSchema = Type.Object({ percent: Type.Number(), message: optional });
+
+const step = Type.Object({
+  name: Type.String(),
+  kind: Type.Enum(['step', 'sleep', 'event', 'children', 'compensation']),
+  state: Type.Enum(['running', 'completed', 'failed']),
+  attempts: Type.Integer(),
+  startedAt: Type.String(),
+  endedAt: optional,
+  result: Type.Optional(Type.Unknown()),
+  error: Type.Optional(failureSchema),
+});
+
+export const taskSchema = Type.Object(
+  {
+    id: Type.String(),
+    type: Type.String(),
+    tenant: optional,
+    state: stateSchema,
+    priority: Type.Integer({ description: '0 to 9, the highest first.' }),
+    payload: Type.Unknown(),
+    labels: Type.Record(Type.String(), Type.String()),
+    key: optional,
+    concurrencyKey: optional,
+    parentId: Type.Optional(Type.String({ description: 'The job that waits for it.' })),
+    attempt: Type.Integer({ description: 'That runs, or is next; the first is 1.' }),
+    failures: Type.Integer(),
+    fence: Type.Integer({ description: 'Of the last claim.' }),
+    revision: Type.Integer(),
+    worker: optional,
+    progress: Type.Optional(progressSchema),
+    result: Type.Optional(Type.Unknown()),
+    error: Type.Optional(failureSchema),
+    waitsFor: Type.Optional(Type.Unknown()),
+    endsAs: Type.Optional(
+      Type.Enum(['failed', 'cancelled'], { description: 'Its compensations run; then this.' }),
+    ),
+    cancelAt: Type.Optional(Type.String({ description: 'It is to be cancelled, by force then.' })),
+    steps: Type.Array(step),
+    history: Type.Array(Type.Unknown()),
+    correlationId: optional,
+    causationId: optional,
+    enqueuedAt: Type.String(),
+    dueAt: optional,
+    claimedAt: optional,
+    updatedAt: Type.String(),
+    endedAt: optional,
+  },
+  { title: 'Task' },
+);
+
+export const timelineSchema = Type.Array(
+  Type.Object({
+    at: Type.String(),
+    what: Type.String({ description: 'As in enqueued, claimed, step completed.' }),
+    step: optional,
+    worker: optional,
+    text: optional,
+  }),
+);
+
+const millis = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax, description }));
+
+export const newTaskSchema = closed({
+  type: text(64, 'A configured type, as in email-send.'),
+  payload: Type.Unknown(),
+  tenant: Type.Optional(text(tenantCharsMax, "Default: the caller's own, if it is bound to one.")),
+  key: Type.Optional(
+    text(taskLimits.keyCharsMax, 'Of two with the same key the second is not stored.'),
+  ),
+  dedupeWindowMs: millis('How long the key counts. Default: as long as the job is kept.'),
+  priority: Type.Optional(
+    Type.Integer({ minimum: taskLimits.priorityMin, maximum: taskLimits.priorityMax }),
+  ),
+  delayMs: millis('Due so much later.'),
+  runAt: Type.Optional(time),
+  labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+  concurrencyKey: Type.Optional(text(taskLimits.keyCharsMax)),
+  correlationId: Type.Optional(text(200)),
+  causationId: Type.Optional(text(200)),
+});
+
+type Asking = Pick<ApiRequest, 'headers' | 'principal'>;
+
+/** What a caller asks for, as the port takes it: of a tenant that is within the caller's reach. */
+export function newTaskOf(asked: Static<typeof newTaskSchema>, request: Asking): NewTask {
+  const { tenant, runAt, ...rest } = asked;
+  const { correlationId, headers: trace } = flowOf(request);
+  const header = request.headers['x-tenant-id'];
+  return {
+    correlationId: correlationId?.slice(0, 200),
+    enqueuedBy: request.principal?.name,
+    trace: trace as NewTask['trace'],
+    ...rest,
+    tenant: tenantWithin(request, tenant ?? (header === '' ? undefined : header)),
+    runAt: runAt === undefined ? undefined : timeOf('runAt', runAt),
+  };
+}
+
+export const filterFields = {
+  type: Type.Optional(text(64)),
+  state: Type.Optional(Type.Array(stateSchema, { description: 'One of these.' })),
+  tenant: Type.Optional(text(tenantCharsMax)),
+  label: Type.Optional(
+    Type.Array(text(300), {
+      maxItems: taskLimits.labelsMax,
+      description: 'name=value; all of them.',
+    }),
+  ),
+  parentId: Type.Optional(text(120)),
+  enqueuedFrom: Type.Optional(time),
+  enqueuedBefore: Type.Optional(time),
+  updatedFrom: Type.Optional(time),
+  updatedBefore: Type.Optional(time),
+};
+
+const filterSchema = closed(filterFields);
+
+/** A caller of one tenant sees that tenant's jobs, whatever is asked for. */
+export function queryOf(
+  asked: Static<typeof filterSchema>,
+  request: Pick<ApiRequest, 'principal'>,
+): TaskQuery {
+  const at = (field: 'enqueuedFrom' | 'enqueuedBefore' | 'updatedFrom' | 'updatedBefore') => {
+    const value = asked[field];
+    return value === undefined ? undefined : timeOf(field, value);
+  };
+  return {
+    type: asked.type,
+    state: asked.state,
+    tenant: tenantWithin(request, asked.tenant),
+    labels: asked.label === undefined ? undefined : labelsOf(asked.label),
+    parentId: asked.parentId,
+    enqueuedFrom: at('enqueuedFrom'),
+    enqueuedBefore: at('enqueuedBefore'),
+    updatedFrom: at('updatedFrom'),
+    updatedBefore: at('updatedBefore'),
+  };
+}
+
+function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    given.map((label) => {
+      const at = label.indexOf('=');
+      if (at > 0) return [label.slice(0, at), label.slice(at + 1)];
+      throw new MillraceError('REQUEST_INVALID', 'a label is name=value', {
+        details: { field: 'label' },
+      });
+    }),
+  );
+}
+
+/** Another tenant's is as if it were not there. */
+export async function findTask(
+  platform: Pick<ApiPlatform, 'tasks'>,
+  request: Pick<ApiRequest, 'principal'>,
+  id: string,
+): Promise<Task> {
+  const tasks = await platform.tasks();
+  const task = await tasks.get(id);
+  if (task !== undefined && isWithin(request, task.tenant)) return task;
+  throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+}

@@ -1,0 +1,220 @@
+// Jobs over HTTP: enqueued, looked at, worked off by a worker that knows nothing but the protocol.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { body, openApi, until, type Api } from './api-rig.test.ts';
+
+interface Enqueued {
+  readonly id: string;
+  readonly isDuplicate: boolean;
+}
+interface Shown {
+  readonly task: {
+    readonly id: string;
+    readonly state: string;
+    readonly tenant?: string;
+    readonly result?: unknown;
+    readonly steps: readonly { readonly name: string; readonly state: string }[];
+  };
+  readonly timeline: readonly { readonly what: string; readonly step?: string }[];
+}
+interface Claimed {
+  readonly token: { readonly id: string; readonly fence: number };
+  readonly task: Shown['task'] & { readonly payload: unknown };
+}
+
+async function enqueue(api: Api, token: string, more: object = {}): Promise<string> {
+  const answer = await api.post(
+    '/api/v1/tasks',
+    { type: 'email-send', payload: { to: 'c-1' }, ...more },
+    token,
+  );
+  assert.equal(answer.status, 201);
+  return (await body<Enqueued>(answer)).id;
+}
+
+async function claim(api: Api, token: string, worker = 'py-1'): Promise<readonly Claimed[]> {
+  const wanted = { worker, types: { 'email-send': 10 }, waitMs: 0 };
+  const answer = await api.post('/api/v1/worker/claim', wanted, token);
+  assert.equal(answer.status, 200);
+  return (await body<{ readonly items: readonly Claimed[] }>(answer)).items;
+}
+
+const say = (api: Api, token: string, { token: held }: Claimed, deed: string, more: object = {}) =>
+  api.post(`/api/v1/worker/tasks/${held.id}/${deed}`, { fence: held.fence, ...more }, token);
+
+test('a job goes from its enqueuer through a worker of any language to its result', async () => {
+  await using api = await openApi();
+  const [sender, reader, worker] = await Promise.all([
+    api.token('append', 'core'),
+    api.token('read', 'core'),
+    api.token('work'),
+  ]);
+  const id = await enqueue(api, sender, { key: 'welcome-c-1', labels: { campaign: 'spring' } });
+  const again = await api.post(
+    '/api/v1/tasks',
+    { type: 'email-send', payload: {}, key: 'welcome-c-1' },
+    sender,
+  );
+  assert.equal(again.status, 200);
+  assert.deepEqual(await body<Enqueued>(again), { id, isDuplicate: true });
+
+  const pending = await api.ask(`/api/v1/tasks/${id}/result`, reader);
+  assert.equal(pending.status, 202);
+  const [job] = await claim(api, worker);
+  assert.ok(job !== undefined);
+  assert.deepEqual(job.task.payload, { to: 'c-1' });
+  assert.equal((await say(api, worker, job, 'steps/start', { name: 'render' })).status, 200);
+  const finished = { name: 'render', result: { bytes: 12 } };
+  assert.equal((await say(api, worker, job, 'steps/finish', finished)).status, 200);
+  assert.equal((await say(api, worker, job, 'progress', { percent: 50 })).status, 200);
+  const beat = await api.post(
+    '/api/v1/worker/heartbeat',
+    { worker: 'py-1', tokens: [job.token, { id, fence: 99 }] },
+    worker,
+  );
+  const { items } = await body<{ readonly items: readonly { readonly state: string }[] }>(beat);
+  assert.deepEqual(
+    items.map(({ state }) => state),
+    ['held', 'lost'],
+  );
+  assert.equal((await say(api, worker, job, 'complete', { result: { sent: true } })).status, 200);
+
+  const result = await api.ask(`/api/v1/tasks/${id}/result?waitMs=1000`, reader);
+  assert.equal(result.status, 200);
+  assert.deepEqual(await body(result), { id, state: 'completed', result: { sent: true } });
+  const shown = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, reader));
+  assert.deepEqual(
+    shown.task.steps.map(({ name, state }) => [name, state]),
+    [['render', 'completed']],
+  );
+  const whats = shown.timeline.map(({ what }) => what);
+  for (const what of ['enqueued', 'claimed', 'step started', 'step completed', 'completed']) {
+    assert.ok(whats.includes(what), `${what} of ${whats.join(', ')}`);
+  }
+  const list = await api.ask('/api/v1/tasks?state=completed&label=campaign%3Dspring', reader);
+  const page = await body<{ readonly items: readonly Shown['task'][] }>(list);
+  assert.deepEqual(
+    page.items.map((each) => each.id),
+    [id],
+  );
+});
+
+test('whoever comes with an old fence is told to stop, and changes nothing', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const id = await enqueue(api, boss);
+  const [old] = await claim(api, boss, 'w-1');
+  assert.ok(old !== undefined);
+  assert.equal((await say(api, boss, old, 'release')).status, 200);
+  const [job] = await claim(api, boss, 'w-2');
+  assert.ok(job !== undefined);
+  const late = await say(api, boss, old, 'complete', { result: 'old' });
+  assert.equal(late.status, 409);
+  assert.equal((await body<{ readonly code: string }>(late)).code, 'TASK_STALE');
+  assert.equal((await say(api, boss, job, 'complete', { result: 'new' })).status, 200);
+  const shown = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, boss));
+  assert.equal(shown.task.result, 'new');
+});
+
+test("another tenant's job is as if it were not there", async () => {
+  await using api = await openApi();
+  const [theirs, ours] = await Promise.all([
+    api.token('append', 'acme'),
+    api.token('admin', 'core'),
+  ]);
+  const id = await enqueue(api, theirs);
+  const own = await enqueue(api, ours);
+  const asked = [
+    api.ask(`/api/v1/tasks/${id}`, ours),
+    api.ask(`/api/v1/tasks/${id}/result`, ours),
+    api.ask(`/api/v1/tasks/tail?id=${id}`, ours),
+    api.post(`/api/v1/tasks/${id}/events`, { name: 'approved' }, ours),
+    api.post(`/admin/tasks/${id}/cancel`, {}, ours),
+    api.post(`/admin/tasks/${id}/retry`, {}, ours),
+  ];
+  for (const answer of await Promise.all(asked)) assert.equal(answer.status, 404, answer.url);
+  const list = await body<{ readonly items: readonly Shown['task'][] }>(
+    await api.ask('/api/v1/tasks', ours),
+  );
+  assert.deepEqual(
+    list.items.map((each) => each.id),
+    [own],
+  );
+  const refused = [
+    api.ask('/api/v1/tasks?tenant=acme', ours),
+    api.post('/api/v1/tasks', { type: 'email-send', payload: {}, tenant: 'acme' }, ours),
+    api.post('/admin/tasks/cancel', { tenant: 'acme' }, ours),
+    api.ask('/api/v1/tasks/counts', ours),
+    api.ask('/api/v1/tasks/workers', ours),
+    api.post('/admin/tasks/types/email-send/pause', undefined, ours),
+    // A worker sees the jobs of all tenants.
+    api.post('/api/v1/worker/claim', { worker: 'w', types: { 'email-send': 1 } }, ours),
+    api.post('/api/v1/worker/heartbeat', { worker: 'w' }, ours),
+    api.post(`/api/v1/worker/tasks/${own}/complete`, { fence: 1 }, ours),
+  ];
+  for (const answer of await Promise.all(refused)) assert.equal(answer.status, 403, answer.url);
+  const all = await api.post('/admin/tasks/cancel', { all: true }, ours);
+  assert.deepEqual(await body(all), { changed: 1, skipped: 0 });
+  const boss = await api.token('admin');
+  const untouched = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, boss));
+  assert.equal(untouched.task.state, 'queued');
+});
+
+test('the scope of workers opens the protocol of workers and nothing else', async () => {
+  await using api = await openApi();
+  const [worker, reader] = await Promise.all([api.token('work'), api.token('read')]);
+  assert.equal((await api.ask('/api/v1/tasks', worker)).status, 403);
+  assert.equal((await api.ask('/api/v1/events', worker)).status, 403);
+  const claims = { worker: 'w', types: { 'email-send': 1 }, waitMs: 0 };
+  assert.equal((await api.post('/api/v1/worker/claim', claims, reader)).status, 403);
+  assert.equal((await api.post('/api/v1/worker/claim', claims, worker)).status, 200);
+});
+
+test('administrators cancel, retry and pause, and all of it is on record', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const id = await enqueue(api, boss);
+  const cancelled = await api.post(`/admin/tasks/${id}/cancel`, { reason: 'mistake' }, boss);
+  assert.equal((await body<Shown>(cancelled)).task.state, 'cancelled');
+  const retried = await api.post(`/admin/tasks/${id}/retry`, {}, boss);
+  assert.equal((await body<Shown>(retried)).task.state, 'queued');
+  const paused = await api.post('/admin/tasks/types/email-send/pause', undefined, boss);
+  assert.deepEqual(await body(paused), { type: 'email-send', mode: 'paused' });
+  assert.equal((await claim(api, boss)).length, 0);
+  await api.post('/admin/tasks/types/email-send/drain', undefined, boss);
+  const refused = await api.post('/api/v1/tasks', { type: 'email-send', payload: 1 }, boss);
+  assert.equal(refused.status, 409);
+  await api.post('/admin/tasks/types/email-send/resume', undefined, boss);
+  assert.equal((await claim(api, boss)).length, 1);
+  const bulk = await api.post('/admin/tasks/retry', {}, boss);
+  assert.equal(bulk.status, 400);
+  const audit = await api.ask('/admin/audit', boss);
+  const { items } = await body<{ readonly items: readonly { readonly action: string }[] }>(audit);
+  assert.deepEqual(items.map(({ action }) => action).toSorted(), [
+    'task.cancel',
+    'task.drain',
+    'task.pause',
+    'task.resume',
+    'task.retry',
+  ]);
+});
+
+test('a worker that goes away while it waits gets no job', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const leaving = new AbortController();
+  const asked = api.ask('/api/v1/worker/claim', boss, {
+    method: 'POST',
+    body: JSON.stringify({ worker: 'gone', types: { 'email-send': 1 }, waitMs: 20_000 }),
+    headers: { 'content-type': 'application/json' },
+    signal: leaving.signal,
+  });
+  await until(() => api.server.inFlight === 1);
+  leaving.abort();
+  await assert.rejects(asked);
+  await until(() => api.server.inFlight === 0);
+  const id = await enqueue(api, boss);
+  const [job] = await claim(api, boss, 'next');
+  assert.equal(job?.token.id, id);
+});

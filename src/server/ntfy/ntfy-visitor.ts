@@ -1,0 +1,63 @@
+// Who asks: by address, and by credentials in the header or in the query.
+
+import type { IncomingMessage } from 'node:http';
+import type { NotifyUser } from '../../notify/access-rules.ts';
+import type { NotifyUsers } from '../../notify/notify-users.ts';
+import { refused } from '../../notify/ntfy-problems.ts';
+import { visitorOfAddress, type VisitorBook } from '../../notify/visitor-limits.ts';
+
+export interface Visitor {
+  readonly name: string;
+  readonly user: NotifyUser | undefined;
+  /** Requests and messages are not counted. */
+  readonly isExempt: boolean;
+}
+
+export interface VisitorOptions {
+  readonly users: NotifyUsers;
+  readonly visitors: VisitorBook;
+  /** The address is what the last proxy says. */
+  readonly isBehindProxy: boolean;
+  readonly exemptHosts: readonly string[];
+}
+
+export async function visitorOf(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+  { users, visitors, isBehindProxy, exemptHosts }: VisitorOptions,
+): Promise<Visitor> {
+  const address = addressOf(request, isBehindProxy);
+  const name = visitorOfAddress(address);
+  const isExempt = exemptHosts.includes(name.slice('ip:'.length));
+  const authorization = authorizationOf(request, query);
+  const isTried = authorization !== undefined && /^(?:basic|bearer) /i.test(authorization);
+  if (!isTried) return { name, user: undefined, isExempt };
+  visitors.authAttempt(name);
+  try {
+    return { name, user: await users.authenticate(authorization), isExempt };
+  } catch (error) {
+    visitors.authFailure(name);
+    throw error;
+  }
+}
+
+function addressOf(request: IncomingMessage, isBehindProxy: boolean): string {
+  const own = request.socket.remoteAddress ?? '0.0.0.0';
+  if (!isBehindProxy) return own;
+  const said = String(request.headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .at(-1)
+    ?.trim();
+  return said === undefined || !/^[\da-f.:]{2,45}$/i.test(said) ? own : said;
+}
+
+function authorizationOf(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+): string | undefined {
+  const inQuery = query?.get('authorization') || query?.get('auth');
+  if (!inQuery) return request.headers.authorization?.trim();
+  // ntfy says that it failed itself; it is the caller that did.
+  if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw refused('unauthorized');
+  return Buffer.from(inQuery, 'base64url').toString('utf8').trim();
+}

@@ -1,0 +1,80 @@
+// ntfy's API on a port of its own.
+
+import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { MillraceError } from '../../foundation/error.ts';
+import type { NtfyHandler } from './ntfy-handler.ts';
+
+export interface NtfyServerOptions {
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: any free one. */
+  readonly port?: number;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly connectionsMax?: number;
+}
+
+export interface NtfyServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+}
+
+const receiveMsMax = 60_000;
+const drainMsMax = 5_000;
+
+/**
+ * Serves a handler until it is disposed of.
+ *
+ * @example
+ * import { openTopics } from 'millrace/notify';
+ * import { openBus } from 'millrace/platform';
+ * import { createNtfyHandler, startNtfyServer } from 'millrace/server/ntfy';
+ *
+ * await using bus = await openBus('sqlite:.millrace/events.db');
+ * await using topics = await openTopics(bus);
+ * await using handler = createNtfyHandler(topics);
+ * await using server = await startNtfyServer(handler, { port: 2586 });
+ * console.log(await (await fetch(`${server.url}/alerts`, { method: 'POST', body: 'hello' })).json());
+ */
+export async function startNtfyServer(
+  handler: NtfyHandler,
+  { host = '127.0.0.1', port = 0, tls, connectionsMax = 10_000 }: NtfyServerOptions = {},
+): Promise<NtfyServer> {
+  const settings = {
+    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: 5_000,
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      request.headers.upgrade?.toLowerCase() === 'websocket',
+  };
+  const server =
+    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
+  server.requestTimeout = receiveMsMax;
+  server.headersTimeout = 30_000;
+  server.maxConnections = connectionsMax;
+  server.on('request', (request, response) => void handler.serve(request, response));
+  server.on('upgrade', (request, socket, head) => void handler.upgrade(request, socket, head));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(unavailable(host, port, error)));
+    server.listen(port, host, resolve);
+  });
+  const { port: bound } = server.address() as AddressInfo;
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return {
+    port: bound,
+    url: `${tls === undefined ? 'http' : 'https'}://${shown}:${bound}`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      handler.stop();
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), drainMsMax);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function unavailable(host: string, port: number, error: Error): MillraceError {
+  const text = `cannot listen on ${host}:${port}: ${error.message}`;
+  return new MillraceError('SERVER_UNAVAILABLE', text, { cause: error });
+}

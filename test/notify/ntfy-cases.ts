@@ -1,0 +1,27 @@
+// Every case of ntfy's API: run against our server, and against ntfy's own.
+
+import type { NtfyCase } from './ntfy-case.ts';
+import { changeCases, delayCases, templateCases } from './ntfy-later-cases.ts';
+import { jsonCases, publishCases } from './ntfy-publish-cases.ts';
+import {
+  accessCases,
+  factCases,
+  fileCases,
+  followCases,
+  jsonTakenCases,
+  readCases,
+} from './ntfy-read-cases.ts';
+
+export const ntfyCases: readonly NtfyCase[] = [
+  ...publishCases,
+  ...jsonCases,
+  ...jsonTakenCases,
+  ...delayCases,
+  ...changeCases,
+  ...templateCases,
+  ...readCases,
+  ...followCases,
+  ...accessCases,
+  ...fileCases,
+  ...factCases,
+];

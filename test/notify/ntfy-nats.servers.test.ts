@@ -1,0 +1,5 @@
+import { startNats } from '../../src/testing/servers/nats-server.ts';
+import { testTogether } from './ntfy-together.ts';
+
+// A server for each: other tests of a shared one would read these topics too.
+testTogether('NATS', () => startNats());

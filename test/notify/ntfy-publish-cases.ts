@@ -1,0 +1,452 @@
+// Every way to publish.
+
+import { refusedBy, taken, type NtfyCase } from './ntfy-case.ts';
+
+const json = (value: unknown): string => JSON.stringify(value);
+const priorities: readonly (readonly [string, number])[] = [
+  ['1', 1],
+  ['min', 1],
+  ['2', 2],
+  ['low', 2],
+  ['3', 3],
+  ['default', 3],
+  ['4', 4],
+  ['HIGH', 4],
+  ['5', 5],
+  ['max', 5],
+  ['urgent', 5],
+];
+
+const view = { action: 'view', label: 'Open', clear: false, url: 'https://e.x/a' };
+
+export const publishCases: readonly NtfyCase[] = [
+  taken('takes a body by POST', { body: 'hello' }, { message: 'hello' }),
+  taken('takes a body by PUT', { method: 'PUT', body: 'hello' }, { message: 'hello' }),
+  taken('trims a body', { body: '  a\n b \n' }, { message: 'a\n b' }),
+  taken('says triggered where nothing is said', {}, {}),
+  taken(
+    'takes a message by header',
+    { headers: { 'X-Message': 'by header' } },
+    { message: 'by header' },
+  ),
+  taken(
+    'lets the body go before the header',
+    { headers: { m: 'header' }, body: 'body' },
+    { message: 'body' },
+  ),
+  taken('makes lines of \\n in a header', { headers: { Message: 'a\\nb' } }, { message: 'a\nb' }),
+  taken('leaves \\n in a body', { body: 'a\\nb' }, { message: 'a\\nb' }),
+  taken(
+    'takes GET /publish with a query',
+    { method: 'GET', path: '/{t}/publish?message=hi&title=T&p=4' },
+    { message: 'hi', title: 'T', priority: 4 },
+  ),
+  taken('takes GET /send', { method: 'GET', path: '/{t}/send?m=hi' }, { message: 'hi' }),
+  taken('takes GET /trigger', { method: 'GET', path: '/{t}/trigger' }, {}),
+  taken(
+    'takes POST /publish for a sequence id',
+    { path: '/{t}/publish', body: 'x' },
+    { message: 'x', sequence_id: 'publish' },
+  ),
+  taken(
+    'takes a title',
+    { headers: { Title: 'A title' }, body: 'x' },
+    { title: 'A title', message: 'x' },
+  ),
+  taken(
+    'takes a title by t',
+    { headers: { t: 'A title' }, body: 'x' },
+    { title: 'A title', message: 'x' },
+  ),
+  taken(
+    'reads raw UTF-8 in headers',
+    { headers: { 'X-Title': 'Größe 🎉' }, body: 'x' },
+    { title: 'Größe 🎉', message: 'x' },
+  ),
+  taken(
+    'reads encoded words, base64',
+    { headers: { Title: '=?UTF-8?B?w6TDtsO8?=' }, body: 'x' },
+    { title: 'äöü', message: 'x' },
+  ),
+  taken(
+    'reads encoded words, quoted',
+    { headers: { Title: '=?utf-8?q?Hello_W=C3=B6rld?= plain' }, body: 'x' },
+    { title: 'Hello Wörld plain', message: 'x' },
+  ),
+  taken(
+    'joins encoded words that stand side by side',
+    { headers: { Title: '=?UTF-8?B?w6Q=?= =?UTF-8?B?w7Y=?=' }, body: 'x' },
+    { title: 'äö', message: 'x' },
+  ),
+  taken(
+    'leaves encoded words of unknown charsets',
+    { headers: { Title: '=?KOI8-R?B?w6Q=?=' }, body: 'x' },
+    { title: '=?KOI8-R?B?w6Q=?=', message: 'x' },
+  ),
+  taken(
+    'takes the header before the query',
+    { path: '/{t}?title=query', headers: { Title: 'header' }, body: 'x' },
+    { title: 'header', message: 'x' },
+  ),
+  taken(
+    'takes a query of small letters only',
+    { path: '/{t}?Title=no&title=yes', body: 'x' },
+    { title: 'yes', message: 'x' },
+  ),
+  taken(
+    'takes the first alias that says something',
+    { headers: { 'X-Title': ' ', t: 'short' }, body: 'x' },
+    { title: 'short', message: 'x' },
+  ),
+  ...priorities.map(([text, priority]) =>
+    taken(
+      `reads the priority ${text}`,
+      { headers: { Priority: text }, body: 'x' },
+      { priority, message: 'x' },
+    ),
+  ),
+  taken(
+    'ignores the priority of RFC 9218',
+    { headers: { Priority: 'u=3, i' }, body: 'x' },
+    { message: 'x' },
+  ),
+  taken(
+    'looks past the priority of RFC 9218',
+    { path: '/{t}?p=5', headers: { Priority: 'u=1' }, body: 'x' },
+    { message: 'x', priority: 5 },
+  ),
+  refusedBy('refuses the priority 6', { headers: { 'X-Priority': '6' }, body: 'x' }, 40007),
+  refusedBy(
+    'refuses the priority 0 in a header',
+    { headers: { 'X-Priority': '0' }, body: 'x' },
+    40007,
+  ),
+  refusedBy(
+    'refuses a priority that is a word',
+    { headers: { prio: 'important' }, body: 'x' },
+    40007,
+  ),
+  taken(
+    'takes tags',
+    { headers: { Tags: 'warning, skull,,a b ' }, body: 'x' },
+    { tags: ['warning', 'skull', 'a b'], message: 'x' },
+  ),
+  taken(
+    'takes tags by ta in the query',
+    { path: '/{t}?ta=a,b', body: 'x' },
+    { tags: ['a', 'b'], message: 'x' },
+  ),
+  taken(
+    'takes a link',
+    { headers: { Click: 'geo:1,2' }, body: 'x' },
+    { click: 'geo:1,2', message: 'x' },
+  ),
+  taken(
+    'takes an icon',
+    { headers: { Icon: 'https://e.x/i.png' }, body: 'x' },
+    { icon: 'https://e.x/i.png', message: 'x' },
+  ),
+  refusedBy(
+    'refuses an icon that is no URL',
+    { headers: { Icon: 'file:///i.png' }, body: 'x' },
+    40021,
+  ),
+  taken(
+    'takes markdown by its header',
+    { headers: { Markdown: 'yes' }, body: '**x**' },
+    { content_type: 'text/markdown', message: '**x**' },
+  ),
+  taken(
+    'takes markdown by its content type',
+    { headers: { 'Content-Type': 'text/markdown' }, body: 'x' },
+    { content_type: 'text/markdown', message: 'x' },
+  ),
+  taken(
+    'takes yes, true and 1 for true only',
+    { headers: { md: 'on' }, body: 'x' },
+    { message: 'x' },
+  ),
+  taken(
+    'does not keep what is not to be kept',
+    { headers: { Cache: 'no' }, body: 'x' },
+    { message: 'x' },
+  ),
+  taken(
+    'takes a sequence id of the path',
+    { path: '/{t}/job-1', body: 'x' },
+    { message: 'x', sequence_id: 'job-1' },
+  ),
+  taken(
+    'takes a sequence id of a header',
+    { headers: { 'X-Sequence-ID': 'job_2' }, body: 'x' },
+    { message: 'x', sequence_id: 'job_2' },
+  ),
+  taken(
+    'takes a sequence id by sid',
+    { path: '/{t}?sid=s3', body: 'x' },
+    { message: 'x', sequence_id: 's3' },
+  ),
+  taken(
+    'takes the path before the header for the sequence id',
+    { path: '/{t}/path', headers: { sid: 'header' }, body: 'x' },
+    { message: 'x', sequence_id: 'path' },
+  ),
+  refusedBy(
+    'refuses a bad sequence id',
+    { headers: { 'X-Sequence-ID': 'no spaces' }, body: 'x' },
+    40049,
+  ),
+  refusedBy(
+    'refuses e-mail where there is none',
+    { headers: { Email: 'a@b.example' }, body: 'x' },
+    40001,
+  ),
+  refusedBy(
+    'refuses an address that is none',
+    { headers: { 'X-E-Mail': 'nobody' }, body: 'x' },
+    40050,
+  ),
+  refusedBy('refuses calls where there are none', { headers: { Call: 'yes' }, body: 'x' }, 40032),
+  taken(
+    'takes a link to a file',
+    { headers: { Attach: 'https://e.x/a/b.jpg' } },
+    {
+      message: 'You received a file: b.jpg',
+      attachment: { name: 'b.jpg', url: 'https://e.x/a/b.jpg' },
+    },
+  ),
+  taken(
+    'takes a link to a file with its name and a message',
+    { headers: { a: 'http://e.x/?q=1', f: 'n.txt' }, body: 'look' },
+    { message: 'look', attachment: { name: 'n.txt', url: 'http://e.x/?q=1' } },
+  ),
+  taken(
+    'names a file without a name',
+    { headers: { Attach: 'https://e.x' } },
+    {
+      message: 'You received a file: attachment',
+      attachment: { name: 'attachment', url: 'https://e.x' },
+    },
+  ),
+  refusedBy('refuses a link that is none', { headers: { Attach: 'ftp://e.x/a' } }, 40013),
+  taken(
+    'keeps a body with a file name as a file',
+    { headers: { Filename: 'a.txt' }, body: 'some text' },
+    {
+      message: 'You received a file: a.txt',
+      attachment: {
+        name: 'a.txt',
+        type: 'text/plain; charset=utf-8',
+        size: 9,
+        expires: 'soon',
+        url: '{url}/file/{id}.txt',
+      },
+    },
+  ),
+  taken(
+    'keeps a file with a message',
+    { headers: { f: 'a.txt', Message: 'here' }, body: 'some text' },
+    {
+      message: 'here',
+      attachment: {
+        name: 'a.txt',
+        type: 'text/plain; charset=utf-8',
+        size: 9,
+        expires: 'soon',
+        url: '{url}/file/{id}.txt',
+      },
+    },
+  ),
+  taken(
+    'takes 4,095 bytes for a message',
+    { body: 'a'.repeat(4_095) },
+    { message: 'a'.repeat(4_095) },
+  ),
+  taken(
+    'takes 4,096 bytes for a file',
+    { body: 'a'.repeat(4_096) },
+    {
+      message: 'You received a file: attachment.txt',
+      attachment: {
+        name: 'attachment.txt',
+        type: 'text/plain; charset=utf-8',
+        size: 4_096,
+        expires: 'soon',
+        url: '{url}/file/{id}.txt',
+      },
+    },
+  ),
+  taken(
+    'takes bytes that are no text for a file',
+    { body: Uint8Array.of(0, 255, 254, 1, 2, 3, 0) },
+    {
+      message: 'You received a file: attachment.bin',
+      attachment: {
+        name: 'attachment.bin',
+        type: 'application/octet-stream',
+        size: 7,
+        expires: 'soon',
+        url: '{url}/file/{id}.bin',
+      },
+    },
+  ),
+  taken(
+    'knows a picture by its bytes',
+    { body: Uint8Array.from(Buffer.from('89504e470d0a1a0a0000000d49484452ff', 'hex')) },
+    {
+      message: 'You received a file: attachment.png',
+      attachment: {
+        name: 'attachment.png',
+        type: 'image/png',
+        size: 17,
+        expires: 'soon',
+        url: '{url}/file/{id}.png',
+      },
+    },
+  ),
+  refusedBy(
+    'refuses text that is none beside a link',
+    { headers: { Attach: 'https://e.x/a' }, body: Uint8Array.of(255, 254) },
+    40011,
+  ),
+  taken(
+    'takes UnifiedPush as it is',
+    { path: '/{t}?up=1', body: ' text \n' },
+    { message: ' text \n' },
+  ),
+  taken(
+    'takes UnifiedPush bytes as base64',
+    { path: '/{t}?up=1', body: Uint8Array.of(255, 1) },
+    { message: '/wE=', encoding: 'base64' },
+  ),
+  taken(
+    'cuts UnifiedPush at the limit',
+    { headers: { 'X-UnifiedPush': '1' }, body: 'b'.repeat(5_000) },
+    { message: 'b'.repeat(4_096) },
+  ),
+  taken(
+    'tells UnifiedPush by its encoding',
+    { headers: { 'Content-Encoding': 'aes128gcm' }, body: ' x ' },
+    { message: ' x ' },
+  ),
+  taken(
+    'takes a request to poll',
+    { headers: { 'X-Poll-ID': 'abc' }, body: 'ignored' },
+    { event: 'poll_request', message: 'New message', poll_id: 'abc' },
+  ),
+  taken(
+    'takes short actions',
+    {
+      headers: {
+        Actions:
+          "view, Open, https://e.x/a; http, 'Stop, now', https://e.x/b, method=put, headers.X-A=1, body='{\"a\":1}', clear=true",
+      },
+      body: 'x',
+    },
+    {
+      message: 'x',
+      actions: [
+        view,
+        {
+          action: 'http',
+          label: 'Stop, now',
+          clear: true,
+          url: 'https://e.x/b',
+          method: 'PUT',
+          headers: { 'X-A': '1' },
+          body: '{"a":1}',
+        },
+      ],
+    },
+  ),
+  taken(
+    'takes actions by their keys',
+    { headers: { Actions: 'action=broadcast, label=Go, extras.cmd=pic, intent=io.x' }, body: 'x' },
+    {
+      message: 'x',
+      actions: [
+        { action: 'broadcast', label: 'Go', clear: false, intent: 'io.x', extras: { cmd: 'pic' } },
+      ],
+    },
+  ),
+  taken(
+    'takes a copy action',
+    { headers: { Actions: 'copy, Code, 1234' }, body: 'x' },
+    { message: 'x', actions: [{ action: 'copy', label: 'Code', clear: false, value: '1234' }] },
+  ),
+  taken(
+    'takes actions as JSON',
+    {
+      headers: { Actions: json([{ action: 'VIEW', label: 'Open', url: 'https://e.x/a' }]) },
+      body: 'x',
+    },
+    { message: 'x', actions: [view] },
+  ),
+  refusedBy(
+    'refuses four actions',
+    { headers: { Actions: 'view,a,u;view,b,u;view,c,u;view,d,u' }, body: 'x' },
+    40018,
+  ),
+  refusedBy('refuses an unknown action', { headers: { Actions: 'dance, a' }, body: 'x' }, 40018),
+  refusedBy(
+    'refuses an action without a label',
+    { headers: { Actions: 'view' }, body: 'x' },
+    40018,
+  ),
+  refusedBy(
+    'refuses an action without a URL',
+    { headers: { Actions: 'view, Open' }, body: 'x' },
+    40018,
+  ),
+  refusedBy(
+    'refuses an unknown key of an action',
+    { headers: { Actions: 'view, Open, https://e.x, what=1' }, body: 'x' },
+    40018,
+  ),
+  refusedBy('refuses an open quote', { headers: { Actions: 'view, "Open' }, body: 'x' }, 40018),
+  refusedBy(
+    'refuses a body of GET',
+    { headers: { Actions: 'http, a, https://e.x, method=GET, body=x' }, body: 'x' },
+    40018,
+  ),
+  refusedBy('refuses actions that are no JSON', { headers: { Actions: '[{' }, body: 'x' }, 40018),
+  refusedBy('refuses reserved topics', { path: '/docs', body: 'x' }, 40010),
+  refusedBy('refuses reserved topics with a sequence id', { path: '/app/one', body: 'x' }, 40010),
+  refusedBy('refuses what is no topic', { path: '/no.dots', body: 'x' }, 40401),
+  refusedBy('refuses topics of 65 letters', { path: `/${'a'.repeat(65)}`, body: 'x' }, 40401),
+  refusedBy('refuses other methods', { method: 'PATCH', body: 'x' }, 40401),
+  refusedBy('refuses several topics at once', { path: '/{t},b', body: 'x' }, 40401),
+];
+
+export const jsonCases: readonly NtfyCase[] = [
+  refusedBy('refuses what is no JSON', { path: '/', body: '{' }, 40024),
+  refusedBy('refuses JSON that is no object', { path: '/', body: '[1]' }, 40024),
+  refusedBy('refuses JSON without a topic', { path: '/', body: '{"message":"x"}' }, 40009),
+  refusedBy('refuses JSON with a bad topic', { path: '/', body: '{"topic":"no spaces"}' }, 40009),
+  refusedBy('refuses JSON with a reserved topic', { path: '/', body: '{"topic":"login"}' }, 40010),
+  refusedBy(
+    'refuses JSON with a number for the title',
+    { path: '/', body: '{"topic":"a","title":1}' },
+    40024,
+  ),
+  refusedBy(
+    'refuses JSON with a text for the priority',
+    { path: '/', body: '{"topic":"a","priority":"high"}' },
+    40024,
+  ),
+  refusedBy(
+    'refuses JSON with the priority 9',
+    { path: '/', body: '{"topic":"a","priority":9}' },
+    40007,
+  ),
+  refusedBy(
+    'refuses JSON of 8,192 bytes',
+    { path: '/', body: json({ topic: 'a', message: 'x'.repeat(8_192) }) },
+    41303,
+  ),
+  refusedBy(
+    'refuses JSON with a bad action',
+    { path: '/', body: json({ topic: 'a', actions: [{ action: 'dance', label: 'x' }] }) },
+    40018,
+  ),
+];

@@ -1,0 +1,624 @@
+// Reading, following, files, who may, and what the server tells of itself.
+
+import assert from 'node:assert/strict';
+import { WebSocket } from 'ws';
+import {
+  lines,
+  newTopic,
+  poll,
+  publish,
+  refusedBy,
+  send,
+  type CaseServer,
+  type Message,
+  type NtfyCase,
+} from './ntfy-case.ts';
+import { benToken } from './ntfy-server-facts.ts';
+
+const caseOf = (title: string, run: (server: CaseServer) => Promise<void>): NtfyCase => ({
+  title,
+  run,
+});
+
+async function three(server: CaseServer): Promise<readonly [string, Message, Message, Message]> {
+  const topic = newTopic();
+  const first = await publish(server, topic, {
+    headers: { Title: 'One', Tags: 'a,b', Priority: '5' },
+    body: 'first',
+  });
+  const second = await publish(server, topic, { headers: { Tags: 'b' }, body: 'second' });
+  const third = await publish(server, topic, { body: 'third' });
+  return [topic, first, second, third];
+}
+
+const filtered = (title: string, query: string, wanted: readonly number[]): NtfyCase =>
+  caseOf(title, async (server) => {
+    const [topic, ...all] = await three(server);
+    assert.deepEqual(
+      await poll(server, topic, query),
+      wanted.map((at) => all[at]),
+    );
+  });
+
+/** Reads a stream until it has so many lines that are not empty. */
+async function streamed(
+  server: CaseServer,
+  path: string,
+  count: number,
+  act: () => Promise<void>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly text: string; readonly answer: Response }> {
+  const over = new AbortController();
+  const answer = await fetch(`${server.url}${path}`, { signal: over.signal, headers });
+  let text = '';
+  let hasActed = false;
+  const decoder = new TextDecoder();
+  for await (const chunk of answer.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (!hasActed) {
+      hasActed = true;
+      await act();
+    }
+    if (text.split('\n').filter((line) => line !== '').length >= count) break;
+  }
+  over.abort();
+  return { text, answer };
+}
+
+export const readCases: readonly NtfyCase[] = [
+  caseOf('polls nothing as an empty body', async (server) => {
+    const answer = await send(server, newTopic(), { method: 'GET', path: '/{t}/json?poll=1' });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8');
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+    assert.equal(await answer.text(), '');
+  }),
+  filtered('polls everything in order', 'since=all', [0, 1, 2]),
+  filtered('polls the latest one', 'since=latest', [2]),
+  filtered('polls nothing since none', 'since=none', []),
+  filtered('polls by a duration', 'since=10m', [0, 1, 2]),
+  filtered('polls by x-priority', 'priority=5,4', [0]),
+  filtered('takes the default priority for none', 'p=default', [1, 2]),
+  filtered('filters by a title', 'title=One', [0]),
+  filtered('filters by a title in its letters', 'title=one', []),
+  filtered('filters by a message', 'message=second', [1]),
+  filtered('filters by all tags', 'tags=b', [0, 1]),
+  filtered('filters by several tags', 'tags=a,b', [0]),
+  filtered('filters by several of them', 'tags=b&title=One&priority=max', [0]),
+  caseOf('filters by id', async (server) => {
+    const [topic, , second] = await three(server);
+    assert.deepEqual(await poll(server, topic, `id=${second.id}`), [second]);
+  }),
+  caseOf('goes on behind an id', async (server) => {
+    const [topic, first, second, third] = await three(server);
+    assert.deepEqual(await poll(server, topic, `since=${first.id}`), [second, third]);
+    assert.deepEqual(await poll(server, topic, `since=${third.id}`), []);
+  }),
+  caseOf('gives everything behind an unknown id', async (server) => {
+    const [topic, ...all] = await three(server);
+    assert.deepEqual(await poll(server, topic, 'since=AAAAAAAAAAAA'), all);
+  }),
+  caseOf('polls since a time, it included', async (server) => {
+    const [topic, ...all] = await three(server);
+    assert.deepEqual(await poll(server, topic, `since=${all[0].time}`), all);
+    assert.deepEqual(await poll(server, topic, `since=${all[0].time + 100}`), []);
+  }),
+  caseOf('takes its parameters as headers', async (server) => {
+    const [topic, first] = await three(server);
+    const answer = await send(server, topic, {
+      method: 'GET',
+      path: '/{t}/json',
+      headers: { 'X-Poll': '1', 'X-Tags': 'a' },
+    });
+    assert.deepEqual(lines(await answer.text()), [first]);
+  }),
+  caseOf('does not poll what was not kept', async (server) => {
+    const topic = newTopic();
+    await publish(server, topic, { headers: { Cache: 'no' }, body: 'gone' });
+    await publish(server, topic, { headers: { 'X-Poll-ID': 'x' } });
+    assert.deepEqual(await poll(server, topic), []);
+  }),
+  caseOf('polls several topics', async (server) => {
+    const [a, b] = [newTopic(), newTopic()];
+    const first = await publish(server, a, { body: '1' });
+    const second = await publish(server, b, { body: '2' });
+    assert.deepEqual(await poll(server, `${a},${b}`), [first, second]);
+    assert.deepEqual(await poll(server, `${a},${b}`, `since=${first.id}`), [second]);
+  }),
+  caseOf('polls /raw', async (server) => {
+    const [topic] = await three(server);
+    const answer = await send(server, topic, { method: 'GET', path: '/{t}/raw?poll=1' });
+    assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8');
+    assert.equal(await answer.text(), 'first\nsecond\nthird\n');
+  }),
+  caseOf('polls /sse', async (server) => {
+    const topic = newTopic();
+    const message = await publish(server, topic, { body: 'x' });
+    const answer = await send(server, topic, { method: 'GET', path: '/{t}/sse?poll=1' });
+    assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    assert.equal(await answer.text(), `data: ${JSON.stringify(message)}\n\n`);
+  }),
+  refusedBy('refuses a since that is none', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
+  refusedBy(
+    'refuses a filter by a bad priority',
+    { method: 'GET', path: '/{t}/json?poll=1&priority=9' },
+    40007,
+  ),
+  refusedBy(
+    'refuses a reserved topic to read',
+    { method: 'GET', path: '/login/json?poll=1' },
+    40010,
+  ),
+  refusedBy('refuses a WebSocket that is none', { method: 'GET', path: '/{t}/ws' }, 40016),
+  refusedBy('refuses /json by POST in the path of three', { path: '/{t}/a/json' }, 40401),
+];
+
+export const followCases: readonly NtfyCase[] = [
+  caseOf('opens a stream and sends what comes', async (server) => {
+    const topic = newTopic();
+    let sent: Message | undefined;
+    const { text } = await streamed(server, `/${topic}/json`, 2, async () => {
+      sent = await publish(server, topic, { body: 'live' });
+    });
+    const [open, message] = lines(text);
+    assert.deepEqual(Object.keys(open ?? {}), ['id', 'time', 'event', 'topic']);
+    assert.deepEqual([open?.event, open?.topic], ['open', topic]);
+    assert.deepEqual(message, sent);
+  }),
+  caseOf('sends what was kept, then what comes', async (server) => {
+    const [topic, first, ...rest] = await three(server);
+    let sent: Message | undefined;
+    const { text } = await streamed(server, `/${topic}/json?since=${first.id}`, 4, async () => {
+      sent = await publish(server, topic, { body: 'live' });
+    });
+    assert.deepEqual(lines(text).slice(1), [...rest, sent]);
+  }),
+  caseOf('streams several topics', async (server) => {
+    const [a, b] = [newTopic(), newTopic()];
+    const { text } = await streamed(server, `/${a},${b}/json`, 3, async () => {
+      await publish(server, a, { body: '1' });
+      await publish(server, b, { body: '2' });
+    });
+    const [open, ...messages] = lines(text);
+    assert.equal(open?.topic, `${a},${b}`);
+    assert.deepEqual(messages.map(({ message }) => message).toSorted(), ['1', '2']);
+  }),
+  caseOf('filters a stream', async (server) => {
+    const topic = newTopic();
+    const { text } = await streamed(server, `/${topic}/json?tags=x`, 2, async () => {
+      await publish(server, topic, { body: 'no' });
+      await publish(server, topic, { headers: { Tags: 'x,y' }, body: 'yes' });
+    });
+    assert.deepEqual(
+      lines(text)
+        .slice(1)
+        .map(({ message }) => message),
+      ['yes'],
+    );
+  }),
+  caseOf('streams what is not kept', async (server) => {
+    const topic = newTopic();
+    const { text } = await streamed(server, `/${topic}/json`, 2, async () => {
+      await publish(server, topic, { headers: { Cache: 'no' }, body: 'now only' });
+    });
+    assert.equal(lines(text)[1]?.message, 'now only');
+  }),
+  caseOf('streams requests to poll past every filter', async (server) => {
+    const topic = newTopic();
+    const { text } = await streamed(server, `/${topic}/json?title=x`, 2, async () => {
+      await publish(server, topic, { headers: { 'X-Poll-ID': 'abc' } });
+    });
+    assert.equal(lines(text)[1]?.event, 'poll_request');
+  }),
+  caseOf('streams /sse', async (server) => {
+    const topic = newTopic();
+    let sent: Message | undefined;
+    const { text, answer } = await streamed(server, `/${topic}/sse`, 3, async () => {
+      sent = await publish(server, topic, { body: 'live' });
+    });
+    assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    assert.match(
+      text,
+      /^event: open\ndata: \{"id":"[A-Za-z0-9]{12}","time":\d+,"event":"open","topic":"[a-z0-9]+"\}\n\ndata: /,
+    );
+    assert.ok(text.endsWith(`data: ${JSON.stringify(sent)}\n\n`));
+  }),
+  caseOf('streams /raw', async (server) => {
+    const topic = newTopic();
+    const { text } = await streamed(server, `/${topic}/raw`, 1, async () => {
+      await publish(server, topic, { body: 'a\nb' });
+    });
+    assert.equal(text, '\na b\n');
+  }),
+  caseOf('streams /ws', async (server) => {
+    const topic = newTopic();
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/${topic}/ws`, {
+      origin: 'https://elsewhere.example',
+    });
+    const heard: Message[] = [];
+    const message = await new Promise<Message>((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('message', (data: Buffer) => {
+        const each = JSON.parse(data.toString()) as Message;
+        heard.push(each);
+        if (each.event === 'open') publish(server, topic, { body: 'live' }).catch(reject);
+        else resolve(each);
+      });
+    });
+    socket.terminate();
+    assert.deepEqual([heard[0]?.event, heard[0]?.topic], ['open', topic]);
+    assert.deepEqual([message.message, message.sequence_id], ['live', message.id]);
+  }),
+  caseOf('sends what was kept over /ws', async (server) => {
+    const [topic, first, second, third] = await three(server);
+    const socket = new WebSocket(
+      `${server.url.replace('http', 'ws')}/${topic}/ws?since=${first.id}`,
+    );
+    const heard: string[] = [];
+    await new Promise<void>((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('message', (data: Buffer) => {
+        heard.push((JSON.parse(data.toString()) as Message).id);
+        if (heard.length === 3) resolve();
+      });
+    });
+    socket.terminate();
+    assert.deepEqual(heard.slice(1), [second.id, third.id]);
+  }),
+  caseOf('refuses /ws by a bare status', async (server) => {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/${newTopic()}/ws?since=bad`);
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode));
+      socket.on('open', () => reject(new Error('it was opened')));
+      socket.on('error', () => undefined);
+    });
+    socket.terminate();
+    assert.equal(status, 400);
+  }),
+];
+
+const basic = (name: string, password: string): string =>
+  `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+const inQuery = (value: string): string => Buffer.from(value).toString('base64url');
+const ben = { Authorization: basic('ben', 'benpass') };
+
+const allowed = (
+  title: string,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): NtfyCase =>
+  caseOf(title, async (server) => {
+    const answer = await send(server, newTopic(), {
+      method,
+      path,
+      headers,
+      ...(method === 'GET' ? {} : { body: 'x' }),
+    });
+    assert.equal(answer.status, 200, await answer.text());
+  });
+
+export const accessCases: readonly NtfyCase[] = [
+  refusedBy(
+    'refuses a wrong password, also where everybody may',
+    { headers: { Authorization: basic('ben', 'no') }, body: 'x' },
+    40101,
+  ),
+  refusedBy(
+    'refuses an unknown user',
+    { headers: { Authorization: basic('nobody', 'x') }, body: 'x' },
+    40101,
+  ),
+  refusedBy(
+    'refuses an unknown token',
+    { headers: { Authorization: 'Bearer tk_nonononononononononononononono' }, body: 'x' },
+    40101,
+  ),
+  allowed('takes other schemes for nobody', 'POST', '/{t}', { Authorization: 'vapid t=x' }),
+  allowed('takes a user', 'POST', '/{t}', ben),
+  refusedBy('refuses to write what is closed', { path: '/closed-{t}', body: 'x' }, 40301),
+  refusedBy(
+    'refuses to read what is closed',
+    { method: 'GET', path: '/closed-{t}/json?poll=1' },
+    40301,
+  ),
+  refusedBy(
+    'refuses several topics for one of them',
+    { method: 'GET', path: '/{t},closed-{t}/json?poll=1' },
+    40301,
+  ),
+  refusedBy(
+    'refuses JSON to what is closed',
+    { path: '/', body: '{"topic":"closed-json"}' },
+    40301,
+  ),
+  refusedBy(
+    'refuses to delete in what is closed',
+    { method: 'DELETE', path: '/closed-{t}/s1' },
+    40301,
+  ),
+  refusedBy('refuses /auth of what is closed', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
+  refusedBy(
+    'refuses /ws of what is closed before it asks for an upgrade',
+    { method: 'GET', path: '/closed-{t}/ws' },
+    40301,
+  ),
+  allowed('tells that one may read', 'GET', '/{t}/auth'),
+  allowed('lets read what is read-only', 'GET', '/news-{t}/json?poll=1'),
+  refusedBy('refuses to write what is read-only', { path: '/news-{t}', body: 'x' }, 40301),
+  allowed('lets write what is write-only', 'POST', '/drop-{t}'),
+  refusedBy(
+    'refuses to read what is write-only',
+    { method: 'GET', path: '/drop-{t}/json?poll=1' },
+    40301,
+  ),
+  allowed("lets the user's rule go before everybody's", 'POST', '/closed-ben-{t}', ben),
+  refusedBy(
+    "keeps the user to the user's rule",
+    { path: '/closed-news-{t}', headers: ben, body: 'x' },
+    40301,
+  ),
+  allowed('lets administrators do everything', 'POST', '/closed-{t}', {
+    Authorization: basic('root', 'rootpass'),
+  }),
+  allowed('takes a token', 'POST', '/closed-ben-{t}', { Authorization: `Bearer ${benToken}` }),
+  allowed('takes a token as the password of nobody', 'POST', '/closed-ben-{t}', {
+    Authorization: basic('', benToken),
+  }),
+  allowed(
+    'takes credentials in the query',
+    'GET',
+    `/closed-ben-{t}/json?poll=1&auth=${inQuery(basic('ben', 'benpass'))}`,
+  ),
+  allowed(
+    'takes a token in the query',
+    'GET',
+    `/closed-ben-{t}/json?poll=1&authorization=${inQuery(`Bearer ${benToken}`)}`,
+  ),
+  refusedBy(
+    'refuses wrong credentials in the query',
+    { method: 'GET', path: `/{t}/json?poll=1&auth=${inQuery(basic('ben', 'no'))}` },
+    40101,
+  ),
+];
+
+export const fileCases: readonly NtfyCase[] = [
+  caseOf('gives a file to whoever has its address', async (server) => {
+    const { attachment } = await publish(server, newTopic(), {
+      method: 'PUT',
+      headers: { Filename: 'über.txt' },
+      body: 'the file',
+    });
+    const answer = await fetch(attachment?.url ?? '');
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('content-length'), '8');
+    assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8');
+    assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/);
+    assert.equal(await answer.text(), 'the file');
+  }),
+  caseOf('tells how large a file is', async (server) => {
+    const { attachment } = await publish(server, newTopic(), {
+      headers: { f: 'a' },
+      body: 'the file',
+    });
+    const answer = await fetch(attachment?.url ?? '', { method: 'HEAD' });
+    assert.deepEqual([answer.status, answer.headers.get('content-length')], [200, '8']);
+  }),
+  caseOf('never gives out a page as a page', async (server) => {
+    const { attachment } = await publish(server, newTopic(), {
+      headers: { f: 'a.html' },
+      body: '<!DOCTYPE html><html><body>x</body></html>',
+    });
+    const answer = await fetch(attachment?.url ?? '');
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
+    await answer.text();
+  }),
+  caseOf('takes large files', async (server) => {
+    const body = new Uint8Array(300_000).fill(7);
+    const { attachment } = await publish(server, newTopic(), { body });
+    assert.equal(attachment?.size, 300_000);
+    const answer = await fetch(attachment.url);
+    assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), body);
+  }),
+  refusedBy('refuses files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
+  refusedBy(
+    'knows no file of an unknown id',
+    { method: 'GET', path: '/file/AAAAAAAAAAAA.txt' },
+    40401,
+  ),
+];
+
+const told = (title: string, method: string, path: string, expected: unknown): NtfyCase =>
+  caseOf(title, async (server) => {
+    const answer = await send(server, newTopic(), { method, path });
+    assert.equal(answer.status, 200);
+    assert.deepEqual(await answer.json(), expected);
+  });
+
+export const factCases: readonly NtfyCase[] = [
+  told('tells its health', 'GET', '/v1/health', { healthy: true }),
+  told('tells that it speaks UnifiedPush', 'GET', '/{t}?up=1', { unifiedpush: { version: 1 } }),
+  told('tells that it is a gateway of Matrix', 'GET', '/_matrix/push/v1/notify', {
+    unifiedpush: { gateway: 'matrix' },
+  }),
+  caseOf('tells its statistics', async (server) => {
+    const answer = await send(server, '', { method: 'GET', path: '/v1/stats' });
+    assert.deepEqual(Object.keys((await answer.json()) as object), ['messages', 'messages_rate']);
+  }),
+  caseOf('tells its configuration', async (server) => {
+    const answer = await send(server, '', { method: 'GET', path: '/v1/config' });
+    assert.equal(answer.headers.get('cache-control'), 'no-cache');
+    const config = (await answer.json()) as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      [config['base_url'], config['enable_payments'], config['enable_web_push']],
+      ['', false, false],
+    );
+    assert.ok((config['disallowed_topics'] as readonly string[]).includes('docs'));
+    assert.match(String(config['config_hash']), /^[0-9a-f]{64}$/);
+  }),
+  caseOf('tells its configuration as a script', async (server) => {
+    const answer = await send(server, '', { method: 'GET', path: '/config.js' });
+    assert.equal(answer.headers.get('content-type'), 'text/javascript');
+    assert.match(
+      await answer.text(),
+      /^\/\/ Generated server configuration\nvar config = \{\n {2}"base_url": "",\n/,
+    );
+  }),
+  caseOf('tells an account of nobody', async (server) => {
+    const answer = await send(server, '', { method: 'GET', path: '/v1/account' });
+    const account = (await answer.json()) as {
+      readonly username: string;
+      readonly role: string;
+      readonly limits: object;
+      readonly stats: object;
+    };
+    assert.deepEqual([account.username, account.role], ['*', 'anonymous']);
+    assert.deepEqual(Object.keys(account.limits), [
+      'basis',
+      'messages',
+      'messages_expiry_duration',
+      'emails',
+      'calls',
+      'reservations',
+      'attachment_total_size',
+      'attachment_file_size',
+      'attachment_expiry_duration',
+      'attachment_bandwidth',
+    ]);
+    assert.deepEqual(Object.keys(account.stats), [
+      'messages',
+      'messages_remaining',
+      'emails',
+      'emails_remaining',
+      'calls',
+      'calls_remaining',
+      'reservations',
+      'reservations_remaining',
+      'attachment_total_size',
+      'attachment_total_size_remaining',
+    ]);
+  }),
+  caseOf('tells an account of a user', async (server) => {
+    const answer = await send(server, '', { method: 'GET', path: '/v1/account', headers: ben });
+    const account = (await answer.json()) as { readonly username: string; readonly role: string };
+    assert.deepEqual([account.username, account.role], ['ben', 'user']);
+  }),
+  caseOf('lets pages of every origin call', async (server) => {
+    const answer = await send(server, newTopic(), { method: 'OPTIONS' });
+    assert.equal(answer.status, 200);
+    assert.equal(
+      answer.headers.get('access-control-allow-methods'),
+      'GET, PUT, POST, PATCH, DELETE',
+    );
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+    assert.equal(answer.headers.get('access-control-allow-headers'), '*');
+  }),
+  refusedBy('keeps administration to administrators', { method: 'GET', path: '/v1/users' }, 40101),
+  refusedBy('keeps its version to administrators', { method: 'GET', path: '/v1/version' }, 40101),
+  refusedBy('has no web push', { path: '/v1/webpush', body: '{}' }, 40401),
+  refusedBy('has no manifest', { method: 'GET', path: '/manifest.webmanifest' }, 40401),
+  refusedBy('has no payments', { method: 'GET', path: '/v1/tiers' }, 40401),
+  refusedBy('knows no other paths', { method: 'GET', path: '/v1/nothing/here' }, 40401),
+  caseOf('pushes for Matrix', async (server) => {
+    const topic = `up${newTopic()}`;
+    const body = JSON.stringify({
+      notification: { devices: [{ pushkey: `${server.url}/${topic}?up=1` }] },
+    });
+    const answer = await send(server, '', { path: '/_matrix/push/v1/notify', body });
+    assert.deepEqual(await answer.json(), { rejected: [] });
+    assert.deepEqual(
+      (await poll(server, topic)).map(({ message }) => message),
+      [body],
+    );
+  }),
+  caseOf('rejects keys of other servers for Matrix', async (server) => {
+    const pushkey = 'https://elsewhere.example/upABC?up=1';
+    const body = JSON.stringify({ notification: { devices: [{ pushkey }] } });
+    const answer = await send(server, '', { path: '/_matrix/push/v1/notify', body });
+    assert.deepEqual([answer.status, await answer.json()], [200, { rejected: [pushkey] }]);
+  }),
+  refusedBy(
+    'refuses what Matrix does not send',
+    { path: '/_matrix/push/v1/notify', body: '{"notification":{}}' },
+    40019,
+  ),
+];
+
+const throughJson = (title: string, body: object, check: (message: Message) => void): NtfyCase =>
+  caseOf(title, async (server) => {
+    const topic = newTopic();
+    const message = await publish(server, topic, {
+      path: '/',
+      headers: { 'X-Tags': 'by-header' },
+      body: JSON.stringify({ topic, ...body }),
+    });
+    assert.equal(message.topic, topic);
+    check(message);
+    if (message.expires !== undefined && message.time * 1_000 <= Date.now())
+      assert.deepEqual(await poll(server, topic), [message]);
+  });
+const partOf = (message: Message, ...names: readonly string[]): unknown =>
+  names.map((name) => (message as unknown as Readonly<Record<string, unknown>>)[name]);
+
+export const jsonTakenCases: readonly NtfyCase[] = [
+  throughJson(
+    'takes everything as JSON',
+    {
+      message: 'm',
+      title: 'ä',
+      tags: ['a', 'b'],
+      priority: 4,
+      click: 'https://e.x',
+      icon: 'https://e.x/i',
+      markdown: true,
+      sequence_id: 's',
+    },
+    (message) =>
+      assert.deepEqual(
+        partOf(
+          message,
+          'message',
+          'title',
+          'tags',
+          'priority',
+          'click',
+          'icon',
+          'content_type',
+          'sequence_id',
+        ),
+        ['m', 'ä', ['a', 'b'], 4, 'https://e.x', 'https://e.x/i', 'text/markdown', 's'],
+      ),
+  ),
+  throughJson('lets headers say what JSON does not', { message: 'm' }, (message) =>
+    assert.deepEqual(partOf(message, 'tags'), [['by-header']]),
+  ),
+  throughJson(
+    'takes null and unknown keys in JSON',
+    { message: null, title: null, tags: null, priority: null, whatever: 1 },
+    (message) => assert.deepEqual(partOf(message, 'message', 'title'), ['triggered', undefined]),
+  ),
+  throughJson('takes a delay in JSON', { message: 'm', delay: '1h' }, (message) =>
+    assert.ok(message.time > Date.now() / 1_000 + 3_500),
+  ),
+  throughJson('takes cache as a text in JSON', { message: 'm', cache: 'no' }, (message) =>
+    assert.equal(message.expires, undefined),
+  ),
+  throughJson(
+    'takes a link to a file in JSON',
+    { attach: 'https://e.x/a.png', filename: 'b.png' },
+    (message) =>
+      assert.deepEqual(partOf(message, 'message', 'attachment'), [
+        'triggered',
+        { name: 'b.png', url: 'https://e.x/a.png' },
+      ]),
+  ),
+  throughJson(
+    'takes actions in JSON',
+    { message: 'm', actions: [{ action: 'http', label: 'Go', url: 'https://e.x', clear: true }] },
+    (message) =>
+      assert.deepEqual(
+        message.actions?.map((each) => ({ ...each, id: '' })),
+        [{ id: '', action: 'http', label: 'Go', clear: true, url: 'https://e.x' }],
+      ),
+  ),
+];

@@ -1,0 +1,138 @@
+// Several processes over one bus that behave as one server: what every engine of the bus has to show.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import {
+  lines,
+  newTopic,
+  poll,
+  publish,
+  send,
+  type CaseServer,
+  type Message,
+} from './ntfy-case.ts';
+
+const script = new URL('./ntfy-process-main.ts', import.meta.url);
+
+interface Process extends CaseServer {
+  readonly child: Child;
+}
+
+async function started(bus: string, folder: string): Promise<Process> {
+  const child = startChild(script, { input: { bus, folder } });
+  const isUrl = (message: unknown): message is { readonly url: string } =>
+    typeof (message as { readonly url?: unknown }).url === 'string';
+  return { child, url: (await child.message(isUrl)).url };
+}
+
+/** The messages of a stream until there are so many, without what opens it. */
+async function follow(
+  server: CaseServer,
+  topics: string,
+  count: number,
+  opened?: () => void,
+): Promise<readonly Message[]> {
+  const over = new AbortController();
+  const answer = await fetch(`${server.url}/${topics}/json`, { signal: over.signal });
+  let text = '';
+  for await (const chunk of answer.body ?? []) {
+    text += Buffer.from(chunk as Uint8Array).toString('utf8');
+    opened?.();
+    if (text.split('\n').length > count + 1) break;
+  }
+  over.abort();
+  return lines(text).filter(({ event }) => event === 'message');
+}
+
+export function testTogether(
+  name: string,
+  openBus: () => Promise<AsyncDisposable & { readonly url: string }>,
+): void {
+  const withTwo = (
+    title: string,
+    run: (a: Process, b: Process, restart: () => Promise<Process>) => Promise<void>,
+  ): void => {
+    test(`${name}: ${title}`, async () => {
+      const folder = await createTempFolder('notify');
+      await using opened = new AsyncDisposableStack();
+      opened.defer(() => removeTempFolder(folder));
+      const { url: bus } = opened.use(await openBus());
+      const start = async (): Promise<Process> => {
+        const made = await started(bus, folder);
+        opened.use(made.child);
+        return made;
+      };
+      const [a, b] = await Promise.all([start(), start()]);
+      await run(a, b, start);
+    });
+  };
+
+  withTwo('a message of one process reaches readers of all, in one order', async (a, b) => {
+    const topic = newTopic();
+    const count = 40;
+    const ready = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    const reading = Promise.all([
+      follow(a, topic, count, ready[0].resolve),
+      follow(b, topic, count, ready[1].resolve),
+    ]);
+    await Promise.all(ready.map(({ promise }) => promise));
+    await Promise.all(
+      Array.from({ length: count }, (_, at) =>
+        publish(at % 2 === 0 ? a : b, topic, { body: `m${at}` }),
+      ),
+    );
+    const [fromA, fromB] = await reading;
+    assert.equal(fromA.length, count);
+    assert.deepEqual(fromA, fromB);
+    assert.deepEqual(await poll(a, topic), fromA);
+    assert.deepEqual(await poll(b, topic), fromA);
+  });
+
+  withTwo('whoever goes on behind an id may do so on any of them', async (a, b) => {
+    const topic = newTopic();
+    const first = await publish(a, topic, { body: '1' });
+    const second = await publish(b, topic, { body: '2' });
+    const third = await publish(a, topic, { body: '3' });
+    assert.deepEqual(await poll(b, topic, `since=${first.id}`), [second, third]);
+    assert.deepEqual(await poll(a, topic, `since=${second.id}`), [third]);
+  });
+
+  withTwo('several topics have one order', async (a, b) => {
+    const [one, two] = [newTopic(), newTopic()];
+    const all: Message[] = [];
+    for (let at = 0; at < 6; at += 1) {
+      all.push(await publish(at % 2 === 0 ? a : b, at % 3 === 0 ? one : two, { body: `${at}` }));
+    }
+    assert.deepEqual(await poll(b, `${one},${two}`), all);
+    assert.deepEqual(await poll(a, `${two},${one}`, `since=${all[2]?.id ?? ''}`), all.slice(3));
+  });
+
+  withTwo('a scheduled message is delivered once, called off on any of them', async (a, b) => {
+    const topic = newTopic();
+    await publish(a, topic, { path: '/{t}/off', headers: { Delay: '2s' }, body: 'off' });
+    const gone = await publish(b, topic, { method: 'DELETE', path: '/{t}/off' });
+    const ready = Promise.withResolvers<void>();
+    const reading = follow(b, topic, 1, ready.resolve);
+    await ready.promise;
+    const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'on' });
+    assert.deepEqual(await reading, [sent]);
+    assert.deepEqual(await poll(a, topic), [gone, sent]);
+  });
+
+  withTwo('a scheduled message outlives the process that took it', async (a, b, restart) => {
+    const topic = newTopic();
+    const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'later' });
+    await Promise.all([a.child.kill('SIGKILL'), b.child.kill('SIGKILL')]);
+    const c = await restart();
+    const answer = await send(c, topic, { method: 'GET', path: '/{t}/json?since=all' });
+    let text = '';
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString('utf8');
+      if (text.split('\n').length > 2) break;
+    }
+    assert.deepEqual(lines(text).slice(1), [sent]);
+    assert.deepEqual(await poll(c, topic), [sent]);
+  });
+}

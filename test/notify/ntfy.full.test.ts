@@ -1,0 +1,19 @@
+// ntfy's API as we serve it, case by case; `npm run test:engines -- ntfy` runs the same against ntfy itself.
+
+import { after, before, describe, it } from 'node:test';
+import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { ntfyCases } from './ntfy-cases.ts';
+import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
+
+describe('our ntfy', { concurrency: 8 }, () => {
+  const opened = new AsyncDisposableStack();
+  let server: OurNtfy;
+  before(async () => {
+    const folder = await createTempFolder('notify');
+    opened.defer(() => removeTempFolder(folder));
+    server = opened.use(await startOurNtfy({ folder }));
+  });
+  after(() => opened.disposeAsync());
+
+  for (const { title, run } of ntfyCases) it(title, () => run(server));
+});

@@ -1,0 +1,68 @@
+// Our server with the users and rules of the cases.
+
+import { join } from 'node:path';
+import { systemClock, type Clock } from '../../src/foundation/clock.ts';
+import { fileAttachments } from '../../src/notify/file-attachments.ts';
+import { hashNotifyPassword } from '../../src/notify/notify-password.ts';
+import { createNotifyUsers } from '../../src/notify/notify-users.ts';
+import { openTopics, type TopicsOptions } from '../../src/notify/topics.ts';
+import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
+import { openBus } from '../../src/platform/open-bus.ts';
+import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
+import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
+import { freePort } from '../../src/testing/servers/free-port.ts';
+import { rules, tokens, users } from './ntfy-server-facts.ts';
+import type { CaseServer } from './ntfy-case.ts';
+
+export interface OurNtfy extends CaseServer, AsyncDisposable {}
+
+export async function startOurNtfy(options: {
+  readonly folder: string;
+  readonly bus?: string;
+  readonly limits?: Partial<NotifyLimits>;
+  readonly clock?: Clock;
+  readonly isExempt?: boolean;
+  readonly more?: Partial<TopicsOptions>;
+}): Promise<OurNtfy> {
+  const { folder, clock = systemClock, isExempt = true } = options;
+  await using opened = new AsyncDisposableStack();
+  const bus = opened.use(
+    await openBus(options.bus ?? `sqlite:${join(folder, 'bus.db')}`, { clock }),
+  );
+  const port = await freePort();
+  const topics = opened.use(
+    await openTopics(bus, {
+      clock,
+      baseUrl: `http://127.0.0.1:${port}`,
+      attachments: fileAttachments(join(folder, 'attachments'), clock),
+      limits: { attachmentBytesMax: 1_000_000, newTopicsBurst: 100_000, ...options.limits },
+      ...options.more,
+    }),
+  );
+  const known = await Promise.all(
+    users.map(async ({ name, password, role }) => ({
+      name,
+      role,
+      passwordHash: await hashNotifyPassword(password),
+    })),
+  );
+  const handler = opened.use(
+    createNtfyHandler(topics, {
+      users: createNotifyUsers({ users: known, tokens }),
+      access: rules,
+      exemptHosts: isExempt ? ['127.0.0.1'] : [],
+      clock,
+    }),
+  );
+  const server = await startNtfyServer(handler, { port });
+  const all = opened.move();
+  return {
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      // Readers are cut off by the topics, and the server waits for them.
+      const closing = server[Symbol.asyncDispose]();
+      await all.disposeAsync();
+      await closing;
+    },
+  };
+}

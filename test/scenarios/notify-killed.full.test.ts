@@ -1,0 +1,233 @@
+// The product is killed at each hop of what customers are told, and started again: everything is told once, by the
+// store, the bus, screens and mailboxes.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { callerOf, type Answer, type Caller } from '../../src/customers/customer-rig.test.ts';
+import { notifications } from '../../src/customers/index.ts';
+import { createPlatform, type Platform } from '../../src/platform/index.ts';
+import { startChild, startSmtp, type Child } from '../../src/testing/index.ts';
+import { freePort } from '../../src/testing/servers/free-port.ts';
+import { createWorkspace, inTime, until } from '../store/rig.ts';
+import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
+
+const tenant = 'core';
+const base = '/api/v1/notify/customers';
+/** So that a broadcast has more than one page. */
+const others = 120;
+
+const hops = [
+  'bus customer-inbox.delivered.v1',
+  'published customer-inbox.delivered.v1',
+  'outbox customer-inbox.delivered.v1',
+  'mail',
+  'clock customer-inbox.wake-set.v1',
+  'due',
+  'published customer-inbox.reminded.v1',
+  'reactor customer-inbox.escalated.v1',
+  'reactor customer-inbox.acknowledged.v1',
+  'reactor broadcast.published.v1',
+  'reactor broadcast.advanced.v1',
+] as const;
+const broadcastId = (index: number): string => `b-${index}`;
+const strikes: readonly NotifyStrike[] = hops.map((at, index) => ({
+  at,
+  who: at.includes('broadcast') ? broadcastId(index) : `k-${index}`,
+}));
+
+test('a product that is killed at each hop tells every customer everything once', async () => {
+  await using workspace = await createWorkspace();
+  await using smtp = await startSmtp();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const port = await freePort();
+  const input: NotifyProductInput = { store, port, smtp: smtp.url };
+  const start = async (strike?: NotifyStrike): Promise<Child> => {
+    const script = new URL('./notify-product-main.ts', import.meta.url);
+    const child = startChild(script, { input: { ...input, strike } });
+    await child.message((said): said is 'started' => said === 'started');
+    return child;
+  };
+  // Looks on, and does none of the work.
+  await using platform = await createPlatform({
+    engines: { store },
+    roles: ['api'],
+    modules: [notifications()],
+  });
+  const { secret } = await platform.tokens.create({
+    name: 'shop',
+    scopes: ['append', 'read'],
+    tenant,
+  });
+  const shop = callerOf(`http://127.0.0.1:${port}`, secret);
+  for (let index = 0; index < others; index += 1) {
+    const preferences = { timeZone: 'UTC', quietHours: [], categories: {} };
+    const command = { type: 'customer-inbox.configure', payload: { preferences } };
+    await platform.handle({ tenant, id: `o-${index}`, command });
+  }
+
+  let child: Child | undefined;
+  let mails = 0;
+  try {
+    for (const [index, strike] of strikes.entries()) {
+      child = await start(strike);
+      const telling = tellStory(shop, index, strike);
+      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
+      child = await start();
+      await telling;
+      await child.kill();
+    }
+    child = await start();
+    for (const index of strikes.keys()) await acknowledgeCopy(shop, index);
+    await isOver(platform, shop);
+    mails = await everythingOnce(platform, shop);
+    await until('all mails are sent', async () => {
+      const { SENT, PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
+      return SENT === mails && PENDING + CLAIMED + FAILED === 0;
+    });
+  } finally {
+    await child?.kill();
+  }
+  const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
+  assert.equal(new Set(ids).size, mails);
+  assert.ok(
+    ids.length > new Set(ids).size,
+    'the mail that was not settled went again, as the same',
+  );
+  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
+  assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
+});
+
+/** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until answered. */
+async function tellStory(shop: Caller, index: number, strike: NotifyStrike): Promise<void> {
+  const path = `${base}/k-${index}`;
+  const every = { enabled: true, channels: ['socket', 'email'], breaksQuiet: false };
+  await insist(shop, 'PUT', `${path}/preferences`, {
+    timeZone: 'UTC',
+    quietHours: [],
+    categories: { alert: every },
+  });
+  await insist(shop, 'PUT', `${path}/contact`, { email: `k-${index}@example.org` });
+  const digest = { key: 'sales', windowMs: 1_000 };
+  const info = { category: 'info', title: `info ${index}`, digest };
+  await insist(shop, 'POST', `${path}/notifications`, info, `info-${index}`);
+  const nag = { everyMs: 1_000, times: 2, escalate: { after: 1, to: `boss-${index}` } };
+  const alert = { category: 'alert', title: `alert ${index}`, nag };
+  await insist(shop, 'POST', `${path}/notifications`, alert, `alert-${index}`);
+  if (strike.at.includes('acknowledged')) await acknowledgeCopy(shop, index);
+  if (!strike.at.includes('broadcast')) return;
+  const command = '/api/v1/commands/broadcast.publish';
+  const payload = { category: 'maintenance', title: `broadcast ${index}` };
+  await insist(shop, 'POST', command, { id: broadcastId(index), payload }, `broadcast-${index}`);
+}
+
+/** Until it is answered, each time as the same one. */
+async function insist(
+  shop: Caller,
+  method: string,
+  path: string,
+  body?: object,
+  key?: string,
+): Promise<Answer> {
+  let answer: Answer | undefined;
+  await until(`${method} ${path} is answered`, async () => {
+    const headers = key === undefined ? {} : { 'idempotency-key': key };
+    answer = await shop.ask(method, path, body, headers).catch(() => undefined);
+    return answer !== undefined;
+  });
+  assert.ok((answer?.status ?? 500) < 300, `${path}: ${JSON.stringify(answer?.body)}`);
+  return answer as Answer;
+}
+
+/** By the other customer, after all reminders: the first one's is acknowledged with it. */
+async function acknowledgeCopy(shop: Caller, index: number): Promise<void> {
+  let copyId: string | undefined;
+  await until(`k-${index} is reminded`, async () => {
+    const list = await listOf(shop, `k-${index}`).catch(() => []);
+    return list.some(({ reminders }) => reminders === 2);
+  });
+  await until(`boss-${index} is told`, async () => {
+    const path = `${base}/boss-${index}/notifications`;
+    const answer = await shop
+      .ask<{ notifications?: { notificationId: string; category: string }[] }>('GET', path)
+      .catch(() => undefined);
+    const copy = answer?.body.notifications?.find(({ category }) => category === 'alert');
+    copyId = copy?.notificationId;
+    return copyId !== undefined;
+  });
+  await insist(shop, 'POST', `${base}/boss-${index}/notifications/${copyId ?? ''}/acknowledge`);
+}
+
+type Notification = Readonly<Record<string, unknown>>;
+
+async function listOf(shop: Caller, customer: string): Promise<readonly Notification[]> {
+  const path = `${base}/${customer}/notifications`;
+  return (await shop.ask<{ notifications: Notification[] }>('GET', path)).body.notifications;
+}
+
+async function isOver(platform: Platform, shop: Caller): Promise<void> {
+  for (const [index, { at }] of strikes.entries()) {
+    await until(`the story of k-${index} is over`, async () => {
+      const list = await listOf(shop, `k-${index}`);
+      const alert = list.find(({ category }) => category === 'alert');
+      const digest = list.find(({ category }) => category === 'digest');
+      return alert?.['status'] === 'acknowledged' && digest?.['status'] === 'delivered';
+    });
+    if (!at.includes('broadcast')) continue;
+    await until(`${broadcastId(index)} has reached all`, async () => {
+      const { state } = await platform.load(broadcastOf(platform), {
+        tenant,
+        id: broadcastId(index),
+      });
+      return (state as { readonly status: string }).status === 'completed';
+    });
+  }
+}
+
+function broadcastOf({ modules }: Platform) {
+  const found = modules.aggregates.get('broadcast');
+  assert.ok(found);
+  return found;
+}
+
+/** How many mails have to be sent. */
+async function everythingOnce(platform: Platform, shop: Caller): Promise<number> {
+  const events = await Array.fromAsync(platform.engines.store.readAll());
+  const countOf = (id: string, type: string, fits: (payload: object) => boolean = () => true) =>
+    events.filter(
+      (event) =>
+        event.aggregate.id === id &&
+        event.type === `customer-inbox.${type}.v1` &&
+        fits(event.payload as object),
+    ).length;
+  const titled = (title: string) => (payload: object) =>
+    (payload as { notice: { title: string } }).notice.title === title;
+  const bus = await platform.engines.bus();
+  for (const [index, { at }] of strikes.entries()) {
+    const who = `k-${index}`;
+    assert.deepEqual(
+      {
+        alerts: countOf(who, 'delivered', titled(`alert ${index}`)),
+        digests: countOf(who, 'delivered', titled('sales (1)')),
+        closed: countOf(who, 'digest-closed'),
+        reminders: countOf(who, 'reminded'),
+        escalated: countOf(who, 'escalated'),
+        acknowledged: countOf(who, 'acknowledged'),
+        copies: countOf(`boss-${index}`, 'delivered', titled(`alert ${index}`)),
+      },
+      { alerts: 1, digests: 1, closed: 1, reminders: 2, escalated: 1, acknowledged: 1, copies: 1 },
+    );
+    const told = 3;
+    const published = async () => Array.fromAsync(bus.read(`gbe.notify.customer.${who}.alert`));
+    await until(`${who} is on the bus`, async () => (await published()).length >= told);
+    const ids = (await published()).map(({ id }) => id);
+    assert.deepEqual([ids.length, new Set(ids).size], [told, told]);
+    const followed = await shop.follow(`${base}/${who}/follow?after=start`, told + 2);
+    assert.equal(new Set(followed.map(({ id }) => id)).size, followed.length);
+    if (!at.includes('broadcast')) continue;
+    for (let each = 0; each < others; each += 1) {
+      assert.equal(countOf(`o-${each}`, 'delivered', titled(`broadcast ${index}`)), 1, `o-${each}`);
+    }
+  }
+  return strikes.length * 3;
+}

@@ -1,0 +1,39 @@
+// One of several processes that tell the same customers things, and bring to their end what is due.
+
+import { notifications, createNotifier } from '../../src/customers/index.ts';
+import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
+import { childInput, tellParent } from '../../src/testing/index.ts';
+
+export interface NotifyRaceInput {
+  readonly engines: EngineUrls;
+  readonly name: string;
+  readonly customers: readonly string[];
+  readonly messages: number;
+  readonly windowMs: number;
+}
+
+const { engines, name, customers, messages, windowMs } = childInput() as NotifyRaceInput;
+const platform = await createPlatform({ engines, leaseMs: 1_000, modules: [notifications()] });
+await platform.start();
+const { store } = platform.engines;
+const notifier = createNotifier({ ...platform, store, tenants: platform.tokens.tenants });
+tellParent('started');
+const digest = { key: 'sales', windowMs };
+for (let index = 0; index < messages; index += 1) {
+  const notificationId = `${name}-${index}`;
+  await Promise.all(
+    customers.map(async (customerId) => {
+      const message = { category: 'info', title: 'Sold', digest, notificationId } as const;
+      // Whoever is overtaken too often is told so, and comes again.
+      for (;;) {
+        try {
+          await notifier.notify({ tenant: 'core', customerId, message });
+          return;
+        } catch (error) {
+          if ((error as { code?: string }).code !== 'VERSION_CONFLICT') throw error;
+        }
+      }
+    }),
+  );
+}
+tellParent('told');

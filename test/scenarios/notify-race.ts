@@ -1,0 +1,91 @@
+// Several processes at the same inboxes: each window has one digest, each reminder comes once, and nobody is told
+// less than was sent; one of the processes is killed in the middle.
+
+import assert from 'node:assert/strict';
+import { createNotifier, notifications } from '../../src/customers/index.ts';
+import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
+import { startChild, type Child } from '../../src/testing/index.ts';
+import { inTime, until } from '../store/rig.ts';
+import type { NotifyRaceInput } from './notify-race-main.ts';
+
+const tenant = 'core';
+const customers = ['ada', 'bob'];
+const messages = 40;
+const windowMs = 1_000;
+
+export async function notifyRace(engines: EngineUrls): Promise<void> {
+  const start = (name: string): Child => {
+    const script = new URL('./notify-race-main.ts', import.meta.url);
+    const input: NotifyRaceInput = { engines, name, customers, messages, windowMs };
+    return startChild(script, { input });
+  };
+  await using platform = await createPlatform({
+    engines,
+    roles: ['api'],
+    modules: [notifications()],
+  });
+  const { store } = platform.engines;
+  const notifier = createNotifier({ ...platform, store, tenants: platform.tokens.tenants });
+  const nag = { everyMs: 1_000, times: 4 };
+  for (const customerId of customers) {
+    const message = { category: 'alert', title: 'Answer', notificationId: 'nag', nag } as const;
+    await notifier.notify({ tenant, customerId, message });
+  }
+  const children = ['one', 'two', 'three'].map(start);
+  const said = (child: Child, word: string): Promise<unknown> =>
+    inTime(
+      word,
+      child.message((each): each is string => each === word),
+    );
+  try {
+    await Promise.all(children.map((child) => said(child, 'started')));
+    const [one, two, three] = children as [Child, Child, Child];
+    await said(three, 'told');
+    // Whatever it had leased is somebody else's now.
+    await three.kill();
+    await Promise.all([said(one, 'told'), said(two, 'told')]);
+    await until('everything is over', async () => {
+      const states = await Promise.all(customers.map((id) => inboxOf(platform, id)));
+      return states.every(({ digests, nags }) => Object.keys({ ...digests, ...nags }).length === 0);
+    });
+  } finally {
+    await Promise.all(children.map((child) => child.kill()));
+  }
+  const events = await Array.fromAsync(store.readAll());
+  for (const customer of customers) {
+    const own = events.filter(({ aggregate }) => aggregate.id === customer);
+    const of = (type: string) =>
+      own
+        .filter((event) => event.type === `customer-inbox.${type}.v1`)
+        .map(({ payload }) => payload);
+    const closed = of('digest-closed') as { digestId: string; count: number }[];
+    const opened = of('digest-opened') as { digestId: string; from: string }[];
+    assert.equal(new Set(opened.map(({ from }) => from)).size, opened.length, 'a window, a digest');
+    assert.deepEqual(
+      closed.map(({ digestId }) => digestId),
+      opened.map(({ digestId }) => digestId),
+    );
+    assert.equal(
+      closed.reduce((sum, { count }) => sum + count, 0),
+      messages * 3,
+    );
+    const told = of('delivered') as { notice: { notificationId: string; category: string } }[];
+    const digests = told.filter(({ notice }) => notice.category === 'digest');
+    assert.deepEqual(
+      digests.map(({ notice }) => notice.notificationId),
+      closed.map(({ digestId }) => digestId),
+    );
+    assert.deepEqual(
+      (of('reminded') as { step: number }[]).map(({ step }) => step),
+      [1, 2, 3, 4],
+    );
+  }
+  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
+}
+
+async function inboxOf(platform: Awaited<ReturnType<typeof createPlatform>>, id: string) {
+  const inbox = platform.modules.aggregates.get('customer-inbox');
+  assert.ok(inbox);
+  const { state } = await platform.load(inbox, { tenant, id });
+  return state as { readonly digests: object; readonly nags: object };
+}

@@ -1,0 +1,162 @@
+// What a customer is told over whatever engines, by HTTP, WebSocket, SMTP, webhook and the bus: now, together,
+// again until it is acknowledged, and by somebody else.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { smtpDestination } from '../../src/adapters/smtp/index.ts';
+import { webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { composeNotificationMail } from '../../src/customers/index.ts';
+import type { EngineUrls } from '../../src/platform/index.ts';
+import { startSmtp } from '../../src/testing/index.ts';
+import { customerRig, type Caller, type Told } from '../../src/customers/customer-rig.test.ts';
+import { until } from '../store/rig.ts';
+
+const base = '/api/v1/notify/customers';
+const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] as const;
+
+export async function notifyScenario(engines: EngineUrls): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const smtp = opened.use(await startSmtp());
+  const email = opened.use(
+    await smtpDestination({
+      transport: smtp.url,
+      from: 'Mill <mill@example.org>',
+      compose: composeNotificationMail,
+    }),
+  );
+  const hooks = opened.use(await startHooks());
+  const webhook = opened.use(
+    webhookDestination({
+      allowHttp: true,
+      allowAddresses: ['127.0.0.1/32'],
+      endpoint: async ({ payload }) => ({
+        id: String(payload['customerId']),
+        url: String(payload['webhookUrl']),
+        secrets,
+      }),
+    }),
+  );
+  const rig = opened.use(await customerRig({ engines, email, webhook }));
+  const shop = await rig.caller('shop', ['append', 'read']);
+  const ada = await rig.caller('ada', ['use']);
+  const tell = async (customer: string, message: object) =>
+    (await shop.ask('POST', `${base}/${customer}/notifications`, message)).body as Told & {
+      notificationId: string;
+      outcome: string;
+    };
+
+  const every = {
+    enabled: true,
+    channels: ['socket', 'topic', 'email', 'webhook'],
+    breaksQuiet: false,
+  };
+  await ada.ask('PUT', `${base}/ada/preferences`, {
+    timeZone: 'Europe/Berlin',
+    quietHours: [],
+    categories: { alert: every },
+  });
+  await ada.ask('PUT', `${base}/ada/contact`, {
+    email: 'ada@example.org',
+    webhookUrl: `${hooks.url}/ada`,
+    topic: 'server-alerts',
+  });
+  using screen = ada.connect();
+  await screen.hear('ready');
+  screen.say({ type: 'notify.follow', customerId: 'ada' });
+  await screen.hear('notify.following');
+
+  // At once, by every channel, and three alike are one.
+  const fire = { category: 'alert', title: 'Fire', key: 'fire' };
+  const first = await tell('ada', fire);
+  assert.equal(first.outcome, 'delivered');
+  assert.deepEqual(
+    [(await tell('ada', fire)).outcome, (await tell('ada', fire)).outcome],
+    ['merged', 'merged'],
+  );
+  await screen.hear('notify.merged', ({ count }) => count === 3);
+  await smtp.whenReceived(1, AbortSignal.timeout(60_000));
+  await until('the webhook is called', () => hooks.bodies.length === 1);
+  const bus = await rig.platform.engines.bus();
+  const onBus = (pattern: string) => Array.fromAsync(bus.read(pattern));
+  await until('it is on the topic', async () => {
+    return (await onBus('gbe.notify.topic.server-alerts')).length === 1;
+  });
+  assert.equal((await onBus('gbe.notify.customer.ada.alert')).length, 1);
+  assert.match(smtp.messages()[0]?.source ?? '', /^Subject: Fire\r?$/m);
+
+  // Together, once, when the window is over.
+  const digest = { key: 'sales', windowMs: 1_000 };
+  const sold = await Promise.all(
+    Array.from({ length: 20 }, () => tell('ada', { category: 'info', title: 'Sold', digest })),
+  );
+  assert.ok(sold.every(({ outcome }) => outcome === 'digested'));
+  const digests = (): readonly Told[] =>
+    screen.told.filter(({ category }) => category === 'digest');
+  await until('all are in digests', () => {
+    return digests().reduce((sum, { count }) => sum + Number(count), 0) === 20;
+  });
+  assert.equal(
+    new Set(digests().map(({ notificationId }) => notificationId)).size,
+    digests().length,
+  );
+
+  // Again and again, then to somebody else; who acknowledges that has acknowledged both.
+  const nag = { everyMs: 1_000, times: 50, escalate: { after: 2, to: 'boss' } };
+  const nagged = await tell('ada', { category: 'info', title: 'Answer', nag });
+  const isIt = ({ notificationId }: Told): boolean => notificationId === nagged.notificationId;
+  await screen.hear('notify.notification', (told) => isIt(told) && told['reminder'] === 2);
+  const copy = await openOf(shop, 'boss');
+  assert.equal(copy['title'], 'Answer');
+  const path = `${base}/boss/notifications/${String(copy['notificationId'])}/acknowledge`;
+  assert.equal((await shop.ask('POST', path)).status, 204);
+  await screen.hear('notify.acknowledged', isIt);
+  const reminders = screen.told.filter((told) => isIt(told) && told.type === 'notify.notification');
+  assert.deepEqual(
+    reminders.map(({ reminder }) => reminder),
+    reminders.map((_, index) => index),
+  );
+
+  const { ledger, storage } = rig.platform.engines;
+  await until('all is sent', async () => {
+    const { SENT, PENDING, CLAIMED, FAILED } = await ledger.counts();
+    return SENT === 2 && PENDING + CLAIMED + FAILED === 0;
+  });
+  assert.equal((await ledger.counts()).DEAD, 0);
+  assert.equal(await storage.deadLetters.count({}), 0);
+}
+
+async function openOf(shop: Caller, customer: string): Promise<Readonly<Record<string, unknown>>> {
+  let found: Readonly<Record<string, unknown>> | undefined;
+  await until(`${customer} is told`, async () => {
+    const asked = `${base}/${customer}/notifications?open=true`;
+    const { body } = await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', asked);
+    [found] = body.notifications;
+    return found !== undefined;
+  });
+  return found ?? {};
+}
+
+async function startHooks(): Promise<
+  AsyncDisposable & { readonly url: string; readonly bodies: readonly string[] }
+> {
+  const bodies: string[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      bodies.push(body);
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    bodies,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
