@@ -3,10 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
-<<<<<<< HEAD
-=======
-import { eventually } from '../../bus/bus-fixture.conformance.ts';
->>>>>>> 8dce138bde397a033599256553e2bbe89c94c71c
 import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
 import type { TasksOptions } from '../../tasks/create-tasks.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
