@@ -32,6 +32,8 @@ export const benchmark: Benchmark = {
   name: 'collab',
   peers: ['fastify'],
   url: import.meta.url,
+  // A hundred thousand messages are brought in first.
+  secondsPerSubject: 10,
   cases: async ({ defer, quick }) => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
     defer(() => rm(folder, { recursive: true, force: true }));
@@ -63,6 +65,11 @@ export const benchmark: Benchmark = {
         const path = `/api/v1/chats/${chatId}`;
         return Promise.all([get(path), get(`${path}/messages?limit=50`)]);
       });
+    /** Filling the chats is no part of the first opening. */
+    const opening = async (chatId: string): Promise<Runner> => {
+      await millrace.serve();
+      return { run: open(chatId) };
+    };
     return [
       both(`message until all is shown, ${clients} clients`, 'throughput', ({ post }, isOurs) =>
         eachInFlight(inFlight, () => post(tagged, isOurs ? handled : posted)),
@@ -81,8 +88,8 @@ export const benchmark: Benchmark = {
         measure: 'latency',
         goals: [{ vs: 'a chat of 100', ratioMin: 0.8 }],
         subjects: [
-          { name: ours, setup: () => ({ run: open('long') }) },
-          { name: 'a chat of 100', setup: () => ({ run: open('short') }) },
+          { name: ours, setup: () => opening('long') },
+          { name: 'a chat of 100', setup: () => opening('short') },
         ],
       },
     ];

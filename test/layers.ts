@@ -16,6 +16,7 @@ const siblings = [
   'notify',
   'delivery',
   'traces',
+  'work',
 ];
 const belowAdapters = [...core, ...siblings];
 

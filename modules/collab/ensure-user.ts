@@ -36,7 +36,7 @@ export function userSubject(tenant: string, userId: string): string {
 
 /** Done again it changes nothing, wherever it was broken off. Gives the name that the user has. */
 export async function ensureUser(
-  { send, load }: ModuleContext,
+  { send, load }: Pick<ModuleContext, 'load' | 'send'>,
   { tenant, principal, username: wanted, email, displayName }: SignedIn,
 ): Promise<{ readonly userId: string; readonly username: string }> {
   const userId = userIdOf(principal);

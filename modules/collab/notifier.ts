@@ -58,6 +58,8 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
       typeChanged,
     ],
     onRefused: 'dead-letter',
+    // Nobody's notification waits for somebody else's.
+    sends: 'together',
     on: {
       'task.status-changed.v1': (event, { signal }) =>
         tell(event, signal, changed('status', event.payload.newStatus)),

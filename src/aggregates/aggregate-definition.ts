@@ -4,6 +4,7 @@ import type { CommandOf, NewCommand } from '../contracts/define-command.ts';
 import type { EventOf } from '../contracts/define-event.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import type { Identifier } from '../contracts/identifier.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
 import type { Forgotten } from '../store/erasure.ts';
 import type { AggregateEvent, DecideContext, Named, SnapshotPolicy } from './aggregate.ts';
 import type { Upcaster } from './upcast.ts';
@@ -29,6 +30,9 @@ export type DecideMap<State, Event extends NewEvent, Command extends NewCommand>
   ) => Event | readonly Event[];
 };
 
+/** Pure; refuses what would read back as another tenant's. */
+export type StreamNaming = (tenant: string, id: string, tenants?: TenantLookup) => string;
+
 export type ForgottenEvent = NewEvent<string, Forgotten>;
 
 export interface AggregateDefinition<
@@ -42,6 +46,11 @@ export interface AggregateDefinition<
   readonly name: Identifier<Name>;
   /** Of the stream's category; raised when a new history begins, not when an event changes. */
   readonly version: number;
+  /**
+   * Where its streams had names before ours: the whole name, `<category>-<tenant>-<id>`, with no hyphen in
+   * the category. Default: `<bc>.<name>.v<version>-<tenant>-<id>`.
+   */
+  readonly streamName?: StreamNaming;
   readonly events: Events;
   readonly commands: Commands;
   /** The state before anything happened. It is frozen: `evolve` returns a new state. */

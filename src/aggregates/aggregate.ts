@@ -3,6 +3,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
 
 /** An event of an aggregate, recorded or just decided: the envelope and its place in the stream. */
 export type AggregateEvent<Event extends NewEvent = NewEvent> = Event extends NewEvent
@@ -60,6 +61,8 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
   readonly bc: string;
   readonly name: string;
   readonly version: number;
+  /** The name of one's stream. */
+  streamOf(tenant: string, id: string, tenants?: TenantLookup): string;
   /** What it can decide and what can happen to it, for whoever describes it to others. */
   readonly commands: readonly Named[];
   readonly events: readonly Named[];

@@ -2,7 +2,6 @@
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import { buildStreamName } from '../contracts/stream-name.ts';
 import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
@@ -83,14 +82,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const taker = createSnapshotTaker({ aggregate, snapshots, clock, observer });
 
   const streamOf = ({ tenant, id }: AggregateAddress): string =>
-    buildStreamName<string, string>(
-      aggregate.bc,
-      aggregate.name,
-      aggregate.version,
-      tenant,
-      id,
-      tenants,
-    );
+    aggregate.streamOf(tenant, id, tenants);
 
   /** What was just loaded or decided: for the next command, and for the snapshot that may be due. */
   const keep = (

@@ -3,7 +3,7 @@
 
 import type { CommandOf } from '../contracts/define-command.ts';
 import type { EventOf } from '../contracts/define-event.ts';
-import { buildCategory } from '../contracts/stream-name.ts';
+import { buildCategory, buildStreamName } from '../contracts/stream-name.ts';
 import { isForgotten } from '../store/erasure.ts';
 import type { Aggregate, AggregateEvent, DecideContext, Named } from './aggregate.ts';
 import type { AggregateDefinition, ForgottenEvent } from './aggregate-definition.ts';
@@ -84,6 +84,10 @@ export function defineAggregate<
     bc,
     name,
     version,
+    streamOf:
+      definition.streamName ??
+      ((tenant, id, tenants) =>
+        buildStreamName<string, string>(bc, name, version, tenant, id, tenants)),
     commands: [...commands.values()],
     events: [...events.values()],
     initial: deepFreeze(initial),

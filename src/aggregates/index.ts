@@ -11,6 +11,7 @@ export type {
   DecideMap,
   EvolveMap,
   ForgottenEvent,
+  StreamNaming,
 } from './aggregate-definition.ts';
 export type {
   AggregateAddress,

@@ -17,11 +17,11 @@ interface Step {
   readonly n: number;
 }
 
-/** By how often they come; of `crash`, the leases run out. */
-const kinds: readonly Step['kind'][] = [
-  ...['publish', 'publish', 'publish', 'fetch', 'fetch', 'fetch', 'fetch'],
-  ...['ack', 'ack', 'ack', 'ack', 'nack', 'nack', 'term', 'crash'],
-] as Step['kind'][];
+/** How often each comes; of `crash`, the leases run out. */
+const weights = { publish: 3, fetch: 4, ack: 4, nack: 2, term: 1, crash: 1 } as const;
+const kinds = Object.entries(weights).flatMap(([kind, weight]) =>
+  Array.from({ length: weight }, () => kind as Step['kind']),
+);
 const most = { publish: 3, fetch: 4, ack: 0, nack: 30, term: 0, crash: 0 } as const;
 
 function randomSteps(random: SeededRandom): readonly Step[] {

@@ -152,7 +152,7 @@ export async function runProduct(
   let url: string | undefined;
   if (isApi) {
     const port = wholeNumber('port', values.port) ?? written.server?.port ?? 7480;
-    const limits = { drainMsMax: times.requestsMs };
+    const limits = { ...written.server?.limits, drainMsMax: times.requestsMs };
     const metrics = (): Promise<string> => telemetry.metrics();
     const listening = { ...written.server, host, port, version, tls, limits, observer, metrics };
     const api = await startApi(platform, listening);

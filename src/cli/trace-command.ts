@@ -66,7 +66,7 @@ export const traceCommand: Command = {
     );
     if (trace.nodes.length === 0 && trace.missing === 0) {
       const why = trace.complete ? '' : '; the index of traces is behind (does the platform run?)';
-      throw new MillraceError('NOT_FOUND', `nothing is known of '${correlationId}'${why}`, {
+      throw new MillraceError('TRACE_UNKNOWN', `nothing is known of '${correlationId}'${why}`, {
         details: { correlationId },
       });
     }

@@ -24,6 +24,11 @@ interface HttpPost {
   readonly signal: AbortSignal;
   /** The rest of the answer is not read. Default: `httpPostLimits.answerBytesMax`. */
   readonly answerBytesMax?: number;
+  /**
+   * On a connection of its own: one that is kept may just be closing, and to send the same again there is no
+   * harm only to a receiver that knows it by a key.
+   */
+  readonly fresh?: boolean;
 }
 
 interface HttpPosted {
@@ -74,7 +79,7 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
     const options = {
       method: post.method ?? 'POST',
       headers: { ...post.headers, 'content-length': Buffer.byteLength(post.body) },
-      agent: isTls ? https : http,
+      agent: post.fresh === true ? false : isTls ? https : http,
     };
     try {
       return (isTls ? httpsRequest : httpRequest)(post.url, options);

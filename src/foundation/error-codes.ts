@@ -415,6 +415,11 @@ export const errorCodes = {
     meaning: 'The request has no credentials, or some that are not good.',
     remedy: "Send 'Authorization: Bearer <token>'; millrace token create makes one.",
   },
+  IDENTITY_UNAVAILABLE: {
+    retryable: true,
+    meaning: 'Whether a JWT is good cannot be said: the keys of its provider could not be fetched.',
+    remedy: 'Try again; see that the URL of the key set is right and reachable from the server.',
+  },
   NOT_ALLOWED: {
     retryable: false,
     meaning: 'The credentials are good, but not for this.',
@@ -424,6 +429,12 @@ export const errorCodes = {
     retryable: false,
     meaning: 'There is nothing at this address.',
     remedy: 'Look the address up in the reference at /docs.',
+  },
+  TRACE_UNKNOWN: {
+    retryable: false,
+    meaning: 'Nothing is known of the flow.',
+    remedy:
+      'Check the correlation id; flows are forgotten after their retention, and show once the role subscriptions has indexed them.',
   },
   METHOD_NOT_ALLOWED: {
     retryable: false,
@@ -474,6 +485,11 @@ export const errorCodes = {
     retryable: false,
     meaning: 'There is no token of this name or id that could be revoked.',
     remedy: 'Look at the list of tokens: millrace token list.',
+  },
+  JOB_INVALID: {
+    retryable: false,
+    meaning: 'A job or the name of a queue is not one that every queue could keep.',
+    remedy: 'Mend the field that the message names: jobs carry ids, not what they stand for.',
   },
   CONFIG_INVALID: {
     retryable: false,

@@ -6,6 +6,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { nextTurn } from '../store/next-turn.ts';
 import { createWaiters } from '../store/waiters.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { checkNumbers, checkTypes } from './check-outbox.ts';
@@ -58,6 +59,9 @@ export interface OutboxStreamRelay extends Lifecycle {
 
 const outageMs = { first: 100, max: 5_000 };
 
+/** One exchange brings about so many full batches at most. */
+const exchangeBatches = 4;
+
 /** While somebody has enqueued and not committed, nobody tells of the commit. */
 const heldBackPollMs = 10;
 
@@ -109,6 +113,11 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
     const waiting: { readonly lane: RelayLane; readonly batch: LaneBatch }[] = [];
     let beatAtMs = Number.NEGATIVE_INFINITY;
     let waitMs = outageMs.first;
+    /** How many messages a lane had, the last time that some were asked. */
+    let perLane = batchSize;
+    /** There is more than one exchange brings: the next is asked for while this one's is being sent. */
+    let isBehind = false;
+    let beside: Promise<void> | undefined;
 
     async function beat(): Promise<void> {
       const askedAtMs = clock.now();
@@ -180,8 +189,14 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
       const finished = lanes.takeFinished();
       const askedAtMs = clock.now();
       const continued = finished.filter(({ decision }) => decision.holdMs === 0);
-      const free = mayFetch ? [...continued.map(({ lane }) => lane), ...lanes.free(askedAtMs)] : [];
-      if (finished.length === 0 && free.length === 0) return tickIntervalMs;
+      const all = mayFetch ? [...lanes.free(askedAtMs), ...continued.map(({ lane }) => lane)] : [];
+      // All lanes, when they have little; of many full ones a few: they are sent while others are read.
+      const free = all.slice(0, Math.ceil((exchangeBatches * batchSize) / perLane));
+      if (finished.length === 0 && free.length === 0) {
+        isBehind = false;
+        return tickIntervalMs;
+      }
+      lanes.ask(free);
       const asked = free.map((lane) => ({
         claim: lane.claim,
         // After a failure of everything, a single one finds out whether the destination is back.
@@ -197,10 +212,14 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
           tell.settled(each.batch, each.decision.outcome, isSettled);
           lanes.settle(each, isSettled, clock.now());
         }
+        let count = 0;
         for (const batch of answer.batches) {
+          count += batch.items.length;
           const lane = lanes.giveOut(batch, askedAtMs);
           if (lane !== undefined) waiting.push({ lane, batch });
         }
+        if (free.length > 0) perLane = count / free.length;
+        isBehind = free.length < all.length || count >= batchSize;
         startSome();
         tell.exchanged(answer.batches, clock.now() - askedAtMs);
         const dueInMs = (answer.nextDueAt?.getTime() ?? Number.POSITIVE_INFINITY) - clock.now();
@@ -208,21 +227,45 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
       } catch (error) {
         lanes.putBack(finished);
         throw error;
+      } finally {
+        lanes.answered(free);
       }
     }
+
+    /** A second hand, for as long as one is not enough. */
+    async function exchangeBeside(): Promise<void> {
+      try {
+        while (isBehind && !stopping.aborted && (lanes.finished > 0 || hasFree())) {
+          await exchange(true);
+          // What was just given out is sent, and what is sent quickly is settled together.
+          await nextTurn();
+        }
+      } catch (error) {
+        isBehind = false;
+        tell.failed(error);
+      }
+    }
+
+    const hasFree = (): boolean => lanes.free(clock.now()).length > 0;
 
     async function pump(): Promise<void> {
       while (!stopping.aborted) {
         try {
           const beatMs = Math.min(tickIntervalMs, Math.floor(leaseMs / 3));
           if (clock.now() - beatAtMs >= beatMs) await beat();
+          if (isBehind && beside === undefined) {
+            beside = exchangeBeside().finally(() => {
+              beside = undefined;
+              changed.wakeAll();
+            });
+          }
           const pollMs = await exchange(true);
           waitMs = outageMs.first;
           // What is quickly sent is settled before anybody has to be told that we sleep.
           if (sending.size > 0) {
             await untilChanged((signal) => clock.sleep(quickMs, signal));
           }
-          if (lanes.finished > 0) continue;
+          if (lanes.finished > 0 || (isBehind && hasFree())) continue;
           const restMs = Math.max(1, Math.min(pollMs, beatMs, lanes.holdMs(clock.now())));
           await untilChanged((signal) => ledger.whenDue(restMs, signal));
         } catch (error) {
@@ -256,6 +299,7 @@ export function createOutboxStreamRelay(options: OutboxStreamRelayOptions): Outb
       // What has not begun is not begun any more: whoever owns the lane next finds it.
       for (const { lane, batch } of waiting.splice(0))
         lanes.finish(lane, batch, undecided(lane, batch));
+      await beside;
       await Promise.allSettled(sending);
       patience.abort();
       await impatient;

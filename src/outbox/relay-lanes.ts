@@ -1,5 +1,5 @@
-// The lanes that a relay owns, and what each of them is at: free, with a batch out, or with one whose
-// outcome waits to be written down.
+// The lanes that a relay owns, and what each of them is at: free, asked for more, with a batch out, or with
+// one whose outcome waits to be written down.
 
 import type { BatchDecision } from './decide-batch.ts';
 import type { LaneBatch, LaneClaim, OwnedLane } from './outbox-streams.ts';
@@ -13,7 +13,7 @@ export interface RelayLane {
 }
 
 interface Held extends RelayLane {
-  state: 'free' | 'out' | 'finished';
+  state: 'free' | 'asked' | 'out' | 'finished';
   messages: number;
   holdUntilMs: number;
 }
@@ -34,6 +34,10 @@ export interface RelayLanes {
   takeSurplus(): readonly LaneClaim[];
   /** Those to ask for more. */
   free(nowMs: number): readonly RelayLane[];
+  /** Nobody else asks them until it is answered; they come last the next time. */
+  ask(asked: readonly RelayLane[]): void;
+  /** Those that nothing was given out of are free again. */
+  answered(asked: readonly RelayLane[]): void;
   giveOut(batch: LaneBatch, leasedAtMs: number): RelayLane | undefined;
   finish(lane: RelayLane, batch: LaneBatch, decision: BatchDecision): void;
   takeFinished(): readonly FinishedBatch[];
@@ -99,6 +103,21 @@ export function createRelayLanes(): RelayLanes {
       [...lanes.values()].filter(
         ({ state, holdUntilMs }) => state === 'free' && holdUntilMs <= nowMs,
       ),
+    ask(asked) {
+      for (const { claim } of asked) {
+        const lane = mine(claim);
+        if (lane?.state !== 'free') continue;
+        lane.state = 'asked';
+        lanes.delete(claim.lane);
+        lanes.set(claim.lane, lane);
+      }
+    },
+    answered(asked) {
+      for (const { claim } of asked) {
+        const lane = mine(claim);
+        if (lane?.state === 'asked') lane.state = 'free';
+      }
+    },
     giveOut(batch, leasedAtMs) {
       const lane = mine(batch.claim);
       if (lane === undefined) return undefined;

@@ -18,6 +18,7 @@ import {
 import { createQueueDispatcher } from '../outbox/queue-dispatcher.ts';
 import { createQueueWorker } from '../outbox/queue-worker.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
+import { restoreProjection } from '../projections/restore-projection.ts';
 import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
@@ -53,6 +54,7 @@ import { bindModules, type ModuleBook, type PlatformModule } from './platform-mo
 import { runProjections } from './platform-projections.ts';
 import { platformRoles, type PlatformRole } from './platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
+import { platformWork } from './platform-work.ts';
 import { noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
@@ -150,10 +152,22 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const modules = bindModules(config.modules ?? [], {
     send: (request) => handle(request),
     load: (aggregate, address) => load(aggregate, address),
+    clock,
+    observer,
+    readAll: (options) => store.readAll(options),
+    documents: (family) => documents(family),
+    restore: (projection, signal) =>
+      restoreProjection(store, projection, {
+        readModels: engines.readModels,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    keys: () => work.keys(),
+    workQueue: (name, options) => work.queue(name, options),
   });
   await using opened = new AsyncDisposableStack();
   const engines = opened.use(await openEngines(config.engines ?? {}, config));
   const { store, storage, ledger, leases, queue } = engines;
+  const work = opened.use(platformWork(engines.urls, { clock, observer }));
   const tokens = opened.use(await openTokens(store, { clock, observer }));
   const { handle, load } = opened.use(
     bindCommands(engines, modules, { observer, clock, tenants: tokens.tenants }),
@@ -284,10 +298,23 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ]),
   );
 
+  const documents = ({ bc, aggregate }: DocumentFamily): DocumentQueries<object> => {
+    const known = queries.get(`${bc}.${aggregate}`);
+    if (known !== undefined) return known;
+    throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
+      details: { bc, aggregate },
+    });
+  };
+
   let running: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
-      const parts = await Promise.allSettled(roles.flatMap((role) => starters[role]()));
+      const parts = await Promise.allSettled(
+        roles.flatMap((role) => [
+          ...starters[role](),
+          ...modules.services.filter((each) => each.role === role).map((each) => each.start()),
+        ]),
+      );
       running = parts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       throwFirst(parts);
     },
@@ -327,13 +354,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     taskCounts: tasks.counts,
     handle,
     load,
-    documents({ bc, aggregate }) {
-      const known = queries.get(`${bc}.${aggregate}`);
-      if (known !== undefined) return known;
-      throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
-        details: { bc, aggregate },
-      });
-    },
+    documents,
     waitFor: projections.waitFor,
   };
 }

@@ -10,6 +10,19 @@ export interface Flow {
 }
 
 /**
+ * For a route's `headersShown`, where its handler uses `flowOf`.
+ *
+ * @example
+ * import { flowHeadersShown } from 'millrace/platform';
+ *
+ * const headersShown = { 'Idempotency-Key': 'A repeat gets the first answer.', ...flowHeadersShown };
+ */
+export const flowHeadersShown: Readonly<Record<string, string>> = {
+  'X-Correlation-Id': 'The flow that it belongs to. Default: a new one.',
+  traceparent: 'W3C trace context: what follows is below it.',
+};
+
+/**
  * The flow and the trace that a request belongs to, for `handle`.
  *
  * @example

@@ -52,6 +52,12 @@ export { openDeliveryQueue } from './open-delivery-queue.ts';
 export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
 export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
 export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+export {
+  openKeyStore,
+  openWorkQueue,
+  type OpenWorkOptions,
+  type OpenWorkQueueOptions,
+} from './open-work.ts';
 export { outboxSchema } from './outbox-schema.ts';
 export {
   defineOutbox,
@@ -93,6 +99,7 @@ export {
   type Destinations,
   type ModuleBook,
   type ModuleContext,
+  type ModuleService,
   type PlatformModule,
 } from './platform-module.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
@@ -106,8 +113,8 @@ export {
   type SocketSession,
   type WebContext,
 } from './module-web.ts';
-export { flowOf, type Flow } from './flow-of.ts';
-export type { Access, Principal } from './principal.ts';
+export { flowHeadersShown, flowOf, type Flow } from './flow-of.ts';
+export { tenantFor, type Access, type Principal } from './principal.ts';
 export {
   route,
   type Answer,

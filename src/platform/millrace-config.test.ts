@@ -28,6 +28,17 @@ test('the environment wins over the file, and empty variables say nothing', () =
   });
 });
 
+test('keys by the environment leave what else the file says of JWTs', () => {
+  const jwt = { secret: 'of the file', audience: 'shop', clockSkewSeconds: 5, tenantClaim: 'org' };
+  const { server } = within({ MILLRACE_JWT_JWKS_URL: 'https://id/keys' }, { server: { jwt } });
+  assert.deepEqual(server?.jwt, {
+    jwksUrl: 'https://id/keys',
+    audience: 'shop',
+    clockSkewSeconds: 5,
+    tenantClaim: 'org',
+  });
+});
+
 for (const [what, env, pattern] of [
   ['a port that is none', { MILLRACE_PORT: '70000' }, /'70000' is no port/],
   ['a role that is none', { MILLRACE_ROLES: 'worker' }, /Did you mean 'workers'/],

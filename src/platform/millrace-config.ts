@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { closest } from '../contracts/lint/closest.ts';
+import type { RateLimit } from '../delivery/rate-limit.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';
 import { archiveKeysOf } from './open-bus.ts';
@@ -27,6 +28,15 @@ export interface ServerSettings {
     readonly issuer?: string;
     readonly clockSkewSeconds?: number;
     readonly tenantClaim?: string;
+  };
+  /** How many requests one caller may make. Default: 1,000 a second with credentials, 50 without. */
+  readonly rateLimits?: { readonly known: RateLimit; readonly unknown: RateLimit };
+  /** Of one request. Default: a body of 1 MiB, 30 s to send it, 60 s to answer. */
+  readonly limits?: {
+    readonly bodyBytesMax?: number;
+    readonly receiveMsMax?: number;
+    readonly answerMsMax?: number;
+    readonly connectionsMax?: number;
   };
 }
 
@@ -196,7 +206,9 @@ function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'
   if (audience === undefined) {
     throw invalid('MILLRACE_JWT_AUDIENCE', 'JWTs need an audience: set MILLRACE_JWT_AUDIENCE');
   }
+  const { secret: _secret, jwksUrl: _jwksUrl, ...rest } = written ?? {};
   return {
+    ...rest,
     audience,
     ...(secret === undefined ? {} : { secret }),
     ...(jwksUrl === undefined ? {} : { jwksUrl }),

@@ -36,7 +36,10 @@ export interface EngineUrls {
   readonly keys?: string;
   /** Default: the store's database. */
   readonly outbox?: string;
-  /** Between dispatchers and workers. Default: none, the dispatcher sends by itself. */
+  /**
+   * Jobs of modules, and in Redis also what is between dispatchers and workers of the outbox. Default: a file
+   * beside the store's, and the dispatcher sends by itself.
+   */
   readonly queue?: string;
   /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
   readonly bus?: string;
@@ -114,7 +117,8 @@ export async function openEngines(
     inRedis || inNats ? opened.use(await openLeases(urls.keys, { observer })) : undefined;
   const sagas = inRedis ? opened.use(await openSagaIndex(urls.keys, { observer })) : side.sagas;
   const queue =
-    urls.queue === undefined
+    // In a file there is nobody between dispatcher and destination; modules have their queues there.
+    urls.queue === undefined || /^sqlite:/i.test(urls.queue)
       ? undefined
       : opened.use(await openDeliveryQueue(urls.queue, { observer }));
   const all = opened.move();

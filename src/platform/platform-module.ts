@@ -6,16 +6,24 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import { checkIdentifier } from '../contracts/identifier.ts';
 import type { DestinationSettings } from '../delivery/create-delivery.ts';
 import type { Destination } from '../delivery/destination.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
+import type { ModelKey } from '../projections/read-model-store.ts';
 import type { SendCommand } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import type { Saga } from '../reactors/saga.ts';
+import type { EventStore } from '../store/event-store.ts';
 import type { Subscription } from '../subscriptions/subscription.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
+import type { KeyStore } from '../work/key-store.ts';
+import type { WorkQueue } from '../work/work-queue.ts';
 import type { LoadAggregate } from './load-aggregate.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
+import type { PlatformRole } from './platform-role.ts';
 
 /** Of whatever state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
@@ -31,6 +39,28 @@ export interface ModuleContext {
   readonly send: SendCommand;
   /** What an aggregate is now, with everything that was appended: read models may lag behind. */
   readonly load: LoadAggregate;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** Events of all tenants, as far as they are appended. */
+  readonly readAll: EventStore['readAll'];
+  /** Documents of the platform, whoever writes them. */
+  readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
+  /** Folds the documents of a projection again that were lost where they are kept. */
+  readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
+  /** What workers of all processes agree by; the same for all modules, so that names need a prefix. */
+  readonly keys: () => Promise<KeyStore>;
+  /** Jobs for workers, by the role `queue`. The same one each time. */
+  readonly workQueue: (
+    name: string,
+    options?: { readonly leaseMs?: number | undefined },
+  ) => Promise<WorkQueue>;
+}
+
+/** What runs beside events: workers of a queue, sweepers. Started in each process that has the role. */
+export interface ModuleService {
+  readonly role: PlatformRole;
+  /** Disposing of it lets what is under way come to its end. */
+  start(): Promise<AsyncDisposable>;
 }
 
 export interface PlatformModule {
@@ -41,7 +71,10 @@ export interface PlatformModule {
   /** A function where what follows depends on what other aggregates are. */
   readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
   readonly sagas?: readonly Saga[];
-  readonly subscriptions?: readonly Subscription[];
+  readonly subscriptions?:
+    | readonly Subscription[]
+    | ((context: ModuleContext) => readonly Subscription[]);
+  readonly services?: (context: ModuleContext) => readonly ModuleService[];
   /** Events → messages for the outside. */
   readonly outbox?: readonly OutboxProjectorDefinition[];
   /**
@@ -62,6 +95,7 @@ export interface ModuleBook {
   readonly reactors: readonly Reactor[];
   readonly sagas: readonly Saga[];
   readonly subscriptions: readonly Subscription[];
+  readonly services: readonly ModuleService[];
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
   readonly tasks: readonly AnyTask[];
@@ -117,7 +151,10 @@ export function bindModules(
       typeof reactors === 'function' ? reactors(context) : reactors,
     ),
     sagas: all(({ sagas }) => sagas),
-    subscriptions: all(({ subscriptions }) => subscriptions),
+    subscriptions: all(({ subscriptions }) =>
+      typeof subscriptions === 'function' ? subscriptions(context) : subscriptions,
+    ),
+    services: all(({ services }) => services?.(context)),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
     tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),

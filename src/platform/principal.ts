@@ -40,6 +40,12 @@ export function checkAccess(access: Access, principal: Principal | undefined): v
 /**
  * The tenant that a request is about: the one that was asked for, if the caller may see it, else the
  * caller's own.
+ *
+ * @example
+ * import { tenantFor, type ApiRequest } from 'millrace/platform';
+ *
+ * const tenantOf = ({ principal, headers }: ApiRequest): string =>
+ *   tenantFor(principal, headers['x-tenant-id']);
  */
 export function tenantFor(principal: Principal | undefined, asked: string | undefined): string {
   const own = principal?.tenant;

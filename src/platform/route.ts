@@ -43,6 +43,8 @@ export interface AnswerInfo {
   readonly schema?: TSchema;
   /** Default: `application/json`. */
   readonly contentType?: string;
+  /** What the reference says of its headers: by name, what each tells. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** RFC 9457: our code, what is wrong, what to do. */
@@ -79,6 +81,8 @@ export interface Route {
   /** Of strings; numbers and booleans are read from them. */
   readonly query?: TObject;
   readonly body?: TSchema;
+  /** What the reference says of headers that the handler reads: by name, what each does. */
+  readonly headersShown?: Readonly<Record<string, string>>;
   /** What the reference says of the body, where it knows more than is checked here. */
   readonly bodyShown?: TSchema;
   /** An answer may be long in coming, or never end: no request timeout. */

@@ -38,6 +38,7 @@ export type {
   ReadModelCapabilities,
   ReadModelHost,
   ReadModelStore,
+  RedisLayout,
   StoredDocument,
 } from './read-model-store.ts';
 export {
@@ -65,6 +66,7 @@ export {
   type RebuildOptions,
   type RebuildResult,
 } from './rebuild-projection.ts';
+export { restoreProjection, type RestoreOptions } from './restore-projection.ts';
 export {
   projectionStatus,
   retireProjection,

@@ -9,6 +9,22 @@ export interface ModelKey {
   readonly bc: string;
   readonly aggregate: string;
   readonly version: number;
+  /** Where its keys in Redis had names before ours. Other engines have no keys to name. */
+  readonly layout?: RedisLayout | undefined;
+}
+
+/**
+ * Keys of one model that other programs know by other names. Each holds `{<tenant>}`, so that all of a
+ * tenant's share a slot with what we keep beside them. The document is a hash with a field for each member.
+ */
+export interface RedisLayout {
+  document(tenant: string, id: string): string;
+  /** By the set's name; undefined: ours. */
+  set?(tenant: string, set: string): string | undefined;
+  /** By the range's name; undefined: ours. */
+  range?(tenant: string, range: string): string | undefined;
+  /** Members whose fields hold JSON. All others are texts, and are kept as they are. */
+  readonly jsonFields: readonly string[];
 }
 
 export interface ReadModelCapabilities {

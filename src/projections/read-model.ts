@@ -73,7 +73,7 @@ export interface ReadModel<Document extends object> extends ModelKey {
 export function readModel<Document extends object>(
   definition: ReadModelDefinition<Document>,
 ): ReadModel<Document> {
-  const { bc, aggregate, version, schema } = definition;
+  const { bc, aggregate, version, schema, layout } = definition;
   const { indexes = {}, sets = {}, ranges = {}, groups = {} } = definition;
   const { listTtlMs = limits.listTtlMs, documentBytesMax = limits.documentBytesMax } = definition;
   checkIdentifier('bounded context', bc);
@@ -150,6 +150,7 @@ export function readModel<Document extends object>(
     bc,
     aggregate,
     version,
+    layout,
     name,
     indexes: new Set(namesOf('index', indexes)),
     sets: new Set(['all', ...setNames]),

@@ -195,6 +195,79 @@ test('a refusal is compensated by other commands, each of them once', async () =
   assert.equal(state.balance, 43);
 });
 
+/** Every deposit on an account is followed by one on each of these. */
+function spread(onRefused: RefusalPolicy, ids: readonly string[]) {
+  return reactor({
+    name: 'sub:banking:spread:v1',
+    events: [deposited],
+    from: 'start',
+    onRefused,
+    sends: 'together',
+    retry,
+    on: {
+      'account.deposited.v1': ({ payload, aggregate }) =>
+        aggregate.id === 'main' ? ids.map((id) => ({ id, command: deposit(payload) })) : [],
+    },
+  });
+}
+
+test('commands that need nobody go out together, so many at a time', async () => {
+  const { clock, store, put } = await rig();
+  await put(5);
+  const ids = Array.from({ length: 150 }, (_, at) => `s-${at}`);
+  const sent: string[] = [];
+  let [underWay, most] = [0, 0];
+  const send: SendCommand = async ({ id }) => {
+    sent.push(id);
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await Promise.resolve();
+    underWay -= 1;
+  };
+  await using runner = await startReactor(store, spread('dead-letter', ids), { send, clock });
+  await runner.whenCaughtUp();
+  assert.deepEqual([sent, most], [ids, 64]);
+});
+
+test('of those that go out together each is tried, and what was left open or lost is tried again', async () => {
+  const { clock, store, put, accounts, send } = await rig();
+  for (const id of ['a', 'c']) {
+    await accounts.handle({ tenant: 'core', id, command: open({ owner: 'ada' }) });
+  }
+  await put(5);
+  let isAway = true;
+  const tried: string[] = [];
+  const struck: SendCommand = async (request) => {
+    tried.push(request.id);
+    // b does not exist: that is final, but nobody may hear of it before the others are done.
+    const result = await send(request);
+    if (request.id === 'a' && isAway) throw new Error('the answer is lost');
+    return result;
+  };
+  const { deadLetters } = store.subscriptions;
+  const each = spread('dead-letter', ['a', 'b', 'c']);
+  await using runner = await startReactor(store, each, { send: struck, clock });
+  await until(clock, () => tried.length === 3);
+  assert.equal(await deadLetters.count({}), 0);
+  isAway = false;
+  await until(clock, async () => (await deadLetters.count({})) === 1);
+  assert.deepEqual(tried, ['a', 'b', 'c', 'a', 'b', 'c']);
+  await until(clock, () => runner.status.shards[0]?.inFlight === 0);
+  for (const id of ['a', 'c']) {
+    const stream = await store.readStream(`banking.account.v1-core-${id}`).toArray();
+    assert.deepEqual(amounts(stream), [5]);
+  }
+});
+
+test('refusals of those that go out together are ignored where the reactor says so', async () => {
+  const { clock, store, put, send } = await rig();
+  await put(5);
+  await using runner = await startReactor(store, spread('ignore', ['x', 'y']), { send, clock });
+  await runner.whenCaughtUp();
+  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.throws(() => spread(() => [], []), /REACTOR_INVALID|sends together/);
+});
+
 test('a command that nobody knows is a dead letter at once', async () => {
   const { clock, store, put } = await rig();
   await put(5);

@@ -62,6 +62,11 @@ export interface ReactorDefinition<
   readonly from: 'now' | 'start' | Position;
   readonly on: ReactorMap<EventOf<Definitions[number]>>;
   readonly onRefused: RefusalPolicy;
+  /**
+   * Several commands of one event: each when the one before it was accepted, or all at once, where none of
+   * them needs another. Default: `in-order`.
+   */
+  readonly sends?: 'in-order' | 'together';
   /** Beside the types. */
   readonly filter?: Omit<EventFilter, 'types' | 'typePrefixes' | 'typePattern' | 'system'>;
 }
@@ -74,6 +79,7 @@ export interface Reactor {
   readonly from: 'start' | 'end' | Position;
   readonly filter: EventFilter;
   readonly onRefused: RefusalPolicy;
+  readonly sends: 'in-order' | 'together';
   readonly tuning: ReactorTuning;
   /** The commands that follow from an event of one of its types. */
   react(event: RecordedEvent, context: ReactorContext): Promise<readonly Reaction[]>;
@@ -105,7 +111,7 @@ export interface Reactor {
 export function reactor<const Definitions extends readonly EventNamed[]>(
   definition: ReactorDefinition<Definitions>,
 ): Reactor {
-  const { name, events, from, on, onRefused, filter, ...tuning } = definition;
+  const { name, events, from, on, onRefused, filter, sends = 'in-order', ...tuning } = definition;
   const parsed = parseSubscriptionName(name);
   const handlers = new Map(Object.entries(on as Readonly<Record<string, AnyHandler>>));
   const types = events.map(({ type }) => type);
@@ -116,9 +122,16 @@ export function reactor<const Definitions extends readonly EventNamed[]>(
       details: { name, types, handled: [...handlers.keys()] },
     });
   }
+  if (sends === 'together' && typeof onRefused === 'function') {
+    // What goes out instead depends on what was accepted before.
+    throw new MillraceError('REACTOR_INVALID', `${name} sends together, and has commands instead`, {
+      details: { name, field: 'sends' },
+    });
+  }
   return {
     name,
     tuning,
+    sends,
     service: parsed.service,
     reactor: parsed.name,
     from: from === 'now' ? 'end' : from,

@@ -74,6 +74,10 @@ async function react(
   const reactions = await reactor.react(event, { attempt, signal });
   const { onRefused } = reactor;
   const source = { ...reactor, trace: caused.headers };
+  if (reactor.sends === 'together') {
+    const requests = toRequests(event, reactions, source);
+    return sendTogether(send, { requests, signal, ignores: onRefused === 'ignore' });
+  }
   const accepted: Reaction[] = [];
   for (const [index, request] of toRequests(event, reactions, source).entries()) {
     const reaction = reactions[index] as Reaction;
@@ -92,6 +96,38 @@ async function react(
       if (again.kind !== 'accepted') throw denied(other, again);
     }
     return;
+  }
+}
+
+/** So many at a time: an event may concern a thousand people. */
+const togetherMax = 64;
+
+/** All are tried, whatever comes of the others; a repeat finds those that were accepted. */
+async function sendTogether(
+  send: SendCommand,
+  {
+    requests,
+    signal,
+    ignores,
+  }: {
+    readonly requests: readonly Parameters<SendCommand>[0][];
+    readonly signal: AbortSignal;
+    readonly ignores: boolean;
+  },
+): Promise<void> {
+  for (let at = 0; at < requests.length; at += togetherMax) {
+    const some = requests.slice(at, at + togetherMax);
+    const answers = await Promise.allSettled(
+      some.map((request) => askCommand(send, { ...request, signal })),
+    );
+    // What was left open is tried again, and with it what was denied: that would be final.
+    const open = answers.find((answer) => answer.status === 'rejected');
+    if (open !== undefined) throw open.reason;
+    for (const [index, request] of some.entries()) {
+      const answer = answers[index];
+      if (answer?.status !== 'fulfilled' || answer.value.kind === 'accepted') continue;
+      if (answer.value.kind === 'rejected' || !ignores) throw denied(request, answer.value);
+    }
   }
 }
 

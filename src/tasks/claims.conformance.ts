@@ -47,7 +47,7 @@ export const orderCases: TasksCases = {
     const first = await tenantsOf(tasks, 6);
     assert.deepEqual(
       first.toSorted((a, b) => (a < b ? -1 : 1)),
-      [...['large', 'large', 'large', 'small', 'small', 'tiny']],
+      ['large', 'large', 'large', 'small', 'small', 'tiny'],
     );
   },
 

@@ -53,14 +53,14 @@ export interface TasksInside {
   readonly observer: Observer;
   readonly signals: SignalMaker;
   readonly subjects: Subjects<string>;
-  decideContext(type: string): DecideContext;
+  readonly decideContext: (type: string) => DecideContext;
   /** With the record's revision as its guard. False: somebody else was first, or nothing was decided. */
-  change(
+  readonly change: (
     task: StoredTask,
     decide: (task: StoredTask, context: DecideContext) => Decision | undefined,
-  ): Promise<boolean>;
+  ) => Promise<boolean>;
   /** True: all of its children have ended, and it was woken. */
-  wakeParent(id: string): Promise<boolean>;
+  readonly wakeParent: (id: string) => Promise<boolean>;
 }
 
 const insides = new WeakMap<Tasks, TasksInside>();
@@ -257,7 +257,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
           throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
         }
         const isDuplicate = outcome?.kind === 'exists';
-        observer.count?.(isDuplicate ? 'tasks_duplicates_total' : 'tasks_enqueued_total', { type });
+        if (isDuplicate) observer.count?.('tasks_duplicates_total', { type });
+        else observer.count?.('tasks_enqueued_total', { type });
         return { id: outcome?.kind === 'exists' ? outcome.id : head.id, isDuplicate };
       });
     },

@@ -292,7 +292,7 @@ export function decideCompensated(task: StoredTask, context: DecideContext): Dec
 }
 
 /** Steps whose work is to be undone, the last one first. */
-export function compensations(task: StoredTask): readonly string[] {
+function compensations(task: StoredTask): readonly string[] {
   return stepsOf(task)
     .filter(
       ([name, step]) =>
@@ -452,8 +452,8 @@ export function expectedSignals(
   const steps = stepsOf(task).flatMap(([step, { kind, state, fence, attempts, error }]) => {
     if (state === 'running' || kind === 'sleep') return [];
     const what = { kind: `step-${state}`, step, attempt: attempts };
-    const told = error === undefined ? what : { ...what, error: error.message };
-    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, told)];
+    const all = error === undefined ? what : { ...what, error: error.message };
+    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, all)];
   });
   return isQueued ? [signals.queued(head, info), ...steps] : steps;
 }

@@ -140,7 +140,7 @@ test('a file that changes is taken over while it runs; a broken one is told, and
     }
   };
   {
-    await using _watch = watchTaskTypes(tasks, path, { everyMs: 1_000 });
+    await using watch = watchTaskTypes(tasks, path, { everyMs: 1_000 });
     await until(() => names().includes('email-send'));
     await writeFile(path, `${document}  invoice-print:\n    workers: 1\n`);
     await until(() => names().includes('invoice-print'));
@@ -148,6 +148,7 @@ test('a file that changes is taken over while it runs; a broken one is told, and
     await writeFile(path, 'task_types: nothing');
     await until(() => told.includes('task types could not be reloaded'));
     assert.ok(names().includes('invoice-print'));
+    assert.ok(watch);
   }
   await rm(folder, { recursive: true });
 });

@@ -93,7 +93,7 @@ function toType(
   entry: YAMLMap,
   lineOf: (node: unknown) => number | undefined,
 ): TaskType {
-  let given: Partial<Omit<TaskType, 'name'>> = {};
+  const given: { -readonly [K in keyof TaskType]?: TaskType[K] } = {};
   for (const { key, value } of entry.items) {
     const setting = isScalar(key) ? String(key.value) : '';
     const field = `task_types.${name}.${setting}`;
@@ -104,14 +104,14 @@ function toType(
     }
     try {
       const plain = (value as { toJSON?: () => unknown } | null)?.toJSON?.() ?? null;
-      given = { ...given, ...read(plain, field) };
+      Object.assign(given, read(plain, field));
     } catch (error) {
       if (!hasCode(error, 'TASK_INVALID')) throw error;
       throw invalidTypes(error.message.replace(`${field} `, ''), place);
     }
   }
   if (given.concurrencyKey !== undefined && given.concurrencyLimit === undefined) {
-    given = { ...given, concurrencyLimit: 1 };
+    given.concurrencyLimit = 1;
   }
   return taskType(name, given);
 }

@@ -54,10 +54,10 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     return count === 1 ? base : `${base}#${count}`;
   }
 
-  function track<T>(work: Promise<T>): Promise<T> {
-    const tracked = work.catch(() => undefined).finally(() => inFlight.delete(tracked));
+  function track<T>(step: Promise<T>): Promise<T> {
+    const tracked = step.catch(() => undefined).finally(() => inFlight.delete(tracked));
     inFlight.add(tracked);
-    return work;
+    return step;
   }
   async function othersDone(): Promise<void> {
     while (inFlight.size > 0) await Promise.all(inFlight);
@@ -178,9 +178,9 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     ): Promise<Result> {
       const name = nameOf(base);
       const record = steps.get(name);
-      const { compensate } = stepOptions;
+      const { compensate: undoing } = stepOptions;
       const remember = (result: Result): Result => {
-        if (compensate !== undefined) undo.set(name, () => compensate(result));
+        if (undoing !== undefined) undo.set(name, () => undoing(result));
         return result;
       };
       if (record?.state === 'completed') return remember(record.result as Result);
@@ -250,7 +250,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
         const message = `the handler has no compensation of step ${step.name} any more`;
         throw new MillraceError('TASK_INVALID', message);
       }
-      await work(name, 'compensation', async () => void (await run()), {});
+      await work(name, 'compensation', async () => run(), {});
     }
     await surely(() => tasks.compensated(token));
     return 'failed';
@@ -319,7 +319,12 @@ function reasonOf(signal: AbortSignal): unknown {
   return signal.reason instanceof Error ? signal.reason : new MillraceError('ABORTED', 'stopped');
 }
 
-const noRetryHelps = ['PAYLOAD_INVALID', 'PAYLOAD_NOT_JSON', 'PAYLOAD_TOO_LARGE', 'TASK_INVALID'];
+const noRetryHelps = new Set([
+  'PAYLOAD_INVALID',
+  'PAYLOAD_NOT_JSON',
+  'PAYLOAD_TOO_LARGE',
+  'TASK_INVALID',
+]);
 
 function failureOf(error: unknown): TaskFailure {
   const message = error instanceof Error ? error.message : String(error);
@@ -328,7 +333,7 @@ function failureOf(error: unknown): TaskFailure {
       ? error.code
       : undefined;
   const isTerminal =
-    outcomeOf(error).kind === 'terminal' || (code !== undefined && noRetryHelps.includes(code));
+    outcomeOf(error).kind === 'terminal' || (code !== undefined && noRetryHelps.has(code));
   return {
     message,
     ...(code === undefined ? {} : { code }),

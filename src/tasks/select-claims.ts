@@ -99,7 +99,7 @@ function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]
 }
 
 /** What was due first, then what was enqueued first. */
-export function inOrder(a: TaskHead, b: TaskHead): number {
+function inOrder(a: TaskHead, b: TaskHead): number {
   return (
     a.dueAtMs - b.dueAtMs ||
     a.enqueuedAtMs - b.enqueuedAtMs ||

@@ -30,7 +30,10 @@ async function withWorkers(
 test('a job runs through its steps, its sleep and its event, each step once', async () => {
   const ran: string[] = [];
   const reportGen = task('report-gen', async (ctx) => {
-    const rows = await ctx.step('load', () => void ran.push('load') ?? [1, 2, 3]);
+    const rows = await ctx.step('load', () => {
+      ran.push('load');
+      return [1, 2, 3];
+    });
     await ctx.sleep(5);
     const approval = await ctx.waitForEvent<{ by: string }>('approved', { timeout: '1m' });
     const sum = await ctx.step('sum', () => {
@@ -231,8 +234,9 @@ test('a stop gives back what does not end in time, and another worker goes on', 
   await workers.stop();
   assert.equal((await tasks.get(id))?.state, 'queued');
   assert.deepEqual(await tasks.workers(), []);
-  await using _next = startWorkers(tasks, [emailSend], { drainMs: 10 });
+  await using next = startWorkers(tasks, [emailSend], { drainMs: 10 });
   assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 'done');
+  assert.notEqual(next.worker, workers.worker);
 });
 
 test('the control plane stops a worker, and changes how much it takes', async () => {

@@ -75,7 +75,7 @@ export function startWorkers(
   const runs = new Map<string, Run>();
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
-  let concurrency = options.concurrency ?? {};
+  const concurrency: Record<string, number> = { ...options.concurrency };
   let claiming = new AbortController();
 
   const about = (): object => ({
@@ -118,7 +118,7 @@ export function startWorkers(
     const { task, token } = claimed;
     const definition = byName.get(task.type);
     if (definition === undefined) return;
-    const stop = new AbortController();
+    const halting = new AbortController();
     const span = observer.span?.(
       'run task',
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
@@ -129,30 +129,30 @@ export function startWorkers(
     const stepTimeoutMs =
       tasks.types().find(({ name }) => name === task.type)?.stepTimeoutMs ??
       limits.stepTimeoutMsDefault;
-    const done = runTask({
+    const running = runTask({
       tasks,
       definition,
       claimed: { token, task: { ...task, trace } },
       clock,
       observer,
       stepTimeoutMs,
-      signal: stop.signal,
-    })
-      .catch((err: unknown) => {
-        // Nobody could be told what became of it: the sweeper finds it by its worker or its deadline.
-        observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
-        return 'gone' as const;
-      })
-      .then((outcome) => {
-        const attributes = { type: task.type, outcome };
-        observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
-        span?.set({ outcome });
-        span?.end();
-        // One that is given back by a stop stays in the list until that is done.
-        if (outcome !== 'kept') runs.delete(token.id);
-        nudge();
-      });
-    runs.set(token.id, { claimed, stopping: stop, done });
+      signal: halting.signal,
+    }).catch((err: unknown) => {
+      // Nobody could be told what became of it: the sweeper finds it by its worker or its deadline.
+      observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
+      return 'gone' as const;
+    });
+    const done = (async () => {
+      const outcome = await running;
+      const attributes = { type: task.type, outcome };
+      observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
+      span?.set({ outcome });
+      span?.end();
+      // One that is given back by a stop stays in the list until that is done.
+      if (outcome !== 'kept') runs.delete(token.id);
+      nudge();
+    })();
+    runs.set(token.id, { claimed, stopping: halting, done });
   }
 
   /** There is more room than the claim that waits knows of. */
@@ -225,7 +225,7 @@ export function startWorkers(
       if (order.worker !== undefined && order.worker !== worker) continue;
       if (subject === subjects.tasks.control.shutdown) void stop();
       if (subject === subjects.tasks.control.rebalance && order.concurrency !== undefined) {
-        concurrency = { ...concurrency, ...order.concurrency };
+        Object.assign(concurrency, order.concurrency);
         nudge();
       }
     }
@@ -280,7 +280,8 @@ export function startWorkers(
     }
   }
   function stop(): Promise<void> {
-    stopped ??= shutDown().then(finished.resolve, finished.reject);
+    stopped ??= shutDown();
+    finished.resolve(stopped);
     return finished.promise;
   }
 

@@ -94,8 +94,7 @@ export const eventField = (event: string, id: string): string => `event:${event}
 export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fields['info'], {});
 export const runOf = ({ fields }: StoredTask): TaskRun =>
   parse<TaskRun>(fields['run'], { history: [] });
-export const payloadOf = ({ fields }: StoredTask): unknown =>
-  parse<unknown>(fields['payload'], null);
+const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
 
 export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
   const text = fields[stepField(name)];

@@ -6,7 +6,7 @@ import { idFromKey } from '../foundation/ids.ts';
 import type { TraceContext } from '../foundation/observer.ts';
 import type { TaskHead, TaskRef } from './task-job.ts';
 
-export type TaskStream = 'queue' | 'progress' | 'terminal';
+type TaskStream = 'queue' | 'progress' | 'terminal';
 
 /** One message of the bus; an engine puts it into the bus's envelope and streams. */
 export interface TaskSignal {
@@ -22,7 +22,7 @@ export interface TaskSignal {
 }
 
 /** Of a job, as far as signals carry them. */
-export interface SignalOrigin {
+interface SignalOrigin {
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
   readonly trace?: TraceContext | undefined;

@@ -47,7 +47,7 @@ interface SweepMemory {
 }
 
 export interface TaskSweep {
-  sweep(): Promise<TasksSwept>;
+  readonly sweep: () => Promise<TasksSwept>;
 }
 
 /**

@@ -72,7 +72,7 @@ export const caseTypes: readonly TaskType[] = [
   taskType('brittle', { onLost: 'fail', backoff }),
 ];
 
-export const worker = 'worker-1';
+const worker = 'worker-1';
 /** Longer than any case on any machine. */
 export const longLeaseMs = 86_400_000;
 
@@ -132,15 +132,6 @@ export async function rejectsWith(
     return hasCode(error, code);
   });
   return caught as MillraceError;
-}
-
-/** By the machine's clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = systemClock.now() + 60_000;
-  while (!(await holds())) {
-    if (systemClock.now() > deadlineMs) assert.fail(`it never happened: ${what}`);
-    await systemClock.sleep(5);
-  }
 }
 
 export async function secondOf({ opened, clock }: TasksCaseContext): Promise<Tasks> {

@@ -2,7 +2,6 @@
 // go on.
 
 import { readFile } from 'node:fs/promises';
-import { systemClock } from '../foundation/clock.ts';
 import { insideOf } from './create-tasks.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
 import type { TaskType } from './task-type.ts';
@@ -41,7 +40,7 @@ export function watchTaskTypes(
     readonly complete?: ((types: readonly TaskType[]) => readonly TaskType[]) | undefined;
   } = {},
 ): AsyncDisposable {
-  const { observer, clock = systemClock } = insideOf(tasks);
+  const { observer, clock } = insideOf(tasks);
   const stopping = new AbortController();
   const { signal } = stopping;
   let seen: string | undefined;

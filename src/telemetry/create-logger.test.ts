@@ -32,6 +32,21 @@ test('a line has its time, level and message, and the fields as they were given'
   );
 });
 
+test('a line says which part speaks, and of which operation, as the naming document has it', () => {
+  const { log, lines } = collecting();
+  log.info({ source: 'outbox-worker', sub: 'sub:a:b:v1', outboxId: 'o-1' }, 'sent');
+  log.warn({ sub: 'sub:shop:mail:v1', requestId: 'r-1', outboxId: 'o-1' }, 'late');
+  log.warn({ source: 7, context: 'mine', operationId: 'mine', requestId: 'r-1' }, 'own');
+  log.info({}, 'nothing');
+  const told = lines().map(({ context, operationId }) => [context, operationId]);
+  assert.deepEqual(told, [
+    [{ component: 'outbox-worker' }, 'o-1'],
+    [{ component: 'sub:shop:mail:v1' }, 'r-1'],
+    ['mine', 'mine'],
+    [undefined, undefined],
+  ]);
+});
+
 test('only lines of the level and above are written', () => {
   for (const [level, expected] of [
     ['debug', 4],

@@ -1,5 +1,6 @@
 // A line of the log: JSON for machines, text for people. Both are bounded.
 
+import { documentFields } from './document-fields.ts';
 import type { Redaction } from './redact.ts';
 import { toLogValue, type LogValue, type LogValueLimits } from './to-log-value.ts';
 
@@ -40,7 +41,9 @@ const essential = [
   'tenant',
   'userId',
   'source',
+  'context',
   'operation',
+  'operationId',
   'phase',
   'eventId',
 ];
@@ -50,7 +53,8 @@ export function formatJson(record: LogRecord, options: FormatOptions): string {
   const reserved = { timestamp, level, msg: msg.slice(0, 1_000) };
   const line = (limits: LogValueLimits, note: object, only?: readonly string[]): string => {
     const fields = fieldsOf(record, options, limits);
-    const kept = only === undefined ? fields : pick(fields, only);
+    const found = { ...fields, ...documentFields(fields) };
+    const kept = only === undefined ? found : pick(found, only);
     // First by place, last by right: no field of the caller's takes their names.
     return `${JSON.stringify({ ...reserved, ...kept, ...note, ...reserved })}\n`;
   };

@@ -3,6 +3,13 @@ export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress
 export { seededRandom, type SeededRandom } from './seeded-random.ts';
 export type { ServerOptions } from './servers/launch-server.ts';
 export {
+  startFakeSlack,
+  type FakeSlack,
+  type FakeSlackBehaviour,
+  type FakeSlackMessage,
+  type FakeSlackOptions,
+} from './servers/fake-slack.ts';
+export {
   startHttpReceiver,
   type AnswerRequest,
   type HttpReceiver,
@@ -99,6 +106,17 @@ export {
   type TasksCase,
   type TasksFixture,
 } from '../tasks/tasks.conformance.ts';
+export {
+  keyStoreConformance,
+  type KeyStoreCase,
+  type KeyStoreFixture,
+} from '../work/key-store.conformance.ts';
+export {
+  workQueueConformance,
+  type OpenedWorkQueue,
+  type WorkQueueCase,
+  type WorkQueueFixture,
+} from '../work/work-queue.conformance.ts';
 export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
 export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
 export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';

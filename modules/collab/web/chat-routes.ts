@@ -8,7 +8,13 @@ import { visibleChats } from '../chat-queries.ts';
 import { collabLimits } from '../fields.ts';
 import { chatRole, workspaceRole } from './access-rules.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { flowHeader, idText, type CommandOutcome, type MakeEndpoint } from './collab-endpoint.ts';
+import {
+  flowHeader,
+  idText,
+  repeatableShown,
+  type CommandOutcome,
+  type MakeEndpoint,
+} from './collab-endpoint.ts';
 import { invalid, notFound, rateLimitHeaders } from './collab-errors.ts';
 import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from './collab-page.ts';
 import { chatSchema, chatTypeSchema, participantSchema, roleSchema } from './collab-schemas.ts';
@@ -59,6 +65,7 @@ export function chatRoutes(
         },
         { additionalProperties: false },
       ),
+      headersShown: repeatableShown,
       answers: { 201: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         const workspace = await reach.workspace(me, w, rule);

@@ -3,6 +3,7 @@
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import { createIds, idFromKey } from 'millrace/foundation';
 import {
+  flowHeadersShown,
   flowOf,
   route,
   type Answer,
@@ -38,7 +39,7 @@ type EndpointDefinition<
   Params extends TObject,
   Query extends TObject,
   Body extends TSchema,
-> = Pick<Route, 'answers' | 'description' | 'summary' | 'tag'> & {
+> = Pick<Route, 'answers' | 'description' | 'headersShown' | 'summary' | 'tag'> & {
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
@@ -78,6 +79,9 @@ export function createEndpointMaker({
       path,
       access: 'known',
       errors: collabErrors,
+      ...(method === 'GET'
+        ? {}
+        : { headersShown: { ...definition.headersShown, ...flowHeadersShown } }),
       async handle(request) {
         const me = await users.of(request.principal);
         return definition.handle(request, {
@@ -115,6 +119,11 @@ function newId(
   const key = buildIdempotencyKey({ tenant, service: 'collab', operation, naturalKey });
   return { id: idFromKey(key), key };
 }
+
+/** Of endpoints that use `newId`. */
+export const repeatableShown = {
+  'Idempotency-Key': 'A repeat under the same one gets the first answer, and makes nothing new.',
+};
 
 /** The flow that everything that follows belongs to. */
 export function flowHeader({ events }: CommandOutcome): Readonly<Record<string, string>> {

@@ -93,6 +93,13 @@ export function rateLimitHeaders(state: unknown): Readonly<Record<string, string
   };
 }
 
+/** For the reference. */
+export const rateLimitShown = {
+  'X-RateLimit-Limit': 'Messages in any minute.',
+  'X-RateLimit-Remaining': 'How many of them are left.',
+  'X-RateLimit-Reset': 'Seconds until there are more.',
+};
+
 /** The same for what is not there and for what somebody may not know of. */
 export function notFound(what: string): MillraceError {
   return new MillraceError('NOT_FOUND', `there is no such ${what}`);

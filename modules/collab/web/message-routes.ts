@@ -7,8 +7,8 @@ import { messagesOf, searchMessages } from '../chat-queries.ts';
 import { collabLimits } from '../fields.ts';
 import { messageProjection, type MessageDocument } from '../message-projection.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { flowHeader, idText, type MakeEndpoint } from './collab-endpoint.ts';
-import { rateLimitHeaders } from './collab-errors.ts';
+import { flowHeader, idText, repeatableShown, type MakeEndpoint } from './collab-endpoint.ts';
+import { collabErrors, rateLimitHeaders, rateLimitShown } from './collab-errors.ts';
 import { pageAnswer, pageLimits, pageQuery, pageSchema } from './collab-page.ts';
 import { messageSchema } from './collab-schemas.ts';
 import { aliases } from './endpoints.ts';
@@ -61,14 +61,21 @@ export function messageRoutes(
   });
   const post = endpoint('postMessage', {
     summary: 'Posts a message; its tags are worked on behind it',
-    description:
-      '`X-Correlation-Id` is the flow of everything that follows. With `Idempotency-Key`, a repeat gets the first message.',
     tag,
     params,
+    headersShown: repeatableShown,
     body: content,
     answers: {
-      201: { description: 'The message', schema: messageSchema },
-      429: { description: 'More than 60 messages a minute' },
+      201: {
+        description: 'The message',
+        schema: messageSchema,
+        headers: { 'X-Correlation-Id': 'The flow of everything that follows.', ...rateLimitShown },
+      },
+      429: {
+        description: 'More messages within a minute than the limit allows (60)',
+        schema: collabErrors.schema,
+        headers: { 'Retry-After': 'Seconds.', ...rateLimitShown },
+      },
     },
     async handle({ params: { id }, body }, { me, rule, send, newId }) {
       await reach.chat(me, id, rule);

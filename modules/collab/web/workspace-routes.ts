@@ -17,7 +17,13 @@ import {
 import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
 import { workspaceRole } from './access-rules.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { flowHeader, idText, type CommandOutcome, type MakeEndpoint } from './collab-endpoint.ts';
+import {
+  flowHeader,
+  idText,
+  repeatableShown,
+  type CommandOutcome,
+  type MakeEndpoint,
+} from './collab-endpoint.ts';
 import { notFound } from './collab-errors.ts';
 import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from './collab-page.ts';
 import {
@@ -61,6 +67,7 @@ export function workspaceRoutes(
       summary: 'Makes a workspace; whoever makes it is its admin',
       tag,
       body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
+      headersShown: repeatableShown,
       answers: { 201: { description: 'The workspace', schema: workspaceSchema } },
       async handle({ body }, { me, send, newId }) {
         const { id, key } = newId('create-workspace');

@@ -75,7 +75,7 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
       await clock.sleep(lookMs, signal).catch(() => undefined);
     }
   } finally {
-    await closeAll([...workers.values()], client, running);
+    await closeWorkers([...workers.values()], client, running);
     endCopies();
   }
 }
@@ -105,7 +105,8 @@ function openWorker(name: string, work: BullmqWork): Worker {
   return worker;
 }
 
-async function closeAll(
+/** The client ends with them. */
+export async function closeWorkers(
   workers: readonly Worker[],
   client: RedisClient,
   running: ReadonlySet<Promise<void>>,

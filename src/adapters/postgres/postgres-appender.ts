@@ -3,6 +3,7 @@
 
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { tailRows, type TailRow } from '../../store/append-tail.ts';
 import { categoryOf } from '../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
 import { createKeptClient } from './kept-client.ts';
@@ -57,7 +58,9 @@ export function createPostgresAppender(
     readonly channel: string;
     readonly now: () => number;
     readonly sleep: (ms: number) => Promise<void>;
-    readonly onCommit: () => void;
+    /** What was appended, as far as it is known where it is, in order; `isAll`: as far as there is. */
+    readonly onCommit: (rows: readonly TailRow[], isAll: boolean) => void;
+    readonly onFailure: () => void;
   },
 ): PostgresAppender {
   const at = quoteName(options.schema);
@@ -87,7 +90,11 @@ export function createPostgresAppender(
   const streamsThere = createRecentSet(appendLimits.streamsRememberedMax);
   const shapesKnown = createRecentSet(appendLimits.shapesRememberedMax);
 
-  async function append(units: readonly Unit[], on?: Queryable): Promise<WriteOutcome[][]> {
+  async function append(
+    units: readonly Unit[],
+    nowMs: number,
+    on?: Queryable,
+  ): Promise<WriteOutcome[][]> {
     const plain = plainWrite(units);
     const shape = shapeOf(plain);
     // What one event after the other brings is known; only what is new is asked for.
@@ -103,7 +110,7 @@ export function createPostgresAppender(
         : plain.rows.length === 1 && on === undefined
           ? [eventSql, encodeEvent(plain, idOf, isNew)]
           : [oneSql, encodeWrite(plain, idOf, isNew)];
-    const values = [lock, options.channel, options.now(), ...parameters];
+    const values = [lock, options.channel, nowMs, ...parameters];
     try {
       const rows = await (on === undefined
         ? kept.use((client) => connection.query(statement, values, client))
@@ -112,14 +119,15 @@ export function createPostgresAppender(
       return outcomesOf(units, rows);
     } catch (error) {
       streamsThere.clear();
+      options.onFailure();
       throw error;
     }
   }
 
-  async function appendAgain(units: readonly Unit[]): Promise<WriteOutcome[][]> {
+  async function appendAgain(units: readonly Unit[], nowMs: number): Promise<WriteOutcome[][]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await append(units);
+        return await append(units, nowMs);
       } catch (error) {
         if (!isTransient(error) || attempt === appendLimits.triesMax) throw error;
         await options.sleep(50 * 2 ** attempt);
@@ -129,8 +137,11 @@ export function createPostgresAppender(
 
   async function runBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      const outcomes = await appendAgain(batch.map(({ unit }) => unit));
-      options.onCommit();
+      const units = batch.map(({ unit }) => unit);
+      const nowMs = options.now();
+      const outcomes = await appendAgain(units, nowMs);
+      const { rows, isAll } = knownRows(units, outcomes, nowMs);
+      options.onCommit(rows, isAll);
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] ?? []);
     } catch (error) {
       if (batch.length === 1 || isTransient(error)) {
@@ -158,7 +169,7 @@ export function createPostgresAppender(
       if (signal?.aborted === true) throw aborted(signal);
       if (transaction !== undefined) {
         try {
-          return (await append([writes], transaction as Queryable))[0] ?? [];
+          return (await append([writes], options.now(), transaction as Queryable))[0] ?? [];
         } catch (error) {
           throw unavailable(error);
         }
@@ -184,6 +195,26 @@ export function createPostgresAppender(
       kept.release();
     },
   };
+}
+
+/** Only single events: the numbers of several need not follow each other. */
+function knownRows(
+  units: readonly Unit[],
+  outcomes: readonly (readonly WriteOutcome[])[],
+  nowMs: number,
+): { readonly rows: readonly TailRow[]; readonly isAll: boolean } {
+  let isAll = true;
+  const rows = units.flatMap((unit, at) => {
+    const [outcome] = outcomes[at] ?? [];
+    const [write] = unit;
+    if (outcome?.kind === 'appended' && unit.length === 1 && write?.rows.length === 1) {
+      return tailRows(write, nowMs, outcome);
+    }
+    // A repeat may be of an append of ours whose answer was lost.
+    isAll &&= outcome?.kind === 'conflict' || outcome?.kind === 'deleted';
+    return [];
+  });
+  return { rows: rows.toSorted((a, b) => a.sequence - b.sequence), isAll };
 }
 
 function takeBatch(waiting: Waiting[]): Waiting[] {

@@ -8,9 +8,10 @@ import type { SagaHost } from '../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import { sqlTraceIndex } from '../../traces/sql-trace-index.ts';
 import type { TraceHost } from '../../traces/trace-index.ts';
+import { createAppendTail } from '../../store/append-tail.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { StoreEngine } from '../../store/store-engine.ts';
+import type { AllPage, AllQuery, StoreEngine } from '../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { InlineHost } from '../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
@@ -81,11 +82,13 @@ export async function postgresEventStore(
   }
   const names = createPostgresNames(connection, schema);
   const reader = createPostgresReader(connection, names, schema);
+  const tail = createAppendTail();
   const listener = createPostgresListener(connection, {
     schema,
     channel,
     pollIntervalMs,
     safeHead: () => reader.safeHead(),
+    lastKnown: () => tail.last,
     onFailure: (err) => observer.log?.warn({ schema, err }, 'live reading lost its connection'),
   });
   const appender = createPostgresAppender(connection, names, {
@@ -93,7 +96,11 @@ export async function postgresEventStore(
     channel,
     now: () => clock.now(),
     sleep: (ms) => clock.sleep(ms),
-    onCommit: () => listener.wakeAll(),
+    onCommit: (rows, isAll) => {
+      tail.add(rows);
+      listener.wakeAll(isAll);
+    },
+    onFailure: () => tail.forget(),
   });
 
   const reads = new Set<Promise<unknown>>();
@@ -111,6 +118,10 @@ export async function postgresEventStore(
     }
   };
 
+  /** Whoever is at the end has all that is below; where no number is missing, nothing can still appear. */
+  const fromTail = (query: AllQuery): AllPage | undefined =>
+    query.direction === 'forwards' ? tail.read(query) : undefined;
+
   const engine: StoreEngine = {
     capabilities: {
       multiStreamAppend: true,
@@ -120,11 +131,15 @@ export async function postgresEventStore(
     },
     write: (writes, writeOptions) => appender.write(writes, writeOptions),
     readStream: (query) => reading(query.signal, () => reader.readStream(query)),
-    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
+    readAll: (query) => reading(query.signal, async () => fromTail(query) ?? reader.readAll(query)),
     findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
     head: () => reading(undefined, async () => (await reader.safeHead()).head),
     whenMore: (after, signal) => listener.whenMore(after, signal),
-    scavenge: (scavengeOptions) => scavengePostgres(connection, schema, scavengeOptions),
+    async scavenge(scavengeOptions) {
+      const progress = await scavengePostgres(connection, schema, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
     subjectKeys: createPostgresKeys(connection, schema),
     async [Symbol.asyncDispose]() {
       await appender.drain();

@@ -7,7 +7,8 @@ import { checkOut, type PostgresConnection } from './postgres-connection.ts';
 import { lockClass, quoteName } from './postgres-schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
-  wakeAll(): void;
+  /** `isKnown`: `lastKnown` tells of all that was committed, and nobody has to ask for it. */
+  wakeAll(isKnown?: boolean): void;
   whenMore(after: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -17,6 +18,8 @@ export interface ListenerOptions {
   /** The backstop, while notifications work. */
   readonly pollIntervalMs: number;
   readonly safeHead: () => Promise<{ readonly head: number; readonly inFlight: boolean }>;
+  /** The last of our own commits that readers have without the database. */
+  readonly lastKnown: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -43,6 +46,10 @@ export function createPostgresListener(
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
   let lowest = 0;
+  /** Something may have been committed that no look has found yet. */
+  let isUnseen = true;
+  /** As of the last look that found nothing. */
+  let seenHead = 0;
 
   /**
    * While this lock is held, writers notify. It is taken when the first reader waits and kept for as
@@ -59,6 +66,7 @@ export function createPostgresListener(
       await client.query(`listen ${quoteName(options.channel)}`);
       await client.query('select pg_advisory_lock_shared($1, 1)', [lock + 1]);
       mine.hears = true;
+      isUnseen = true;
       // What was committed before we listened told nobody.
       void look();
     } catch (error) {
@@ -71,10 +79,11 @@ export function createPostgresListener(
   /** Returns what gives the connection back, once; it is called when the connection breaks, too. */
   function attend(client: PoolClient, mine: Ear): () => void {
     let attending = true;
-    const onNotification = (): void => waiters.wakeAll();
+    const onNotification = (): void => wakeAll();
     const hangUp = (error?: Error): void => {
       if (!attending) return;
       attending = false;
+      isUnseen = true;
       if (ear === mine) ear = undefined;
       client.off('notification', onNotification);
       client.release(error ?? true);
@@ -98,23 +107,38 @@ export function createPostgresListener(
     if (closed || waiters.size === 0) return;
     // Not waited for: the poll must go on while there is no connection to listen on.
     void listen();
+    // Before the question: what is told while it is under way may not be in its answer.
+    isUnseen = false;
     try {
       const { head, inFlight } = await options.safeHead();
+      if (head > lowest || inFlight) isUnseen = true;
+      else seenHead = Math.max(seenHead, head);
       if (head > lowest) waiters.wakeAll();
       else schedule(inFlight ? soonMs : ear?.hears === true ? options.pollIntervalMs : deafPollMs);
     } catch (error) {
+      isUnseen = true;
       options.onFailure(error);
       schedule(deafPollMs);
     }
   }
 
+  function wakeAll(isKnown = false): void {
+    if (!isKnown) isUnseen = true;
+    waiters.wakeAll();
+  }
+
   return {
-    wakeAll: () => waiters.wakeAll(),
+    wakeAll,
     async whenMore(after, signal) {
       lowest = waiters.size === 0 ? after : Math.min(lowest, after);
       const woken = waiters.wait(signal, () => false);
       // Looked at after joining: what commits in between is seen by the look or tells us.
-      void look();
+      const isTold = ear?.hears === true && !isUnseen;
+      if (isTold && after >= Math.max(seenHead, options.lastKnown())) {
+        schedule(options.pollIntervalMs);
+      } else {
+        void look();
+      }
       try {
         await woken;
       } finally {

@@ -7,7 +7,7 @@ import type {
   ModelKey,
 } from '../../projections/read-model-store.ts';
 import { encodeFence } from './document-fence.ts';
-import { toRedisText, type DocumentShape } from './document-text.ts';
+import { kindOf, shapeOf, toRedisText, type DocumentShape } from './document-text.ts';
 import { writeScript } from './read-model-scripts.ts';
 import { knownNames, lastingNames, readModelSpace } from './read-model-space.ts';
 import type { RedisConnection } from './redis-connection.ts';
@@ -38,7 +38,7 @@ interface Item {
 
 export function createDocumentWriter(
   connection: RedisConnection,
-  shape: DocumentShape,
+  usual: 'json' | 'hash',
 ): DocumentWriter {
   const namesOf = new Map<string, ReturnType<typeof lastingNames>>();
 
@@ -48,7 +48,7 @@ export function createDocumentWriter(
     part: { readonly items: readonly Item[]; readonly writes: readonly DocumentWrite[] },
   ): Promise<readonly number[]> {
     const { items, writes } = part;
-    const space = readModelSpace(model, tenant, shape);
+    const space = readModelSpace(model, tenant, usual);
     const modelName = `${model.bc}:${model.aggregate}:${model.version}`;
     const lasting = namesOf.get(modelName) ?? lastingNames();
     namesOf.set(modelName, lasting);
@@ -60,7 +60,11 @@ export function createDocumentWriter(
     for (let round = 0; round < roundsMax; round += 1) {
       const declared = names.declare(space);
       const keys = [...metaKeys, ...declared.keys, ...documentKeys];
-      const answer = await connection.run(writeScript, keys, [declared.json, shape, ...values]);
+      const answer = await connection.run(writeScript, keys, [
+        declared.json,
+        kindOf(space.shape),
+        ...values,
+      ]);
       const [kind, list] = answer as ['done', number[]] | ['names', string[]];
       if (kind === 'done') return list;
       names.add(list);
@@ -71,7 +75,7 @@ export function createDocumentWriter(
   return {
     async write(model, tenant, writes) {
       const results: DocumentOutcome[] = [];
-      for (const part of partsOf(writes, shape)) {
+      for (const part of partsOf(writes, shapeOf(model, usual))) {
         for (const number of await call(model, tenant, part)) {
           results.push(outcomes[number] ?? 'stale');
         }

@@ -2,6 +2,7 @@
 // that this process has met there.
 
 import { redisKeys, type RedisMeta } from '../../contracts/redis-keys.ts';
+import { shapeOf, type DocumentShape } from './document-text.ts';
 import type { DocumentWrite, ModelKey } from '../../projections/read-model-store.ts';
 
 /** Indexes, sets, ranges (zsets) and lists. */
@@ -9,15 +10,16 @@ type NameKind = 'i' | 's' | 'z' | 'l';
 
 export interface ReadModelSpace {
   readonly tenant: string;
+  readonly shape: DocumentShape;
   meta(what: RedisMeta): string;
   document(id: string): string;
   named(kind: NameKind, name: string): string;
 }
 
 export function readModelSpace(
-  { bc, aggregate, version }: ModelKey,
+  { bc, aggregate, version, layout }: ModelKey,
   tenant: string,
-  shape: 'json' | 'hash',
+  usual: 'json' | 'hash',
 ): ReadModelSpace {
   const build = {
     i: redisKeys.index,
@@ -25,12 +27,19 @@ export function readModelSpace(
     z: redisKeys.zset,
     l: redisKeys.listOf,
   } as const;
-  const document = shape === 'json' ? redisKeys.snapshot : redisKeys.hash;
+  const shape = shapeOf({ layout }, usual);
+  const document = usual === 'json' ? redisKeys.snapshot : redisKeys.hash;
+  const elsewhere = (kind: NameKind, name: string): string | undefined => {
+    if (kind === 's') return layout?.set?.(tenant, name);
+    return kind === 'z' ? layout?.range?.(tenant, name) : undefined;
+  };
   return {
     tenant,
+    shape,
     meta: (what) => redisKeys.meta(tenant, bc, aggregate, version, what),
-    document: (id) => document(tenant, bc, aggregate, version, id),
-    named: (kind, name) => build[kind](tenant, bc, aggregate, version, name),
+    document: (id) => layout?.document(tenant, id) ?? document(tenant, bc, aggregate, version, id),
+    named: (kind, name) =>
+      elsewhere(kind, name) ?? build[kind](tenant, bc, aggregate, version, name),
   };
 }
 

@@ -13,7 +13,7 @@ import type {
 } from '../../projections/read-model-store.ts';
 import { createClearReadModel } from './clear-read-model.ts';
 import { decodeFence, type DocumentFence } from './document-fence.ts';
-import { fromRedisText, type DocumentShape } from './document-text.ts';
+import { fromRedisText, kindOf } from './document-text.ts';
 import { keepListScript, listScript, loadScript, rangeScript } from './read-model-scripts.ts';
 import { readModelSpace } from './read-model-space.ts';
 import { createDocumentWriter } from './document-writer.ts';
@@ -25,7 +25,7 @@ export interface RedisReadModelsOptions extends RedisConnectionOptions {
    * How documents are kept: JSON at `app:{core}:banking:currency:v1:USD` (default), or a hash with a
    * field for each member at `app:{core}:banking:currency:v1:h:USD`.
    */
-  readonly documents?: DocumentShape;
+  readonly documents?: 'json' | 'hash';
 }
 
 interface Loaded extends StoredDocument {
@@ -66,16 +66,22 @@ export async function redisReadModels(
     if (ids.length === 0) return [];
     const space = readModelSpace(model, tenant, shape);
     const keys = [space.meta('fences'), ...ids.map((id) => space.document(id))];
-    const found = (await connection.run(loadScript, keys, [shape, ...ids])) as readonly [
-      string | null,
-      string | readonly string[] | null,
-    ][];
+    const found = (await connection.run(loadScript, keys, [
+      kindOf(space.shape),
+      ...ids,
+    ])) as readonly [string | null, string | readonly string[] | null][];
     return found.map(([text, kept], index) => {
       if (text === null) return undefined;
       const id = ids[index] ?? '';
       const fence = decodeFence(text);
       const { stream, revision, exists } = fence;
-      return { id, stream, revision, document: exists ? fromRedisText(id, kept) : null, fence };
+      return {
+        id,
+        stream,
+        revision,
+        document: exists ? fromRedisText(id, kept, space.shape) : null,
+        fence,
+      };
     });
   }
 

@@ -15,7 +15,12 @@ type SlackAnswer =
   | { readonly kind: 'failed'; readonly outcome: Retry | Dead; readonly code?: string };
 
 interface SlackCall {
-  readonly method: 'chat.postMessage' | 'conversations.history' | 'conversations.replies';
+  readonly method:
+    | 'auth.test'
+    | 'chat.postMessage'
+    | 'conversations.history'
+    | 'conversations.open'
+    | 'conversations.replies';
   readonly token: string;
   readonly fields: Record<string, unknown>;
   readonly signal: AbortSignal;
@@ -53,7 +58,7 @@ export async function createSlackApi(
     setName: () => undefined,
   };
 
-  function fetchWith(signal: AbortSignal, met: Met): FetchFunction {
+  function fetchWith(signal: AbortSignal, met: Met, fresh: boolean): FetchFunction {
     return async (url, { headers = {}, body } = {}) => {
       try {
         const posted = await client.post({
@@ -62,6 +67,7 @@ export async function createSlackApi(
           body: typeof body === 'string' ? body : '',
           signal,
           answerBytesMax,
+          fresh,
         });
         met.status = posted.status;
         met.retryAfter = posted.headers['retry-after'];
@@ -81,7 +87,8 @@ export async function createSlackApi(
       rejectRateLimitedCalls: true,
       allowAbsoluteUrls: false,
       logger: silent,
-      fetch: fetchWith(signal, met),
+      // A second one of the same would be a second message.
+      fetch: fetchWith(signal, met, method === 'chat.postMessage'),
     });
     try {
       return { kind: 'ok', body: await slack.apiCall(method, fields) };

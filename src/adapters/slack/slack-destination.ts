@@ -37,7 +37,7 @@ export interface SlackOptions {
 export const slackLimits = { lookBackMax: 200, metadataType: 'millrace_message' } as const;
 
 /** The history cannot be read with this token: neither now nor later. */
-const mayNotLook: ReadonlySet<string | undefined> = new Set([
+export const mayNotLook: ReadonlySet<string | undefined> = new Set([
   'missing_scope',
   'not_allowed_token_type',
   'no_permission',
@@ -65,7 +65,7 @@ export async function slackDestination(
   const { token, compose, clock = systemClock, observer = silentObserver } = options;
   const { lookBackMax = slackLimits.lookBackMax } = options;
   const client = createHttpClient();
-  const call = await createSlackApi(client, baseUrl(options.apiUrl), clock);
+  const call = await createSlackApi(client, slackBaseUrl(options.apiUrl), clock);
 
   /** The `ts` of what an earlier attempt posted, if it did; or why that cannot be told. */
   async function find(
@@ -145,7 +145,7 @@ function postedAs(body: object, idempotencyKey: string): string | undefined {
   return typeof found?.ts === 'string' ? found.ts : undefined;
 }
 
-function baseUrl(text = 'https://slack.com/api/'): URL {
+export function slackBaseUrl(text = 'https://slack.com/api/'): URL {
   if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `'${text}' is not a URL`);
   return new URL(text.endsWith('/') ? text : `${text}/`);
 }

@@ -26,7 +26,7 @@ import { outboxLedgerIn } from './sqlite-outbox-ledger.ts';
 import { inlineWrites, sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
 import { sqliteSubscriptionStorage, type SqliteTransaction } from './sqlite-subscriptions.ts';
-import { createSqliteTail } from './sqlite-tail.ts';
+import { createAppendTail } from '../../store/append-tail.ts';
 import { watchSqlite } from './sqlite-watch.ts';
 import { createWaiters } from '../../store/waiters.ts';
 
@@ -65,7 +65,7 @@ export async function sqliteEventStore(
 > {
   const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
   const waiters = createWaiters();
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   /** The head at the last wake-up. */
   let told = 0;
   let answeredAtMs = 0;

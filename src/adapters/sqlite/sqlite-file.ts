@@ -8,7 +8,7 @@ import { sqliteDatabase, type SqliteDatabase } from './sqlite-database.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { pathOf } from './sqlite-path.ts';
 import { openSqliteReader, type SqliteReader } from './sqlite-reader.ts';
-import type { TailRow } from './sqlite-tail.ts';
+import type { TailRow } from '../../store/append-tail.ts';
 import { startSqliteWriter, type SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteFile extends AsyncDisposable {

@@ -30,7 +30,7 @@ export interface TaskMessage {
 type WithMessages<T> = Omit<T, 'signals'> & { readonly messages: readonly TaskMessage[] };
 
 /** The group of a type's workers, and the stream that it reads. */
-export interface QueueOf {
+interface QueueOf {
   readonly type: string;
   readonly group: string;
   readonly subject: string;

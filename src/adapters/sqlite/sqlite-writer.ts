@@ -11,7 +11,7 @@ import type { BusRequest } from './sqlite-bus-writer.ts';
 import type { TaskRequest } from './sqlite-task-writer.ts';
 import type { ModelWrites } from './sqlite-documents.ts';
 import { sqliteError, type SqliteFailure } from './sqlite-error.ts';
-import { tailRows, type TailRow } from './sqlite-tail.ts';
+import { tailRows, type TailRow } from '../../store/append-tail.ts';
 
 /** Values as SQLite takes them. */
 export type SqlValue = string | number | null | Uint8Array;

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { flowOf } from '../../platform/flow-of.ts';
+import { flowHeadersShown, flowOf } from '../../platform/flow-of.ts';
 import type { AnyAggregate } from '../../platform/platform-module.ts';
 import { route, type Route } from '../http/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
@@ -48,10 +48,12 @@ function commandRoute(
     method: 'POST',
     path: `/api/v1/commands/${type}`,
     summary: `${type} of ${bc}`,
-    description:
-      'With `Idempotency-Key`, a repeat gets the first result. `X-Tenant-Id` where the token is for all tenants.',
     tag: `commands: ${bc}`,
     access: 'append',
+    headersShown: {
+      'Idempotency-Key': 'A repeat under the same one gets the first result.',
+      ...flowHeadersShown,
+    },
     body,
     bodyShown: Type.Unsafe({
       ...body,

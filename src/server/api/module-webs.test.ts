@@ -1,6 +1,7 @@
 // A module's own routes and messages: under the same limits and checks as ours, in its own words.
 
 import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { SignJWT } from 'jose';
 import { Type } from 'typebox';
@@ -178,6 +179,38 @@ test('a token in the URL is taken when it is good, and an upgrade with a bad one
   await late.opened();
   late.say({ type: 'bell.hear', times: 1 });
   assert.equal(await late.closed(), 4401);
+});
+
+test('what a module says in one turn goes out together, in order, however much it is', async (t) => {
+  let say: (text: string) => void = () => undefined;
+  const talk = defineSocket({
+    messages: {},
+    sends: {},
+    connect(client) {
+      say = client.send;
+      return { on: {} };
+    },
+  });
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [defineModule({ name: 'talk', web: () => ({ socket: talk }) })],
+  });
+  const { secret } = await platform.tokens.create({ name: 'a', scopes: ['read'] });
+  await using server = await startApi(platform, { port: 0 });
+  using client = connect({ server }, secret);
+  await client.hear('ready');
+  // Streams have it where several chunks can go at once; the types leave that open.
+  const sockets = Socket.prototype as Required<Pick<Socket, '_writev'>>;
+  const writes = t.mock.method(sockets, '_writev');
+  const said = Array.from({ length: 100 }, (_, at) => ({ type: 'word', at }));
+  for (const each of said) say(JSON.stringify(each));
+  await until(() => client.told.length === 101);
+  assert.deepEqual(client.told.slice(1), said);
+  assert.equal(writes.mock.callCount(), 1);
+  // Nearly all of what may stay unread, for a client that reads.
+  const much = 'x'.repeat(400_000);
+  for (let at = 0; at < 10; at += 1) say(JSON.stringify({ type: 'much', much }));
+  await until(() => client.told.length === 111);
 });
 
 test('a client that does not read is cut off, whatever a module sends', async () => {

@@ -261,27 +261,71 @@ test('JWTs by a shared secret: audience, time and tenant count', async () => {
   assert.equal(await ask(none), 401);
 });
 
-test('JWTs by the keys that a provider publishes', async () => {
-  const { publicKey, privateKey } = await generateKeyPair('ES256');
-  const key = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' };
-  const provider = createServer((_request, response) =>
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [key] })),
-  ).listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  const { port } = provider.address() as { port: number };
-  const jwksUrl = `http://127.0.0.1:${port}/keys`;
-  await using api = await openApi({ jwt: { jwksUrl, audience: 'millrace', issuer: 'https://id' } });
-  const sign = (issuer: string) =>
-    new SignJWT({ tenant: '*', roles: ['admin'] })
-      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+for (const algorithm of ['RS256', 'ES256'] as const) {
+  test(`JWTs by the keys that a provider publishes: ${algorithm}`, async () => {
+    await using provider = await openProvider(algorithm);
+    const jwt = { jwksUrl: provider.url, audience: 'millrace', issuer: 'https://id' };
+    await using api = await openApi({ jwt });
+    const ask = async (token: string) => (await api.ask('/api/v1/events', token)).status;
+    assert.equal(await ask(await provider.sign({})), 200);
+    assert.equal(await ask(await provider.sign({ iss: 'https://evil' })), 401);
+    assert.equal(await ask(await provider.sign({ tenant: 'Not a tenant' })), 401);
+    const strange = await openProvider(algorithm);
+    await strange[Symbol.asyncDispose]();
+    assert.equal(await ask(await strange.sign({})), 401);
+    // What everybody can read is no secret.
+    const forged = new SignJWT({ tenant: '*', roles: ['admin'] })
+      .setProtectedHeader({ alg: 'HS256', kid: 'k1' })
       .setSubject('boss')
       .setAudience('millrace')
-      .setIssuer(issuer)
+      .setIssuer('https://id')
       .setExpirationTime('1h')
-      .sign(privateKey);
-  assert.equal((await api.ask('/api/v1/events', await sign('https://id'))).status, 200);
-  assert.equal((await api.ask('/api/v1/events', await sign('https://evil'))).status, 401);
-  provider.close();
+      .sign(Buffer.from(JSON.stringify(provider.key)));
+    assert.equal(await ask(await forged), 401);
+  });
+}
+
+test('clocks may be apart by the skew, and by no more', async () => {
+  const secret = 'a shared secret of more than 32 bytes';
+  await using api = await openApi({ jwt: { secret, audience: 'millrace', clockSkewSeconds: 60 } });
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  const ask = async ({ from, until: end }: { from: number; until: number }) => {
+    const token = await new SignJWT({ tenant: 'core', scope: 'read' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('ada')
+      .setAudience('millrace')
+      .setNotBefore(nowSeconds + from)
+      .setExpirationTime(nowSeconds + end)
+      .sign(Buffer.from(secret));
+    return (await api.ask('/api/v1/events', token)).status;
+  };
+  assert.equal(await ask({ from: -90, until: -30 }), 200);
+  assert.equal(await ask({ from: 30, until: 90 }), 200);
+  assert.equal(await ask({ from: -300, until: -120 }), 401);
+  assert.equal(await ask({ from: 120, until: 300 }), 401);
+});
+
+test('while the keys of a provider cannot be fetched, nobody is sent to sign in again', async () => {
+  await using provider = await openProvider('ES256');
+  provider.setAway(true);
+  const lines: string[] = [];
+  const log = (_fields: object, message: string) => void lines.push(message);
+  const observer = { log: { debug() {}, info: log, warn: log, error: log } };
+  const jwt = { jwksUrl: provider.url, audience: 'millrace' };
+  await using api = await openApi({ jwt, observer });
+  const token = await provider.sign({});
+  for (const _ of [1, 2]) {
+    const answer = await api.ask('/api/v1/events', token);
+    assert.equal(answer.status, 503);
+    const { code, retryable } = await body<{ code: string; retryable: boolean }>(answer);
+    assert.deepEqual([code, retryable], ['IDENTITY_UNAVAILABLE', true]);
+  }
+  provider.setAway(false);
+  assert.equal((await api.ask('/api/v1/events', token)).status, 200);
+  assert.deepEqual(lines, [
+    'keys of the identity provider not fetched',
+    'keys of the identity provider fetched again',
+  ]);
 });
 
 test('a caller that asks too often is told to wait, and others are not', async () => {
@@ -293,3 +337,52 @@ test('a caller that asks too often is told to wait, and others are not', async (
   assert.deepEqual(statuses, [200, 200, 429]);
   assert.equal((await api.ask('/api/v1/events', b)).status, 200);
 });
+
+test('two of the same name in two tenants do not hold each other up', async () => {
+  const secret = 'a shared secret of more than 32 bytes';
+  const one = { perSecond: 0.1, burst: 1 };
+  await using api = await openApi({
+    jwt: { secret, audience: 'millrace' },
+    rateLimits: { known: one, unknown: one },
+  });
+  const ask = async (tenant: string) => {
+    const token = await new SignJWT({ tenant, scope: 'read' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('ada')
+      .setAudience('millrace')
+      .setExpirationTime('1h')
+      .sign(Buffer.from(secret));
+    return (await api.ask('/api/v1/events', token)).status;
+  };
+  assert.deepEqual([await ask('core'), await ask('core'), await ask('acme')], [200, 429, 200]);
+});
+
+/** An identity provider: publishes a key, signs with it, and may be away. */
+async function openProvider(algorithm: 'ES256' | 'RS256') {
+  const { publicKey, privateKey } = await generateKeyPair(algorithm);
+  const key = { ...(await exportJWK(publicKey)), kid: 'k1', alg: algorithm };
+  let isAway = false;
+  const server = createServer((_request, response) => {
+    if (isAway) response.writeHead(502).end();
+    else
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [key] }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    key,
+    url: `http://127.0.0.1:${port}/keys`,
+    setAway: (away: boolean) => void (isAway = away),
+    sign: (claims: Record<string, unknown>) =>
+      new SignJWT({ tenant: '*', roles: ['admin'], iss: 'https://id', ...claims })
+        .setProtectedHeader({ alg: algorithm, kid: 'k1' })
+        .setSubject('boss')
+        .setAudience('millrace')
+        .setExpirationTime('1h')
+        .sign(privateKey),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

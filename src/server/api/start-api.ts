@@ -57,7 +57,7 @@ export async function startApi(
   const { jwt, rateLimits, metrics, version = '0', observer = silentObserver, ...server } = options;
   await using opened = new AsyncDisposableStack();
   const modules = opened.use(openModuleWebs(platform, observer));
-  const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt);
+  const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt, observer);
   const info = {
     title: 'Millrace',
     version,

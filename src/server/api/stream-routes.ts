@@ -6,7 +6,7 @@ import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../http/route.ts';
-import { flowOf } from '../../platform/flow-of.ts';
+import { flowHeadersShown, flowOf } from '../../platform/flow-of.ts';
 import { serverSentEvents } from '../http/server-sent-events.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 import { acceptPayload } from './accept-payload.ts';
@@ -62,6 +62,8 @@ const filterQuery = {
   tenant: Type.Optional(Type.String()),
 };
 
+const lastEventId = { 'Last-Event-ID': 'Of the last one that came: goes before `after`.' };
+
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
   const { tenants } = platform.tokens;
@@ -76,6 +78,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       tag,
       access: 'append',
       params: streamParams,
+      headersShown: flowHeadersShown,
       body: appendBody,
       answers: {
         201: { description: 'Durable', schema: appended },
@@ -192,6 +195,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         ...filterQuery,
         after: Type.Optional(Type.String({ description: "A position, or 'end'." })),
       }),
+      headersShown: lastEventId,
       answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
@@ -213,6 +217,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       query: Type.Object({
         after: Type.Optional(Type.String({ description: "A revision, exclusive, or 'end'." })),
       }),
+      headersShown: lastEventId,
       answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;

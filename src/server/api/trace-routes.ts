@@ -128,7 +128,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
         const tenant = principal?.tenant;
         const found = await platform.traces.get(correlationId, { tenant, waitMs, signal });
         if (found.nodes.length === 0 && found.missing === 0 && found.complete) {
-          throw new MillraceError('NOT_FOUND', 'nothing is known of this flow', {
+          throw new MillraceError('TRACE_UNKNOWN', 'nothing is known of this flow', {
             details: { correlationId },
           });
         }

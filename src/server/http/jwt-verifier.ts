@@ -2,10 +2,11 @@
 // let somebody do is decided here.
 
 import { createSecretKey } from 'node:crypto';
-import type { JWTPayload } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { checkTenant } from '../../contracts/tenant.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { tokenScopes, type TokenScope } from '../../platform/token.ts';
 import { notAuthenticated, type Principal } from './principal.ts';
 
@@ -23,14 +24,17 @@ export interface JwtOptions {
 }
 
 export interface JwtVerifier {
-  /** Rejects with `NOT_AUTHENTICATED`. */
+  /** Rejects with `NOT_AUTHENTICATED`, or `IDENTITY_UNAVAILABLE` while that cannot be said. */
   verify(token: string): Promise<Principal>;
 }
 
 const secretBytesMin = 32;
 const everyTenant = '*';
 
-export async function createJwtVerifier(options: JwtOptions): Promise<JwtVerifier> {
+export async function createJwtVerifier(
+  options: JwtOptions,
+  observer: Observer = silentObserver,
+): Promise<JwtVerifier> {
   const {
     secret,
     jwksUrl,
@@ -58,10 +62,13 @@ export async function createJwtVerifier(options: JwtOptions): Promise<JwtVerifie
           (keys) => async (token: string) =>
             jwtVerify(token, keys, { ...rules, algorithms: ['RS256', 'ES256'] })
         )(
-          createRemoteJWKSet(new URL(jwksUrl), {
-            timeoutDuration: 5_000,
-            cooldownDuration: 30_000,
-          }),
+          tellingOutages(
+            createRemoteJWKSet(new URL(jwksUrl), {
+              timeoutDuration: 5_000,
+              cooldownDuration: 30_000,
+            }),
+            observer,
+          ),
         );
   return {
     async verify(token) {
@@ -69,6 +76,7 @@ export async function createJwtVerifier(options: JwtOptions): Promise<JwtVerifie
       try {
         ({ payload } = await check(token));
       } catch (error) {
+        if (hasCode(error, 'IDENTITY_UNAVAILABLE')) throw error;
         // Not in its words: which check failed helps only those who try.
         throw Object.assign(notAuthenticated('the JWT was not accepted'), { cause: error });
       }
@@ -77,11 +85,43 @@ export async function createJwtVerifier(options: JwtOptions): Promise<JwtVerifie
   };
 }
 
+/** What the provider's keys say of a token; everything else that goes wrong says nothing of it. */
+const verdicts = new Set<unknown>([
+  'ERR_JOSE_NOT_SUPPORTED',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JWKS_NO_MATCHING_KEY',
+]);
+
+/** A provider that is away is no reason to send people to sign in again. */
+function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
+  let isAway = false;
+  const tell = (away: boolean, error?: unknown): void => {
+    if (away === isAway) return;
+    isAway = away;
+    if (away) observer.log?.warn({ err: error }, 'keys of the identity provider not fetched');
+    else observer.log?.info({}, 'keys of the identity provider fetched again');
+  };
+  return async (header, token) => {
+    try {
+      const key = await keys(header, token);
+      tell(false);
+      return key;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && verdicts.has(error.code)) throw error;
+      tell(true, error);
+      const message = 'the keys of the identity provider could not be fetched';
+      throw new MillraceError('IDENTITY_UNAVAILABLE', message, { cause: error });
+    }
+  };
+}
+
 /** Without a tenant it reaches nothing: all tenants have to be said, with an asterisk. */
 function principalOf(payload: JWTPayload, tenantClaim: string): Principal {
   const tenant = payload[tenantClaim];
   if (typeof tenant !== 'string') throw notAuthenticated(`the JWT has no claim '${tenantClaim}'`);
-  if (tenant !== everyTenant) checkTenant(tenant);
+  if (tenant !== everyTenant && !isTenant(tenant)) {
+    throw notAuthenticated(`the JWT's claim '${tenantClaim}' is no name of a tenant`);
+  }
   const { preferred_username: username, email, email_verified: isVerified } = payload;
   return {
     kind: 'jwt',
@@ -92,6 +132,16 @@ function principalOf(payload: JWTPayload, tenantClaim: string): Principal {
     ...(tenant === everyTenant ? {} : { tenant }),
     ...(payload.exp === undefined ? {} : { expiresAtMs: payload.exp * 1_000 }),
   };
+}
+
+function isTenant(name: string): boolean {
+  try {
+    checkTenant(name);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'NAME_INVALID')) return false;
+    throw error;
+  }
 }
 
 /** `scope` as OAuth has it, or a list under `scopes` or `roles`; `millrace:` may stand before each. */

@@ -20,6 +20,8 @@ export function openApiDocument(
   return {
     openapi: '3.1.0',
     info,
+    // Wherever this document was read from.
+    servers: [{ url: '/' }],
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -31,16 +33,10 @@ export function openApiDocument(
 function operationOf(route: Route): unknown {
   const { method, path, summary, description, tag, access, answers } = route;
   const body = route.bodyShown ?? route.body;
-  const tenantHeader = {
-    name: 'X-Tenant-Id',
-    in: 'header',
-    required: false,
-    schema: { type: 'string' },
-  };
   const parameters = [
     ...parametersOf('path', route.params),
     ...parametersOf('query', route.query),
-    ...(access === 'anonymous' ? [] : [tenantHeader]),
+    ...Object.entries(headersOf(route)).map(([name, text]) => headerParameter(name, text)),
   ];
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^a-zA-Z0-9]+(.)?/g, (_all, next: string | undefined) => next?.toUpperCase() ?? '')}`,
@@ -69,9 +65,30 @@ function operationOf(route: Route): unknown {
   };
 }
 
-function answerOf({ description, schema, contentType = 'application/json' }: AnswerInfo): unknown {
-  if (schema === undefined && contentType === 'application/json') return { description };
-  return { description, content: { [contentType]: schema === undefined ? {} : { schema } } };
+/** Those that a client may send, beside its credentials. */
+export function headersOf({ access, headersShown = {} }: Route): Readonly<Record<string, string>> {
+  return access === 'anonymous' ? headersShown : { ...tenantHeader, ...headersShown };
+}
+
+const tenantHeader = { 'X-Tenant-Id': 'Which tenant, where the credentials are for all of them.' };
+
+function headerParameter(name: string, description: string): unknown {
+  return { name, in: 'header', required: false, description, schema: { type: 'string' } };
+}
+
+function answerOf(answer: AnswerInfo): unknown {
+  const { description, schema, contentType = 'application/json', headers = {} } = answer;
+  const told = Object.entries(headers).map(([name, text]): [string, unknown] => [
+    name,
+    { description: text, schema: { type: 'string' } },
+  ]);
+  return {
+    description,
+    ...(told.length === 0 ? {} : { headers: Object.fromEntries(told) }),
+    ...(schema === undefined && contentType === 'application/json'
+      ? {}
+      : { content: { [contentType]: schema === undefined ? {} : { schema } } }),
+  };
 }
 
 function parametersOf(place: 'path' | 'query', schema: Route['params']): readonly unknown[] {

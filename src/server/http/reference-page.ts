@@ -1,7 +1,7 @@
 // The routes as one page without scripts: readable in any browser, light and dark, wide and narrow.
 
 import type { TSchema } from 'typebox';
-import type { OpenApiInfo } from './openapi.ts';
+import { headersOf, type OpenApiInfo } from './openapi.ts';
 import type { Access } from './principal.ts';
 import type { Route } from './route.ts';
 
@@ -43,11 +43,12 @@ function routeHtml(route: Route): string {
   const inputs = [
     ...fieldRows('path', route.params),
     ...fieldRows('query', route.query),
+    ...Object.entries(headersOf(route)).map(([name, text]) => headerRow(name, text)),
     ...fieldRows('body', body),
   ];
   const outcomes = Object.entries(answers).map(
-    ([status, { description: text }]) =>
-      `<tr><td><code>${status}</code></td><td>${prose(text)}</td></tr>`,
+    ([status, { description: text, headers = {} }]) =>
+      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, told]) => `\`${name}\`: ${told}`)].map(prose).join('<br>')}</td></tr>`,
   );
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
@@ -56,6 +57,10 @@ ${description === undefined ? '' : `<p>${prose(description)}</p>`}
 ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
 <table><tr><th>answer</th><th>when</th></tr>${outcomes.join('')}</table>
 </details>`;
+}
+
+function headerRow(name: string, text: string): string {
+  return `<tr><td><code>${escape(name)}</code> <i>optional</i></td><td>header</td><td>${prose(text)}</td></tr>`;
 }
 
 interface Described {

@@ -42,8 +42,11 @@ export function createRequestLimiter(
   }
 
   return ({ address, principal }) => {
+    // Names of JWTs are their tenants': two that are called alike do not hold each other up.
     const key =
-      principal === undefined ? `address ${address}` : `${principal.kind} ${principal.name}`;
+      principal === undefined
+        ? `address ${address}`
+        : `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
     const nowMs = clock.now();
     const state = states.get(key);
     if (state === undefined && states.size >= callersMax) makeRoom(nowMs);

@@ -1,6 +1,7 @@
 // One WebSocket: who it is, what it follows, what it asked for; within limits, and never ahead of a
 // client that does not read.
 
+import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
@@ -35,6 +36,8 @@ export interface WsConnectionOptions {
   /** Undefined: the first message has to say. */
   readonly principal: Principal | undefined;
   readonly authenticate: Authenticate;
+  /** What the frames go out by. */
+  readonly wire: Duplex;
   readonly admit: ((caller: Caller) => void) | undefined;
   readonly operations: WsOperations;
   readonly sockets: readonly ModuleSocket[];
@@ -52,8 +55,19 @@ export interface WsConnection {
 const ids = createIds();
 const timerMsMax = 0x7fff_ffff;
 
+/** The last message: one that goes to many is encoded once. */
+const encoded = { text: '', bytes: Buffer.alloc(0) };
+const encodedCharsMax = 65_536;
+const gatheredBytesMax = 65_536;
+
+function bytesOf(text: string): Buffer {
+  if (text.length > encodedCharsMax) return Buffer.from(text);
+  if (encoded.text !== text) Object.assign(encoded, { text, bytes: Buffer.from(text) });
+  return encoded.bytes;
+}
+
 export function serveConnection(socket: WebSocket, options: WsConnectionOptions): WsConnection {
-  const { address, authenticate, admit, operations, limits, observer } = options;
+  const { address, authenticate, admit, operations, limits, observer, wire } = options;
   const over = new AbortController();
   const feeds = new Map<string, AbortController>();
   const sessions = new Map<ModuleSocket, SocketSession>();
@@ -62,6 +76,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   let idle: (() => void) | undefined;
   let hasPong = true;
   let isStopping = false;
+  let isGathering = false;
 
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   void closed.then(() => end());
@@ -109,8 +124,26 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       cutOff(wsCloseCodes.tooSlow, 'read what you asked for');
       return;
     }
-    const text = typeof message === 'string' ? message : JSON.stringify(message);
-    await new Promise<void>((resolve) => socket.send(text, () => resolve()));
+    const bytes = bytesOf(typeof message === 'string' ? message : JSON.stringify(message));
+    gather();
+    await new Promise<void>((resolve) => socket.send(bytes, { binary: false }, () => resolve()));
+  }
+
+  /** What is said in one turn goes out as one: a call of the system costs more than all else of a message. */
+  function gather(): void {
+    if (isGathering) {
+      if (wire.writableLength < gatheredBytesMax) return;
+      // Much at once is not held up: what nobody has tried to write counts as unread.
+      wire.uncork();
+      wire.cork();
+      return;
+    }
+    isGathering = true;
+    wire.cork();
+    process.nextTick(() => {
+      isGathering = false;
+      wire.uncork();
+    });
   }
 
   async function take(data: RawData, isBinary: boolean): Promise<void> {

@@ -64,6 +64,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
     server.handleUpgrade(request, socket, head, (accepted) => {
       const connection = serveConnection(accepted, {
         address,
+        wire: socket,
         principal,
         authenticate,
         admit,

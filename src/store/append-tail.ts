@@ -1,16 +1,16 @@
-// What this process has just appended, for those who wait for it: they need not ask the file for what
+// What this process has just appended, for those who wait for it: they need not ask the database for what
 // went through here a moment ago.
 
-import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
-import type { AllPage, AllQuery, RowToWrite, StreamWrite } from '../../store/store-engine.ts';
+import { categoryOf, type StoredRow } from './recorded-event.ts';
+import type { AllPage, AllQuery, RowToWrite, StreamWrite } from './store-engine.ts';
 
 /** A row as it was written, with what only the commit knew. */
 export interface TailRow extends StoredRow, Pick<RowToWrite, 'tenant'> {}
 
-export interface SqliteTail {
+export interface AppendTail {
   /** The last sequence that is known here; 0: none. */
   readonly last: number;
-  /** Rows of one commit, in the order of their sequences. */
+  /** Rows of commits, in the order of their sequences; those below the last one are left out. */
   add(rows: readonly TailRow[]): void;
   /** Undefined: not all of it is known here. */
   read(query: AllQuery): AllPage | undefined;
@@ -19,7 +19,7 @@ export interface SqliteTail {
 
 export const tailLimits = { rowsMax: 2_048, charsMax: 2_097_152 } as const;
 
-export function createSqliteTail(limits: typeof tailLimits = tailLimits): SqliteTail {
+export function createAppendTail(limits: typeof tailLimits = tailLimits): AppendTail {
   /** Their sequences have no hole: numbers are given out one by one, whichever process asks. */
   let rows: TailRow[] = [];
   let first = 0;
@@ -63,7 +63,9 @@ export function createSqliteTail(limits: typeof tailLimits = tailLimits): Sqlite
     },
     add(added) {
       for (const row of added) {
-        // Another process was in between: what it wrote is in the file only.
+        // A commit that overtook this one was told of first.
+        if (row.sequence <= last) continue;
+        // Somebody else was in between: what they wrote is in the database only.
         if (row.sequence !== last + 1) clear();
         rows.push(row);
         chars += charsOf(row);
@@ -75,7 +77,7 @@ export function createSqliteTail(limits: typeof tailLimits = tailLimits): Sqlite
       const { isLive, after, limit, filter } = query;
       if (query.direction === 'backwards') return readBackwards(query);
       const known = rows.length - first;
-      // At the last one, only the file can tell whether others have written since.
+      // At the last one, only the database can tell whether others have written since.
       if (isLive !== true || after >= last || after < last - known) return undefined;
       const found: StoredRow[] = [];
       for (let at = rows.length - (last - after); at < rows.length; at += 1) {

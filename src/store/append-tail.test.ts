@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
-import { createSqliteTail, tailLimits, tailRows, type TailRow } from './sqlite-tail.ts';
+import { compileFilter, type EventFilter } from './event-filter.ts';
+import { createAppendTail, tailLimits, tailRows, type TailRow } from './append-tail.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const row = (sequence: number, changed: Partial<TailRow> = {}): TailRow => ({
@@ -30,7 +30,7 @@ const query = (
 });
 
 test('what was added is read behind any position that is known, and nothing is at the end', () => {
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   assert.equal(tail.read(query(0)), undefined);
   tail.add(rows(5, 8));
   assert.equal(tail.last, 8);
@@ -43,7 +43,7 @@ test('what was added is read behind any position that is known, and nothing is a
 });
 
 test('backwards, it is read where all of the page is known', () => {
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   tail.add([...rows(5, 7), row(8, { tenant: 'acme' })]);
   const back = (after: number, limit: number, filter: EventFilter = {}) =>
     tail.read({ ...query(after, { filter, limit }), direction: 'backwards' });
@@ -57,11 +57,11 @@ test('backwards, it is read where all of the page is known', () => {
   assert.equal(back(7, 3), undefined, 'the third one is not known here');
   assert.equal(back(5, 1), undefined);
   assert.equal(back(2, 1), undefined);
-  assert.equal(createSqliteTail().read({ ...query(1), direction: 'backwards' }), undefined);
+  assert.equal(createAppendTail().read({ ...query(1), direction: 'backwards' }), undefined);
 });
 
 test('a hole, where another process has written, makes it begin anew', () => {
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   tail.add(rows(1, 3));
   tail.add(rows(5, 6));
   assert.equal(tail.read(query(2)), undefined);
@@ -69,8 +69,17 @@ test('a hole, where another process has written, makes it begin anew', () => {
   assert.deepEqual(tail.read(query(4))?.rows, rows(5, 6));
 });
 
+test('rows of a commit that was overtaken are left out, and what is known stays without a hole', () => {
+  const tail = createAppendTail();
+  tail.add(rows(4, 6));
+  tail.add(rows(2, 3));
+  assert.equal(tail.last, 6);
+  assert.equal(tail.read(query(1)), undefined);
+  assert.deepEqual(tail.read(query(3))?.rows, rows(4, 6));
+});
+
 test('a page ends at its limit, and says how far it looked when nothing fits', () => {
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   tail.add([...rows(1, 4), row(5, { stream: 'shop.order.v1-acme-1', tenant: 'acme' }), row(6)]);
   assert.deepEqual(tail.read(query(0, { limit: 2 })), {
     rows: rows(1, 2),
@@ -87,7 +96,7 @@ test('a page ends at its limit, and says how far it looked when nothing fits', (
 });
 
 test('it holds no more than it may, and forgets when it is told to', () => {
-  const tail = createSqliteTail();
+  const tail = createAppendTail();
   for (let at = 1; at <= 3 * tailLimits.rowsMax; at += 1) tail.add([row(at)]);
   const last = 3 * tailLimits.rowsMax;
   assert.equal(tail.read(query(last - tailLimits.rowsMax - 1)), undefined);
@@ -102,7 +111,7 @@ test('it holds no more than it may, and forgets when it is told to', () => {
   assert.equal(tail.last, last + 2);
 });
 
-test('the rows of an append are those that the file has', () => {
+test('the rows of an append are those that the database has', () => {
   const written = rows(1, 2).map(({ eventId, type, tenant, payload, meta }) => ({
     eventId,
     type,

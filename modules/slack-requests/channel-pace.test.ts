@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sqliteKeyStore } from 'millrace/adapters/sqlite';
+import { fakeClock } from 'millrace/testing';
+import { createPace, paceLine } from './channel-pace.ts';
+
+const line = paceLine('core', 'acme', 'C1');
+
+test('each takes the next place in line; who would wait too long comes again', async () => {
+  const clock = fakeClock();
+  await using keys = sqliteKeyStore('memory:', { clock });
+  const pace = createPace({ keys, clock, waitMaxMs: 2_000 });
+  const places = [];
+  for (let at = 0; at < 4; at += 1) places.push(await pace.take(line, 1_000));
+  assert.deepEqual(places, [
+    { waitMs: 0 },
+    { waitMs: 1_000 },
+    { waitMs: 2_000 },
+    { delayMs: 3_000 },
+  ]);
+  await clock.advance(10_000);
+  assert.deepEqual(await pace.take(line, 1_000), { waitMs: 0 });
+  assert.deepEqual(await pace.take(paceLine('core', 'acme', 'C2'), 1_000), { waitMs: 0 });
+});
+
+test('of many who ask at once, no two have the same place', async () => {
+  const clock = fakeClock();
+  await using keys = sqliteKeyStore('memory:', { clock });
+  const pace = createPace({ keys, clock, waitMaxMs: 60_000 });
+  const places = await Promise.all(Array.from({ length: 20 }, () => pace.take(line, 100)));
+  const waits = places.map((place) => ('waitMs' in place ? place.waitMs : -1));
+  assert.deepEqual(
+    waits.toSorted((a, b) => a - b),
+    Array.from({ length: 20 }, (_, at) => at * 100),
+  );
+});
+
+test('during a pause nobody goes', async () => {
+  const clock = fakeClock();
+  await using keys = sqliteKeyStore('memory:', { clock });
+  const pace = createPace({ keys, clock, waitMaxMs: 2_000 });
+  await pace.pause(line, 30_000);
+  await pace.pause(line, 5_000);
+  assert.deepEqual(await pace.take(line, 1_000), { delayMs: 30_000 });
+});

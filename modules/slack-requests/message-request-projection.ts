@@ -1,0 +1,157 @@
+// The snapshot at `notification.slack:v1:{core}:message-request:<id>`, a hash with the document's fields, its
+// `idx:message-request:updated` and `idx:message-request:by-status:<status>`.
+
+import { slackAddressing } from 'millrace/contracts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { boundedContext } from './fields.ts';
+import type {
+  requestCreated,
+  requestFailed,
+  requestQueued,
+  requestSent,
+  requestUpdated,
+} from './message-request-events.ts';
+import { requestStatuses, type RequestStatus } from './message-request.ts';
+
+export interface RequestDocument {
+  readonly id: string;
+  readonly tenant: string;
+  readonly workspaceCode: string;
+  readonly templateCode?: string;
+  readonly channelCode?: string;
+  readonly recipient?: string;
+  readonly threadTs?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly status: RequestStatus;
+  /** How many events it has. */
+  readonly version: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly lastStreamRevision: number;
+  readonly round: number;
+  readonly attempts: number;
+  readonly correlationId: string;
+  /** Where and as what Slack has it. */
+  readonly channelId?: string;
+  readonly ts?: string;
+  /** Why it failed, or was put off last. */
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+type Payload<Definition extends { parse(payload: unknown): unknown }> = ReturnType<
+  Definition['parse']
+>;
+type Content = Payload<typeof requestCreated>;
+
+const isStatus = (name: string): name is RequestStatus =>
+  requestStatuses.some((status) => status === name);
+
+export const requestProjection = projection({
+  name: 'sub:slack-requests:message-request-projection:v1',
+  readModel: readModel<RequestDocument>({
+    bc: boundedContext,
+    aggregate: 'message-request',
+    version: 1,
+    layout: {
+      document: slackAddressing.snapshot,
+      set: (tenant, set) =>
+        isStatus(set) ? slackAddressing.indexByStatus(tenant, set) : undefined,
+      range: (tenant, range) =>
+        range === 'updated' ? slackAddressing.indexUpdated(tenant) : undefined,
+      jsonFields: ['data', 'version', 'lastStreamRevision', 'round', 'attempts'],
+    },
+    sets: Object.fromEntries(
+      requestStatuses.map((status) => [status, (each: RequestDocument) => each.status === status]),
+    ),
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+    groups: { status: ({ status, createdAt }) => ({ [status]: Date.parse(createdAt) }) },
+  }),
+  on: {
+    'message-request.created.v1': (_before, event: ProjectedEvent<Content>) =>
+      stamped(
+        {
+          ...contentOf(event.payload),
+          id: event.aggregate.id,
+          tenant: event.tenant,
+          status: 'created',
+          createdAt: event.occurredAt,
+          round: 0,
+          attempts: 0,
+          correlationId: event.correlationId,
+        },
+        event,
+      ),
+    'message-request.updated.v1': (before, event: ProjectedEvent<Payload<typeof requestUpdated>>) =>
+      before === null ? null : stamped(updated(before, event.payload), event),
+    'message-request.queued.v1': (before, event: ProjectedEvent<Payload<typeof requestQueued>>) =>
+      before === null
+        ? null
+        : stamped(
+            {
+              ...without(before, 'code', 'reason'),
+              status: 'queued',
+              round: event.payload.round,
+              attempts: 0,
+            },
+            event,
+          ),
+    'message-request.sent.v1': (before, event: ProjectedEvent<Payload<typeof requestSent>>) =>
+      before === null
+        ? null
+        : stamped(
+            { ...without(before, 'code', 'reason'), ...event.payload, status: 'sent' },
+            event,
+          ),
+    'message-request.failed.v1': (before, event: ProjectedEvent<Payload<typeof requestFailed>>) => {
+      if (before === null) return null;
+      const { code, reason } = event.payload;
+      const why = reason === undefined ? { code } : { code, reason };
+      return stamped({ ...before, ...why, status: 'failed' }, event);
+    },
+  },
+});
+
+type Unstamped = Omit<RequestDocument, 'lastStreamRevision' | 'updatedAt' | 'version'>;
+
+function stamped(document: Unstamped, { revision, occurredAt }: ProjectedEvent): RequestDocument {
+  return {
+    ...document,
+    updatedAt: occurredAt,
+    version: revision + 1,
+    lastStreamRevision: revision,
+  };
+}
+
+function updated(before: RequestDocument, update: Payload<typeof requestUpdated>): Unstamped {
+  if (update.change === 'attempt') return { ...before, attempts: update.attempt };
+  if (update.change === 'deferred') return { ...before, code: update.code };
+  const kept = without(before, 'templateCode', 'channelCode', 'recipient', 'threadTs');
+  return { ...kept, ...contentOf(update) };
+}
+
+function contentOf({
+  workspaceCode,
+  templateCode,
+  channelCode,
+  recipient,
+  data,
+  threadTs,
+}: Content) {
+  return {
+    workspaceCode,
+    ...(templateCode === undefined ? {} : { templateCode }),
+    ...(channelCode === undefined ? {} : { channelCode }),
+    ...(recipient === undefined ? {} : { recipient }),
+    ...(threadTs === undefined ? {} : { threadTs }),
+    data,
+  };
+}
+
+function without<Name extends keyof RequestDocument>(
+  document: RequestDocument,
+  ...names: readonly Name[]
+): Omit<RequestDocument, Name> {
+  const entries = Object.entries(document).filter(([name]) => !names.some((each) => each === name));
+  return Object.fromEntries(entries) as Omit<RequestDocument, Name>;
+}

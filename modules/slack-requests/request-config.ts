@@ -1,0 +1,85 @@
+// What a request needs to be sent, by its codes: from the read models, which may have been lost, and else from the
+// aggregates themselves. Then the channel, in the document's order.
+
+import type { ModuleContext } from 'millrace/platform';
+import type { AppConfig, ChannelConfig, TemplateConfig, WorkspaceConfig } from './config-events.ts';
+import { app, channel, template, workspace, type ConfigState } from './config.ts';
+import { boundedContext } from './fields.ts';
+import type { RequestContent } from './message-request-events.ts';
+import { messageOf, renderTemplate, type Rendered } from './render-template.ts';
+
+export type Prepared =
+  | {
+      readonly kind: 'ready';
+      readonly workspace: WorkspaceConfig;
+      readonly app: AppConfig | undefined;
+      readonly channelId: string;
+      readonly message: Rendered;
+    }
+  | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
+
+type Context = Pick<ModuleContext, 'documents' | 'load'>;
+type Failed = Extract<Prepared, { readonly kind: 'failed' }>;
+
+export async function prepareRequest(
+  context: Context,
+  tenant: string,
+  content: RequestContent,
+): Promise<Prepared> {
+  const { workspaceCode, channelCode, templateCode, recipient, data } = content;
+  const read = <Config extends { readonly enabled: boolean }>(
+    aggregate: ConfigAggregate<Config>,
+    code: string,
+  ): Promise<Config | Failed> => readConfig(context, aggregate, { tenant, code });
+  const place = await read<WorkspaceConfig>(workspace, workspaceCode);
+  if (isFailed(place)) return place;
+  const { appCode } = place;
+  const [rules, target, words] = await Promise.all([
+    appCode === undefined ? undefined : read<AppConfig>(app, appCode),
+    channelCode === undefined ? undefined : read<ChannelConfig>(channel, channelCode),
+    templateCode === undefined ? undefined : read<TemplateConfig>(template, templateCode),
+  ]);
+  if (isFailed(rules)) return rules;
+  if (isFailed(target)) return target;
+  if (isFailed(words)) return words;
+  const channelId = target?.channelId ?? recipient ?? place.defaultChannelId;
+  if (channelId === undefined) {
+    return failed('channel-missing', 'neither a channel, a recipient nor a default is named');
+  }
+  const rendering = words === undefined ? messageOf(data) : renderTemplate(words, data);
+  if (rendering.kind === 'failed') return rendering;
+  return { kind: 'ready', workspace: place, app: rules, channelId, message: rendering.message };
+}
+
+type ConfigAggregate<Config> = Parameters<typeof loadConfig<Config>>[1];
+
+async function readConfig<Config extends { readonly enabled: boolean }>(
+  context: Context,
+  aggregate: ConfigAggregate<Config>,
+  { tenant, code }: { readonly tenant: string; readonly code: string },
+): Promise<Config | Failed> {
+  const what = aggregate.name.replace('slack-', '');
+  const documents = context.documents({ bc: boundedContext, aggregate: aggregate.name });
+  const found = (await documents.get(tenant, code))?.document as Config | undefined;
+  // Not projected yet, or lost: the aggregate knows.
+  const config = found ?? (await loadConfig(context, aggregate, { tenant, id: code }));
+  if (config === undefined) return failed(`${what}-unknown`, `there is no ${what} ${code}`);
+  if (!config.enabled) return failed(`${what}-disabled`, `the ${what} ${code} is not enabled`);
+  return config;
+}
+
+async function loadConfig<Config>(
+  { load }: Context,
+  aggregate: { readonly name: string; readonly initial: ConfigState<Config> },
+  address: { readonly tenant: string; readonly id: string },
+): Promise<Config | undefined> {
+  return (await load<ConfigState<Config>>(aggregate, address)).state.config;
+}
+
+function isFailed(value: object | undefined): value is Failed {
+  return value !== undefined && 'kind' in value && value.kind === 'failed';
+}
+
+function failed(code: string, reason: string): Failed {
+  return { kind: 'failed', code, reason };
+}

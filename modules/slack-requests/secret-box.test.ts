@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { hasCode } from 'millrace/foundation';
+import { createSecretBox, parseSecretKeys } from './secret-box.ts';
+
+const keyOf = (id: string) => ({ id, key: randomBytes(32).toString('base64') });
+const place = { tenant: 'core', kind: 'workspace', code: 'acme' };
+const isInvalid = (error: unknown): boolean => hasCode(error, 'CONFIG_INVALID');
+
+test('a secret opens where it was sealed, and nowhere else', () => {
+  const box = createSecretBox([keyOf('k1')]);
+  const sealed = box.seal('xoxb-1', place);
+  assert.equal(box.open(sealed, place), 'xoxb-1');
+  assert.doesNotMatch(sealed, /xoxb/);
+  assert.notEqual(box.seal('xoxb-1', place), sealed);
+  for (const other of [{ tenant: 'other' }, { kind: 'app' }, { code: 'b' }]) {
+    assert.throws(() => box.open(sealed, { ...place, ...other }), isInvalid);
+  }
+  const bytes = Buffer.from(sealed.split('.')[4] ?? '', 'base64url');
+  bytes[0] = (bytes[0] ?? 0) ^ 1;
+  const forged = sealed.replace(/[^.]+$/, bytes.toString('base64url'));
+  assert.throws(() => box.open(forged, place), isInvalid);
+});
+
+test('keys are changed by a new one before the old one', () => {
+  const [old, young] = [keyOf('k1'), keyOf('k2')];
+  const sealed = createSecretBox([old]).seal('xoxb-1', place);
+  const both = createSecretBox([young, old]);
+  assert.equal(both.open(sealed, place), 'xoxb-1');
+  assert.equal(both.isCurrent(sealed), false);
+  const again = both.seal(both.open(sealed, place), place);
+  assert.equal(both.isCurrent(again), true);
+  assert.equal(createSecretBox([young]).open(again, place), 'xoxb-1');
+  assert.throws(() => createSecretBox([young]).open(sealed, place), isInvalid);
+});
+
+test('keys that are none are told', () => {
+  assert.throws(() => createSecretBox([]), isInvalid);
+  assert.throws(() => createSecretBox([{ id: 'k1', key: 'c2hvcnQ=' }]), isInvalid);
+  assert.throws(() => createSecretBox([keyOf('k1'), keyOf('k1')]), isInvalid);
+  assert.throws(() => parseSecretKeys('nonsense'), isInvalid);
+  const [one, two] = [keyOf('k2'), keyOf('k1')];
+  assert.deepEqual(parseSecretKeys(`${one.id}:${one.key}, ${two.id}:${two.key}`), [one, two]);
+  assert.throws(() => createSecretBox([one]).open('xoxb-1', place), isInvalid);
+});

@@ -1,0 +1,104 @@
+// Tokens at rest: AES-256-GCM, bound to the tenant and the place that they belong to, so that a sealed text that
+// is copied elsewhere does not open. The first key seals, all of them open: that is how keys are changed.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { MillraceError } from 'millrace/foundation';
+
+export interface SecretKey {
+  /** Stands in every sealed text: letters, digits, `_`, `-`. */
+  readonly id: string;
+  /** 32 bytes, in base64. */
+  readonly key: string;
+}
+
+/** Where a secret belongs. */
+interface SecretPlace {
+  readonly tenant: string;
+  /** `workspace`, `app`. */
+  readonly kind: string;
+  readonly code: string;
+}
+
+export interface SecretBox {
+  seal(secret: string, place: SecretPlace): string;
+  /** Throws `CONFIG_INVALID` where no key fits. */
+  open(sealed: string, place: SecretPlace): string;
+  /** Sealed by the key that seals now. */
+  isCurrent(sealed: string): boolean;
+}
+
+const algorithm = 'aes-256-gcm';
+const ivBytes = 12;
+const tagBytes = 16;
+
+export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
+  const [current, ...older] = keys.map(({ id, key }) => ({ id, bytes: keyBytes(id, key) }));
+  if (current === undefined) throw invalid('a secret box needs a key');
+  const byId = new Map([current, ...older].map((each) => [each.id, each.bytes]));
+  if (byId.size < keys.length) throw invalid('two keys have the same id');
+
+  return {
+    seal(secret, place) {
+      const iv = randomBytes(ivBytes);
+      const cipher = createCipheriv(algorithm, current.bytes, iv).setAAD(bound(place));
+      const text = Buffer.concat([
+        cipher.update(secret, 'utf8'),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ]);
+      return `sealed.v1.${current.id}.${iv.toString('base64url')}.${text.toString('base64url')}`;
+    },
+    open(sealed, place) {
+      const { id, iv, text } = parts(sealed);
+      const bytes = byId.get(id);
+      if (bytes === undefined) throw invalid(`there is no key '${id}'`);
+      try {
+        const decipher = createDecipheriv(algorithm, bytes, iv, { authTagLength: tagBytes })
+          .setAAD(bound(place))
+          .setAuthTag(text.subarray(-tagBytes));
+        const opened = [decipher.update(text.subarray(0, -tagBytes)), decipher.final()];
+        return Buffer.concat(opened).toString('utf8');
+      } catch (cause) {
+        throw invalid(`a secret does not open with the key '${id}'`, cause);
+      }
+    },
+    isCurrent: (sealed) => parts(sealed).id === current.id,
+  };
+}
+
+/** `k2:<base64>,k1:<base64>`: the first seals. */
+export function parseSecretKeys(text: string): readonly SecretKey[] {
+  return text.split(',').map((part) => {
+    const [, id, key] = /^([\w-]{1,32}):([A-Za-z0-9+/_=-]+)$/.exec(part.trim()) ?? [];
+    if (id === undefined || key === undefined) throw invalid('keys are <id>:<base64>,…');
+    return { id, key };
+  });
+}
+
+function keyBytes(id: string, key: string): Buffer {
+  const bytes = Buffer.from(key, 'base64');
+  if (!/^[\w-]{1,32}$/.test(id)) throw invalid('a key has an id of letters, digits, _ and -');
+  if (bytes.length !== 32)
+    throw invalid(`the key '${id}' has not 32 bytes: openssl rand -base64 32`);
+  return bytes;
+}
+
+function bound({ tenant, kind, code }: SecretPlace): Buffer {
+  return Buffer.from(JSON.stringify([tenant, kind, code]));
+}
+
+function parts(sealed: string): {
+  readonly id: string;
+  readonly iv: Buffer;
+  readonly text: Buffer;
+} {
+  const [, id = '', iv = '', text = ''] =
+    /^sealed\.v1\.([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(sealed) ?? [];
+  const found = { id, iv: Buffer.from(iv, 'base64url'), text: Buffer.from(text, 'base64url') };
+  if (found.iv.length === ivBytes && found.text.length >= tagBytes) return found;
+  throw invalid('this is no sealed secret');
+}
+
+function invalid(message: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', message, { cause, details: { field: 'secretKeys' } });
+}

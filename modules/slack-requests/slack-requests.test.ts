@@ -1,0 +1,6 @@
+import { test } from 'node:test';
+import { slackStories } from './slack-stories.test.ts';
+
+for (const [name, run] of Object.entries(slackStories)) {
+  test(`embedded: ${name}`, () => run({ store: 'memory:' }));
+}

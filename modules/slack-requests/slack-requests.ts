@@ -1,0 +1,156 @@
+// The module: requests and what they need, the queue between them and Slack, and who looks after both.
+
+import { createSlackClient } from 'millrace/adapters/slack';
+import { slackAddressing } from 'millrace/contracts';
+import {
+  defineModule,
+  type ModuleContext,
+  type ModuleService,
+  type PlatformModule,
+} from 'millrace/platform';
+import { createPace } from './channel-pace.ts';
+import {
+  appProjection,
+  channelProjection,
+  templateProjection,
+  workspaceProjection,
+} from './config-projections.ts';
+import { app, channel, template, workspace } from './config.ts';
+import { dispatcher } from './dispatcher.ts';
+import { requestProjection } from './message-request-projection.ts';
+import { messageRequest } from './message-request.ts';
+import { createSecretBox, type SecretBox, type SecretKey } from './secret-box.ts';
+import { sendLockMs } from './send-lock.ts';
+import { createSendHandler } from './send-worker.ts';
+import { createSweeper } from './sweeper.ts';
+import { slackRequestsWeb } from './web/slack-requests-web.ts';
+
+export interface SlackRequestsOptions {
+  /** The first seals tokens, all of them open. Without any, no workspace can be configured. */
+  readonly secretKeys?: readonly SecretKey[];
+  /** Default: `https://slack.com/api/`. */
+  readonly apiUrl?: string | undefined;
+  readonly concurrency?: number;
+  readonly attemptsMax?: number;
+  readonly timeoutMs?: number;
+  /** How long a worker that died keeps others from a request. Default: 15 minutes. */
+  readonly lockMs?: number;
+  /** How long an attempt that may have posted rests before anybody looks. Default: 30 s. */
+  readonly settleMs?: number;
+  readonly channelIntervalMs?: number;
+  readonly workspaceIntervalMs?: number;
+  readonly sweepIntervalMs?: number;
+  /** From when on a request without a job is the sweeper's. Default: 1 minute. */
+  readonly sweepGraceMs?: number;
+  /** After which the queue takes a job from a process that died. Default: 30 s. */
+  readonly jobLeaseMs?: number;
+}
+
+export const slackRequestsDefaults = {
+  concurrency: 8,
+  attemptsMax: 10,
+  timeoutMs: 10_000,
+  lockMs: sendLockMs,
+  settleMs: 30_000,
+  channelIntervalMs: 1_000,
+  workspaceIntervalMs: 100,
+  sweepIntervalMs: 30_000,
+  sweepGraceMs: 60_000,
+  /** In a worker, for a place in line; behind it the job comes again. */
+  waitMaxMs: 3_000,
+} as const;
+
+const projections = [
+  requestProjection,
+  workspaceProjection,
+  appProjection,
+  channelProjection,
+  templateProjection,
+];
+
+export function slackRequests(options: SlackRequestsOptions = {}): PlatformModule {
+  const { secretKeys = [], jobLeaseMs } = options;
+  const secrets = secretKeys.length === 0 ? undefined : createSecretBox(secretKeys);
+  return defineModule({
+    name: 'slack-requests',
+    aggregates: [messageRequest, workspace, app, channel, template],
+    projections,
+    subscriptions: (context) => [dispatcher(context, jobLeaseMs)],
+    services: (context) => [
+      { role: 'workers', start: () => startWorker(context, options, secrets) },
+      { role: 'sweepers', start: () => startSweeping(context, options) },
+    ],
+    web: (context) => slackRequestsWeb(context, { secrets, apiUrl: options.apiUrl }),
+  });
+}
+
+type Started = Awaited<ReturnType<ModuleService['start']>>;
+
+async function startWorker(
+  context: ModuleContext,
+  options: SlackRequestsOptions,
+  secrets: SecretBox | undefined,
+): Promise<Started> {
+  const {
+    apiUrl,
+    jobLeaseMs: leaseMs,
+    concurrency,
+    ...rules
+  } = { ...slackRequestsDefaults, ...options };
+  const { clock, observer } = context;
+  const keys = await context.keys();
+  const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
+  const slack = await createSlackClient({ apiUrl, timeoutMs: rules.timeoutMs, clock });
+  const pace = createPace({ keys, clock, waitMaxMs: rules.waitMaxMs });
+  const handle = createSendHandler({ context, keys, slack, secrets, pace, rules });
+  const stopping = new AbortController();
+  const working = queue.work(handle, { concurrency, signal: stopping.signal });
+  working.catch((error: unknown) => {
+    observer.log?.error({ queue: queue.name, err: error }, 'the worker of a queue ended');
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await Promise.allSettled([working]);
+      await slack[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startSweeping(
+  context: ModuleContext,
+  options: SlackRequestsOptions,
+): Promise<Started> {
+  const {
+    sweepIntervalMs,
+    sweepGraceMs: graceMs,
+    jobLeaseMs: leaseMs,
+  } = {
+    ...slackRequestsDefaults,
+    ...options,
+  };
+  const { clock, observer } = context;
+  const keys = await context.keys();
+  const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
+  const sweep = createSweeper({ context, keys, queue, projections, graceMs });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const sweeping = (async () => {
+    while (!signal.aborted) {
+      try {
+        await sweep(signal);
+      } catch (error) {
+        if (!signal.aborted)
+          observer.log?.warn({ err: error }, 'slack requests could not be swept');
+      }
+      // Rejects only when it is over, and then the loop ends.
+      await clock.sleep(sweepIntervalMs, signal).catch(() => undefined);
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await sweeping;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+// Finds requests that are queued and that nobody is at: no live job, no lock. And documents that are gone where
+// they are kept. Both are brought back from the store.
+
+import { slackAddressing } from 'millrace/contracts';
+import type { ModuleContext } from 'millrace/platform';
+import type { Projection } from 'millrace/projections';
+import type { KeyStore, WorkQueue } from 'millrace/work';
+import { replaceDispatched } from './dispatcher.ts';
+import { messageRequest } from './message-request.ts';
+import { createOpenRequests, type OpenRequest } from './open-requests.ts';
+import { jobIdOf, roundOf, sendJob } from './send-job.ts';
+
+export interface SweeperOptions {
+  readonly context: Pick<ModuleContext, 'clock' | 'load' | 'observer' | 'readAll' | 'restore'>;
+  readonly keys: KeyStore;
+  readonly queue: WorkQueue;
+  readonly projections: readonly Projection[];
+  /** For so long it is everybody else's. */
+  readonly graceMs: number;
+}
+
+export interface Swept {
+  readonly requeued: number;
+  readonly restored: boolean;
+}
+
+/** Gone: so is everything else that was there. */
+const keptMarker = 'notification.slack:v1:kept';
+
+export function createSweeper(options: SweeperOptions): (signal: AbortSignal) => Promise<Swept> {
+  const { context, keys, queue, projections, graceMs } = options;
+  const { clock, load, observer } = context;
+  const requests = createOpenRequests(context.readAll);
+
+  async function restoreLost(signal: AbortSignal): Promise<boolean> {
+    if ((await keys.get(keptMarker)) !== undefined) return false;
+    for (const each of projections) await context.restore(each, signal);
+    await keys.putIfAbsent(keptMarker, String(clock.now()));
+    return true;
+  }
+
+  /** True: it was put into the queue again. */
+  async function mend({ tenant, id }: OpenRequest): Promise<boolean> {
+    if ((await keys.get(slackAddressing.sendLock(tenant, id))) !== undefined) return false;
+    const { state } = await load(messageRequest, { tenant, id });
+    if (state.status !== 'queued') return false;
+    const { round } = state;
+    const key = slackAddressing.dispatched(tenant, id);
+    const before = (await keys.get(key))?.value;
+    const known = before === undefined ? { round: 0, generation: 0 } : roundOf(before);
+    const current = {
+      tenant,
+      id,
+      round,
+      generation: known.round === round ? known.generation : 1,
+    };
+    const job = await queue.state(jobIdOf(current));
+    if (job === 'waiting' || job === 'delayed' || job === 'active') return false;
+    // A queue that still knows the finished job would ignore its id.
+    const generation = job === undefined ? current.generation : current.generation + 1;
+    const next = { ...current, generation };
+    const to = jobIdOf(next);
+    if (before !== to && !(await replaceDispatched(keys, key, { from: before, to }))) return false;
+    await queue.add(sendJob(next, state, clock.now()));
+    observer.count?.('slack_requests_requeued_total', { tenant });
+    const { correlationId } = state;
+    observer.log?.warn(
+      { tenant, messageRequestId: id, jobId: to, correlationId },
+      'request requeued',
+    );
+    return true;
+  }
+
+  return async (signal) => {
+    const restored = await restoreLost(signal);
+    let requeued = 0;
+    for (const each of await requests.list(signal)) {
+      signal.throwIfAborted();
+      if (each.dueAtMs + graceMs > clock.now()) continue;
+      if (await mend(each)) requeued += 1;
+    }
+    return { requeued, restored };
+  };
+}

@@ -1,0 +1,181 @@
+// Requests over HTTP: create, look at, list by status, change, queue again.
+
+import { route, type Route, type WebContext } from 'millrace/platform';
+import { Type } from 'typebox';
+import { boundedContext, slackRequestLimits } from '../fields.ts';
+import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
+import { requestStatuses } from '../message-request.ts';
+import { requestProjection } from '../message-request-projection.ts';
+import {
+  flowHeader,
+  headersShown,
+  idText,
+  newRequestId,
+  notFound,
+  pageQuery,
+  root,
+  send,
+  settled,
+  tenantOf,
+} from './slack-endpoint.ts';
+
+const tag = 'slack: requests';
+const params = Type.Object({ id: idText });
+const data = Type.Record(Type.String(), Type.Any(), {
+  description: 'What the template is filled with; without a template `text`, and `blocks`.',
+});
+const slackId = Type.String({ pattern: '^[CGDUW][A-Z0-9]{1,20}$', description: 'An id of Slack' });
+const thread = Type.String({ pattern: '^[0-9]{1,12}\\.[0-9]{1,9}$' });
+const queueing = {
+  priority: Type.Optional(Type.Integer({ minimum: 1, maximum: slackRequestLimits.priorityMax })),
+  delayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: slackRequestLimits.delayMsMax })),
+};
+const shown = Type.Object({
+  id: Type.String(),
+  tenant: Type.String(),
+  workspaceCode: Type.String(),
+  templateCode: Type.Optional(Type.String()),
+  channelCode: Type.Optional(Type.String()),
+  recipient: Type.Optional(Type.String()),
+  threadTs: Type.Optional(Type.String()),
+  data: Type.Record(Type.String(), Type.Any()),
+  status: Type.Enum([...requestStatuses]),
+  version: Type.Integer(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  lastStreamRevision: Type.Integer(),
+  round: Type.Integer(),
+  attempts: Type.Integer(),
+  correlationId: Type.String(),
+  channelId: Type.Optional(Type.String()),
+  ts: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
+  reason: Type.Optional(Type.String()),
+});
+const accepted = Type.Object({ id: Type.String(), status: Type.String() });
+
+export function requestRoutes(context: WebContext): readonly Route[] {
+  const documents = context.documents({ bc: boundedContext, aggregate: 'message-request' });
+  const accept = (outcome: Awaited<ReturnType<typeof send>>, id: string) => ({
+    status: 202,
+    headers: flowHeader(outcome),
+    body: { id, status: (outcome.state as { readonly status: string }).status },
+  });
+
+  return [
+    route({
+      method: 'POST',
+      path: `${root}/requests`,
+      summary: 'Asks for a message to be sent',
+      tag,
+      access: 'append',
+      headersShown: {
+        ...headersShown,
+        'Idempotency-Key': 'A repeat under the same one is the same request.',
+      },
+      body: Type.Object(
+        {
+          workspaceCode: idText,
+          templateCode: Type.Optional(idText),
+          channelCode: Type.Optional(idText),
+          recipient: Type.Optional(slackId),
+          threadTs: Type.Optional(thread),
+          data,
+          ...queueing,
+        },
+        { additionalProperties: false },
+      ),
+      answers: { 202: { description: 'It is queued', schema: accepted } },
+      async handle(request) {
+        const { id, key } = newRequestId(request);
+        const command = createRequest(request.body as Parameters<typeof createRequest>[0]);
+        const wanted = { id, command, ...(key === undefined ? {} : { key }) };
+        return accept(await send(context, request, wanted), id);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${root}/requests`,
+      summary: 'Requests by their last change, or of one status by their age, newest first',
+      tag,
+      access: 'read',
+      query: Type.Object({ status: Type.Optional(Type.Enum([...requestStatuses])), ...pageQuery }),
+      answers: {
+        200: {
+          description: 'A page',
+          schema: Type.Object({
+            items: Type.Array(shown),
+            cursor: Type.Optional(Type.String()),
+          }),
+        },
+      },
+      async handle(request) {
+        const { status, limit = 50, cursor } = request.query;
+        const options = { direction: 'descending', limit, cursor } as const;
+        const tenant = tenantOf(request);
+        const page = await (status === undefined
+          ? documents.byRange(tenant, 'updated', options)
+          : documents.byRange(tenant, 'status', { ...options, group: status }));
+        const items = page.items.map(({ document }) => document);
+        return { body: page.cursor === undefined ? { items } : { items, cursor: page.cursor } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${root}/requests/{id}`,
+      summary: 'A request, and what became of it',
+      tag,
+      access: 'read',
+      params,
+      answers: { 200: { description: 'It', schema: shown } },
+      async handle(request) {
+        const found = await documents.get(tenantOf(request), request.params.id);
+        if (found === undefined) throw notFound('request');
+        return { body: found.document };
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: `${root}/requests/{id}`,
+      summary: 'Changes a request that nothing was sent of; one that failed is queued again',
+      tag,
+      access: 'append',
+      headersShown,
+      params,
+      body: Type.Object(
+        {
+          templateCode: Type.Optional(Type.Union([idText, Type.Null()])),
+          channelCode: Type.Optional(Type.Union([idText, Type.Null()])),
+          recipient: Type.Optional(Type.Union([slackId, Type.Null()])),
+          threadTs: Type.Optional(Type.Union([thread, Type.Null()])),
+          data: Type.Optional(data),
+        },
+        { additionalProperties: false },
+      ),
+      answers: { 202: { description: 'Changed', schema: accepted } },
+      async handle(request) {
+        const { id } = request.params;
+        const command = updateRequest(request.body as Parameters<typeof updateRequest>[0]);
+        const outcome = await send(context, request, { id, command });
+        await settled(context, requestProjection, outcome);
+        return accept(outcome, id);
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${root}/requests/{id}/queue`,
+      summary: 'Queues a request again that failed',
+      tag,
+      access: 'append',
+      headersShown,
+      params,
+      body: Type.Object(queueing, { additionalProperties: false }),
+      answers: { 202: { description: 'It is queued', schema: accepted } },
+      async handle(request) {
+        const { id } = request.params;
+        const outcome = await send(context, request, { id, command: queueRequest(request.body) });
+        return accept(outcome, id);
+      },
+    }),
+  ];
+}

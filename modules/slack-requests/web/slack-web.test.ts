@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startApi } from 'millrace/server/api';
+import { slackRig, token, type SlackRig } from '../slack-rig.test.ts';
+import type { slackRequests } from '../slack-requests.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+type Ask = (
+  method: string,
+  path: string,
+  body?: object,
+  headers?: Record<string, string>,
+) => Promise<Answer>;
+
+interface Served extends AsyncDisposable {
+  readonly rig: SlackRig;
+  as(token: string): Ask;
+  readonly tokens: { readonly admin: string; readonly append: string; readonly other: string };
+}
+
+async function serve(module: Parameters<typeof slackRequests>[0] = {}): Promise<Served> {
+  const rig = await slackRig({ module });
+  const api = await startApi(rig.platform, { port: 0 });
+  const make = async (
+    name: string,
+    scopes: readonly ('admin' | 'append' | 'read')[],
+    tenant: string,
+  ) => (await rig.platform.tokens.create({ name, scopes, tenant })).secret;
+  const tokens = {
+    admin: await make('admin', ['admin'], 'core'),
+    append: await make('app', ['append', 'read'], 'core'),
+    other: await make('other', ['admin'], 'other'),
+  };
+  return {
+    rig,
+    tokens,
+    as: (bearer) => async (method, path, body, headers) => {
+      const response = await fetch(`${api.url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${bearer}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return {
+        status: response.status,
+        text,
+        body: text === '' ? {} : (JSON.parse(text) as Answer['body']),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await api[Symbol.asyncDispose]();
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const root = '/api/v1/slack';
+
+test('a request is created, looked at and listed by its status', async () => {
+  await using served = await serve();
+  const ask = served.as(served.tokens.append);
+  const asked = { workspaceCode: 'acme', data: { text: 'hello' } };
+  const key = { 'idempotency-key': 'order-1' };
+  const first = await ask('POST', `${root}/requests`, asked, key);
+  assert.deepEqual([first.status, first.body['status']], [202, 'queued']);
+  const id = String(first.body['id']);
+  const again = await ask('POST', `${root}/requests`, asked, key);
+  assert.equal(again.body['id'], id);
+  await served.rig.inStatus(id, 'sent', 'failed');
+  assert.equal(served.rig.slack.messages.length, 1);
+  const found = await ask('GET', `${root}/requests/${id}`);
+  assert.deepEqual(
+    [found.status, found.body['status'], found.body['channelId']],
+    [200, 'sent', 'C0DEFAULT'],
+  );
+  const idsOf = async (query: string): Promise<unknown> =>
+    ((await ask('GET', `${root}/requests${query}`)).body['items'] as { id: string }[]).map(
+      (each) => each.id,
+    );
+  assert.deepEqual(await idsOf('?status=sent'), [id]);
+  assert.deepEqual(await idsOf('?status=failed'), []);
+  assert.deepEqual(await idsOf(''), [id]);
+});
+
+test('what failed is changed, and goes again; what is sent is not', async () => {
+  await using served = await serve();
+  const ask = served.as(served.tokens.append);
+  const asked = { workspaceCode: 'acme', templateCode: 'paid', data: {} };
+  const id = String((await ask('POST', `${root}/requests`, asked)).body['id']);
+  await served.rig.inStatus(id, 'failed');
+  assert.equal((await ask('POST', `${root}/requests/${id}/queue`, {})).status, 202);
+  const data = { order: { id: 'o-1' }, by: 'Ada' };
+  await served.rig.inStatus(id, 'failed');
+  assert.equal((await ask('PATCH', `${root}/requests/${id}`, { data })).status, 202);
+  assert.equal((await served.rig.inStatus(id, 'sent')).ts, served.rig.slack.messages[0]?.ts);
+  assert.equal((await ask('PATCH', `${root}/requests/${id}`, { data })).status, 422);
+  assert.equal((await ask('POST', `${root}/requests/none/queue`, {})).status, 422);
+});
+
+test('configuration is written, read without its secrets, listed, tried and removed', async () => {
+  await using served = await serve();
+  const ask = served.as(served.tokens.admin);
+  const put = await ask('PUT', `${root}/workspaces/beta`, {
+    name: 'Beta',
+    token,
+    defaultChannelId: 'C0BETA',
+  });
+  assert.deepEqual([put.status, put.body['hasToken']], [200, true]);
+  // Without a token the one that is there stays.
+  await ask('PUT', `${root}/workspaces/beta`, { name: 'Beta 2', defaultChannelId: 'C0BETA' });
+  const got = await ask('GET', `${root}/workspaces/beta`);
+  assert.deepEqual([got.body['name'], got.body['hasToken']], ['Beta 2', true]);
+  const tried = await ask('POST', `${root}/workspaces/beta/test`);
+  assert.deepEqual(tried.body, { ok: true, team: 'Fake' });
+  await ask('PUT', `${root}/apps/bot`, { name: 'Bot', signingSecret: 'shhh-4711' });
+  await ask('PUT', `${root}/channels/c`, { channelId: 'C0C' });
+  await ask('PUT', `${root}/templates/t`, { text: 'Hi {{name}}' });
+  const all = await Promise.all(
+    ['workspaces', 'workspaces/beta', 'apps', 'apps/bot', 'channels', 'templates/t'].map((path) =>
+      ask('GET', `${root}/${path}`),
+    ),
+  );
+  for (const { status, text } of [put, got, tried, ...all]) {
+    assert.equal(status, 200);
+    assert.doesNotMatch(text, /xoxb|shhh|sealed/);
+  }
+  assert.equal((await ask('DELETE', `${root}/channels/c`)).status, 204);
+  assert.equal((await ask('GET', `${root}/channels/c`)).status, 404);
+  assert.equal((await ask('PUT', `${root}/workspaces/new`, { name: 'New' })).status, 400);
+  assert.equal((await ask('PUT', `${root}/templates/bad`, { text: '{{#if}}' })).status, 422);
+  assert.deepEqual((await ask('POST', `${root}/secrets/reseal`)).body, { resealed: 0 });
+});
+
+test('a tenant sees and changes its own, and only with the scope for it', async () => {
+  await using served = await serve();
+  const [other, app] = [served.as(served.tokens.other), served.as(served.tokens.append)];
+  assert.equal((await other('GET', `${root}/workspaces/acme`)).status, 404);
+  assert.equal(
+    (await other('GET', `${root}/workspaces`, undefined, { 'x-tenant-id': 'core' })).status,
+    403,
+  );
+  assert.deepEqual((await other('GET', `${root}/workspaces`)).body['items'], []);
+  assert.equal((await app('PUT', `${root}/channels/c`, { channelId: 'C0C' })).status, 403);
+  assert.equal((await app('POST', `${root}/requests`, { workspaceCode: 'acme' })).status, 400);
+});
+
+test('the routes are in the reference', async () => {
+  await using served = await serve();
+  const { body } = await served.as(served.tokens.admin)('GET', '/openapi.json');
+  const paths = Object.keys(body['paths'] as object);
+  for (const path of [
+    'requests',
+    'requests/{id}',
+    'workspaces/{code}',
+    'templates',
+    'secrets/reseal',
+  ]) {
+    assert.ok(paths.includes(`${root}/${path}`), path);
+  }
+});

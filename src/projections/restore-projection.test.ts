@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../adapters/memory/index.ts';
+import { createEnvelope } from '../contracts/envelope.ts';
+import { documentsOf } from './documents.ts';
+import { memoryReadModels } from './memory-read-models.ts';
+import { projection } from './projection.ts';
+import { readModel } from './read-model.ts';
+import { restoreProjection } from './restore-projection.ts';
+
+interface Account {
+  readonly count: number;
+}
+
+const accounts = projection({
+  name: 'sub:banking:accounts:v1',
+  readModel: readModel<Account>({ bc: 'banking', aggregate: 'account', version: 1 }),
+  on: {
+    'account.opened.v1': () => ({ count: 1 }),
+    'account.credited.v1': (before) => (before === null ? null : { count: before.count + 1 }),
+  },
+});
+
+const eventOf = (type: string, id: string) =>
+  createEnvelope(
+    { type, payload: {} },
+    { tenant: 'core', aggregate: { bc: 'banking', type: 'account', id, version: 1 } },
+  );
+
+test('documents that were lost are folded again, and what comes meanwhile is in them', async () => {
+  await using store = memoryEventStore();
+  const append = (type: string, id: string) =>
+    store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
+  await append('account.opened.v1', 'a');
+  await append('account.credited.v1', 'a');
+  const kept = memoryReadModels();
+  let isFirst = true;
+  // While the only page is written, one more happens, whose projection finds no document.
+  const readModels = {
+    ...kept,
+    async write(...given: Parameters<typeof kept.write>) {
+      if (isFirst) await append('account.credited.v1', 'a');
+      isFirst = false;
+      return kept.write(...given);
+    },
+  };
+  assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
+  const documents = documentsOf(kept, accounts.readModel);
+  assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
+  // What is there stays as it is.
+  assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
+  assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
+});

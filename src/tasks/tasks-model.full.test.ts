@@ -1,0 +1,230 @@
+// The real workers, sweeper and rules over an engine in memory, with processes that die at any call they
+// make. Whatever happens: a finished step never runs again, a job ends once, and no old fence ends one.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
+import { createTasks } from './create-tasks.ts';
+import { memoryTaskEngine } from './memory-task-engine.ts';
+import { startWorkers } from './start-workers.ts';
+import { task } from './task-definition.ts';
+import type { TaskChange, TaskEngine } from './task-engine.ts';
+import { isTerminal } from './task-job.ts';
+import { createTaskSweep } from './task-sweeper.ts';
+import { taskType } from './task-type.ts';
+
+type Bug = 'none' | 'no-fence' | 'step-not-stored' | 'sweeper-takes-live';
+
+interface History {
+  /** `<job> <step>` for each step whose result was acknowledged. */
+  readonly finished: Set<string>;
+  readonly violations: string[];
+  readonly ends: Map<string, number>;
+}
+
+const jobs = 6;
+const leaseMs = 1_000;
+const types = [
+  taskType('flow', {
+    workers: 3,
+    retries: 1_000,
+    backoff: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 },
+    stepTimeoutMs: 5_000,
+  }),
+  taskType('child', {
+    workers: 3,
+    retries: 1_000,
+    backoff: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 },
+  }),
+];
+
+const dead = (): Promise<never> => new Promise(() => undefined);
+
+/** The engine as one process has it: from some call on it never answers, before or after the deed. */
+function mortal(
+  engine: TaskEngine,
+  random: SeededRandom,
+  history: History,
+  bug: Bug,
+): { readonly engine: TaskEngine; isDead(): boolean; heal(): void } {
+  let isDead = false;
+  let isHealed = false;
+  const callsLeft = 3 + random.below(60);
+  let calls = 0;
+
+  const guarded =
+    <A extends readonly unknown[], R>(call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      if (isDead) return dead();
+      calls += 1;
+      const dies = !isHealed && calls >= callsLeft;
+      if (dies && random.below(2) === 0) {
+        isDead = true;
+        return dead();
+      }
+      const result = await call(...args);
+      if (dies) isDead = true;
+      return isDead ? dead() : result;
+    };
+
+  function spoilt(change: TaskChange): TaskChange {
+    if (bug === 'no-fence') return { ...change, guard: {} };
+    if (bug === 'step-not-stored') {
+      const fields = Object.entries(change.fields).filter(([name]) => !name.startsWith('step:'));
+      return { ...change, fields: Object.fromEntries(fields) };
+    }
+    return change;
+  }
+
+  const wrapped: TaskEngine = {
+    ...engine,
+    enqueue: guarded((...args: Parameters<TaskEngine['enqueue']>) => engine.enqueue(...args)),
+    claim: guarded((...args: Parameters<TaskEngine['claim']>) => engine.claim(...args)),
+    get: guarded((...args: Parameters<TaskEngine['get']>) => engine.get(...args)),
+    heads: guarded((...args: Parameters<TaskEngine['heads']>) => engine.heads(...args)),
+    list: guarded((...args: Parameters<TaskEngine['list']>) => engine.list(...args)),
+    beat: guarded((...args: Parameters<TaskEngine['beat']>) => engine.beat(...args)),
+    overdue: guarded(async (request) =>
+      bug === 'sweeper-takes-live'
+        ? engine.overdue({ ...request, nowMs: request.nowMs + 60_000 })
+        : engine.overdue(request),
+    ),
+    repair: guarded((...args: Parameters<TaskEngine['repair']>) => engine.repair(...args)),
+    exchange: guarded(async (changes, claim, nowMs) => {
+      const before = await engine.heads(changes);
+      const answer = await engine.exchange(changes.map(spoilt), claim, nowMs);
+      for (const [at, change] of changes.entries()) {
+        const head = before[at];
+        if (answer.outcomes[at]?.kind !== 'done' || head === undefined) continue;
+        const isEnd = change.head.state !== undefined && isTerminal(change.head.state);
+        if (isEnd) {
+          const ends = (history.ends.get(change.id) ?? 0) + 1;
+          history.ends.set(change.id, ends);
+          if (ends > 1) history.violations.push(`${change.id} ended ${ends} times`);
+        }
+        // Asserted itself: a receiver that dedupes would hide it.
+        const { fence } = change.guard;
+        const isLate = fence !== undefined && (head.state !== 'running' || head.fence !== fence);
+        if (isLate) history.violations.push(`${change.id} was changed under an old fence`);
+      }
+      return answer;
+    }),
+    async [Symbol.asyncDispose]() {
+      isDead = true;
+    },
+  };
+  return {
+    engine: wrapped,
+    isDead: () => isDead,
+    heal() {
+      isHealed = true;
+    },
+  };
+}
+
+async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
+  const random = seededRandom(seed);
+  const clock = fakeClock({ nowMs: 1_000_000 });
+  const engine = memoryTaskEngine({ clock });
+  const history: History = { finished: new Set(), violations: [], ends: new Map() };
+
+  const child = task('child', async (ctx) => {
+    await ctx.step('only', () => ran(ctx.taskId, 'only'));
+    done(ctx.taskId, 'only');
+    return 1;
+  });
+  const flow = task('flow', async (ctx) => {
+    for (const name of ['a', 'b']) {
+      await ctx.step(name, () => ran(ctx.taskId, name));
+      done(ctx.taskId, name);
+    }
+    await ctx.sleep(50);
+    await ctx.all([{ type: 'child', payload: null }]);
+    await ctx.step('c', () => ran(ctx.taskId, 'c'));
+    done(ctx.taskId, 'c');
+    return 'done';
+  });
+  function ran(id: string, step: string): void {
+    if (history.finished.has(`${id} ${step}`)) history.violations.push(`${id} ran ${step} again`);
+  }
+  function done(id: string, step: string): void {
+    history.finished.add(`${id} ${step}`);
+  }
+
+  function start() {
+    const process = mortal(engine, random, history, bug);
+    const tasks = createTasks(process.engine, { clock, types });
+    const workers = startWorkers(tasks, [flow, child], {
+      leaseMs,
+      drainMs: 1,
+      beatsFromThread: false,
+    });
+    const sweep = createTaskSweep(tasks);
+    return { process, workers, sweep };
+  }
+
+  const outside = createTasks(engine, { clock, types });
+  const ids = await outside.enqueueMany(
+    Array.from({ length: jobs }, (_, n) => ({ type: 'flow', payload: n, key: `job-${n}` })),
+  );
+  let processes = [start(), start()];
+  const isOver = async (): Promise<boolean> => {
+    const heads = await engine.heads(ids.map(({ id }) => ({ id, type: 'flow' })));
+    return heads.every((head) => head !== undefined && isTerminal(head.state));
+  };
+  for (let round = 0; !(await isOver()); round += 1) {
+    if (round > 3_000) return [...history.violations, 'it never drained'];
+    // Faults heal at the end: then everything must drain.
+    if (round === 300) for (const { process } of processes) process.heal();
+    if (history.violations.length > 0) break;
+    for (const { sweep, process } of processes) {
+      if (!process.isDead() && random.below(4) === 0) sweep.sweep().catch(() => undefined);
+    }
+    await clock.advance(random.below(8) === 0 ? 400 : 20);
+    await new Promise(setImmediate);
+    processes = processes.map((each) => {
+      if (!each.process.isDead()) return each;
+      const next = start();
+      if (round >= 300) next.process.heal();
+      return next;
+    });
+  }
+  for (const { id } of ids) {
+    const told = engine.streamOf('gbe.tasks.flow.terminal');
+    const ends = told.filter(({ payload }) => payload['taskId'] === id).length;
+    if (history.violations.length === 0 && ends !== 1) {
+      history.violations.push(`${id} was told to have ended ${ends} times`);
+    }
+  }
+  for (const { process } of processes) await process.engine[Symbol.asyncDispose]();
+  return history.violations;
+}
+
+const seeds = 150;
+
+test(`${seeds} runs with processes killed at any call: no finished step again, one end, no old fence`, async () => {
+  for (let seed = 0; seed < seeds; seed += 1) {
+    assert.deepEqual(await simulate(seed, 'none'), [], `seed ${seed}`);
+  }
+});
+
+for (const bug of ['no-fence', 'step-not-stored'] as const) {
+  test(`the checker turns red with the seeded bug: ${bug}`, async () => {
+    for (let seed = 0; seed < 100; seed += 1) {
+      if ((await simulate(seed, bug)).length > 0) return;
+    }
+    assert.fail('no seed found it');
+  });
+}
+
+test('a sweeper that takes jobs from workers that live costs attempts, and no finished step', async () => {
+  for (let seed = 0; seed < 10; seed += 1) {
+    const violations = await simulate(seed, 'sweeper-takes-live');
+    assert.deepEqual(
+      violations.filter((each) => each !== 'it never drained'),
+      [],
+      `seed ${seed}`,
+    );
+  }
+});

@@ -1,0 +1,198 @@
+// A fake of Slack's Web API, over real HTTP: it keeps what is posted, and misbehaves as a test wants. It speaks the
+// protocol as far as it is used here (form or JSON in, `ok` and an error code out, metadata only for those who ask).
+
+import type { ServerResponse } from 'node:http';
+import { startHttpReceiver, type HttpReceiver, type ReceivedRequest } from './http-receiver.ts';
+
+export interface FakeSlackMessage {
+  readonly channel: string;
+  readonly ts: string;
+  readonly text: string;
+  readonly blocks?: readonly object[];
+  readonly thread_ts?: string;
+  readonly metadata?: {
+    readonly event_type: string;
+    readonly event_payload: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** What one call meets. */
+export type FakeSlackBehaviour =
+  | 'ok'
+  /** Accepts, and hangs up before it answers. */
+  | 'drop-after'
+  /** Hangs up, and has done nothing. */
+  | 'drop-before'
+  /** Accepts when it is asked, and answers when this resolves. */
+  | { readonly answerAfter: Promise<unknown> }
+  /** An error of Slack's own. */
+  | { readonly error: string }
+  /** Anything else: a gateway's page, a rate limit. */
+  | {
+      readonly status: number;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      /** Whether it was posted all the same. */
+      readonly accepts?: boolean;
+    };
+
+export interface FakeSlack extends AsyncDisposable {
+  /** For clients: ends in `/api/`. */
+  readonly apiUrl: string;
+  /** In the order in which they came. */
+  readonly messages: readonly FakeSlackMessage[];
+  /** Methods that were called. */
+  readonly calls: readonly string[];
+  readonly requests: HttpReceiver['requests'];
+  /** Of the calls of a method, one after the other; behind the last, `ok`. */
+  behave(method: string, ...behaviours: readonly FakeSlackBehaviour[]): void;
+}
+
+export interface FakeSlackOptions {
+  /** Tokens that are good. Default: any. */
+  readonly tokens?: readonly string[];
+  /** What it calls the first message. Default: now. */
+  readonly startMs?: number;
+}
+
+/**
+ * Starts a fake of Slack for a test.
+ *
+ * @example
+ * import { startFakeSlack } from 'millrace/testing';
+ *
+ * await using slack = await startFakeSlack({ tokens: ['xoxb-test'] });
+ * slack.behave('chat.postMessage', 'drop-after', { status: 429, headers: { 'retry-after': '1' } });
+ * console.log(slack.apiUrl, slack.messages.length);
+ */
+export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<FakeSlack> {
+  const { tokens, startMs = Date.now() } = options;
+  const messages: FakeSlackMessage[] = [];
+  const calls: string[] = [];
+  const planned = new Map<string, FakeSlackBehaviour[]>();
+
+  function post(fields: Fields): object {
+    const seconds = Math.floor(startMs / 1_000) + Math.floor(messages.length / 1_000);
+    const ts = `${seconds}.${String(messages.length % 1_000).padStart(6, '0')}`;
+    const { channel, text, blocks, thread_ts: thread, metadata } = fields;
+    if (typeof channel !== 'string' || channel === '') return refusal('channel_not_found');
+    if (typeof text !== 'string' || text === '') return refusal('no_text');
+    const message = {
+      channel: channel.replace(/^[UW]/, 'D'),
+      ts,
+      text,
+      ...(blocks === undefined ? {} : { blocks }),
+      ...(thread === undefined ? {} : { thread_ts: thread }),
+      ...(metadata === undefined ? {} : { metadata }),
+    } as FakeSlackMessage;
+    messages.push(message);
+    return { ok: true, channel: message.channel, ts, message };
+  }
+
+  function history(fields: Fields, thread: unknown): object {
+    const {
+      channel,
+      oldest = '0',
+      limit = '100',
+      cursor = '0',
+      include_all_metadata: all,
+    } = fields;
+    if (/^[UW]/.test(String(channel))) return refusal('channel_not_found');
+    const own = messages
+      .filter((each) => each.channel === channel && each.thread_ts === thread)
+      .filter(({ ts }) => Number(ts) >= Number(oldest))
+      .toReversed();
+    const from = Number(cursor);
+    const to = from + Number(limit);
+    const shown = own
+      .slice(from, to)
+      .map(({ metadata, ...rest }) =>
+        String(all) === 'true' && metadata !== undefined ? { ...rest, metadata } : rest,
+      );
+    const next = to < own.length ? String(to) : '';
+    return {
+      ok: true,
+      messages: shown,
+      has_more: next !== '',
+      response_metadata: { next_cursor: next },
+    };
+  }
+
+  function act(method: string, fields: Fields): object {
+    switch (method) {
+      case 'auth.test':
+        return { ok: true, team: 'Fake', team_id: 'T1', user_id: 'U1', bot_id: 'B1' };
+      case 'chat.postMessage':
+        return post(fields);
+      case 'conversations.history':
+        return history(fields, undefined);
+      case 'conversations.replies':
+        return history(fields, fields['ts']);
+      case 'conversations.open':
+        return { ok: true, channel: { id: String(fields['users']).replace(/^[UW]/, 'D') } };
+      default:
+        return refusal('unknown_method');
+    }
+  }
+
+  function answer(request: ReceivedRequest, response: ServerResponse): void {
+    const method = request.path.replace(/^\/api\//, '').replace(/\?.*$/s, '');
+    calls.push(method);
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
+    if (token === undefined) return say(response, refusal('not_authed'));
+    if (tokens !== undefined && !tokens.includes(token))
+      return say(response, refusal('invalid_auth'));
+    const behaviour = planned.get(method)?.shift() ?? 'ok';
+    const fields = fieldsOf(request);
+    if (behaviour === 'ok') return say(response, act(method, fields));
+    if (behaviour === 'drop-before') return void response.destroy();
+    if (behaviour === 'drop-after') {
+      act(method, fields);
+      return void response.destroy();
+    }
+    if ('answerAfter' in behaviour) {
+      const done = act(method, fields);
+      void behaviour.answerAfter.then(() => say(response, done));
+      return undefined;
+    }
+    if ('error' in behaviour) return say(response, refusal(behaviour.error));
+    if (behaviour.accepts === true) act(method, fields);
+    response.writeHead(behaviour.status, behaviour.headers).end(behaviour.body ?? '');
+    return undefined;
+  }
+
+  const receiver = await startHttpReceiver({ answer });
+  return {
+    apiUrl: `${receiver.url}/api/`,
+    messages,
+    calls,
+    requests: receiver.requests,
+    behave(method, ...behaviours) {
+      planned.set(method, [...behaviours]);
+    },
+    [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields of a form, where structures are JSON; or all of it as JSON. */
+function fieldsOf({ headers, body }: ReceivedRequest): Fields {
+  if (headers['content-type']?.includes('json') === true) return JSON.parse(body) as Fields;
+  const structures = new Set(['blocks', 'metadata']);
+  return Object.fromEntries(
+    [...new URLSearchParams(body)].map(([name, text]) => [
+      name,
+      structures.has(name) ? (JSON.parse(text) as unknown) : text,
+    ]),
+  );
+}
+
+function refusal(error: string): object {
+  return { ok: false, error };
+}
+
+function say(response: ServerResponse, body: object): void {
+  if (response.destroyed) return;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

@@ -1,0 +1,115 @@
+// Slack requests while their process is killed at every step: each is posted exactly once, and says so.
+
+import assert from 'node:assert/strict';
+import {
+  configureWorkspace,
+  createRequest,
+  createSecretBox,
+  slackRequests,
+  type RequestDocument,
+  type SlackRequestsOptions,
+} from '../../modules/slack-requests/index.ts';
+import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
+import { startChild, startFakeSlack, type Child } from '../../src/testing/index.ts';
+import type { SlackWorkerInput } from './slack-worker-main.ts';
+
+const tenant = 'core';
+const token = 'xoxb-not-a-real-token';
+const secretKeys = [{ id: 'k1', key: Buffer.alloc(32, 7).toString('base64') }];
+/** All that is done for one request, from its event to its outcome. */
+const calls = [
+  'load message-request',
+  'put dispatched',
+  'queue.add',
+  'job',
+  'put send-lock',
+  'message-request.begin',
+  'get send-lock',
+  'message-request.record-sent',
+  'remove send-lock',
+];
+const moments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
+const script = new URL('./slack-worker-main.ts', import.meta.url);
+
+export async function slackKilledAtEveryStep(engines: EngineUrls): Promise<void> {
+  await using slack = await startFakeSlack({ tokens: [token] });
+  const options: SlackRequestsOptions = {
+    secretKeys,
+    apiUrl: slack.apiUrl,
+    timeoutMs: 1_000,
+    lockMs: 2_500,
+    settleMs: 50,
+    channelIntervalMs: 0,
+    workspaceIntervalMs: 0,
+    sweepIntervalMs: 100,
+    sweepGraceMs: 300,
+    jobLeaseMs: 400,
+  };
+  // It only asks and reads: everything else is done by those who are killed.
+  await using platform = await createPlatform({
+    engines,
+    modules: [slackRequests(options)],
+    roles: ['api'],
+  });
+  const place = { tenant, kind: 'workspace', code: 'acme' };
+  const sealed = createSecretBox(secretKeys).seal(token, place);
+  const command = configureWorkspace({ name: 'Acme', token: sealed, defaultChannelId: 'C1' });
+  await platform.handle({ tenant, id: 'acme', command });
+  const ids: string[] = [];
+  const ask = async (id: string): Promise<void> => {
+    ids.push(id);
+    const data = { text: `message ${id}` };
+    await platform.handle({ tenant, id, command: createRequest({ workspaceCode: 'acme', data }) });
+  };
+  const start = (strike?: SlackWorkerInput['strike']): Child => {
+    const input = { engines, options, ...(strike === undefined ? {} : { strike }) };
+    return startChild(script, { input });
+  };
+
+  for (const [index, at] of moments.entries()) {
+    const id = `r-${index}`;
+    await ask(id);
+    await using child = start({ id, at });
+    assert.equal(await child.ended, 'SIGKILL', `${at}: ${child.errors()}`);
+  }
+  // Slack has it, and whoever asked is dead before the answer.
+  await ask('r-lost');
+  slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
+  const lost = start();
+  while (!slack.messages.some(({ text }) => text === 'message r-lost')) {
+    // Others that are still to be recovered may have met the one that does not answer.
+    if (slack.messages.length > 0)
+      slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
+    await pause();
+  }
+  await lost.kill('SIGKILL');
+  slack.behave('chat.postMessage', 'ok');
+
+  await using last = start();
+  await Promise.race([allSent(), last.ended]);
+  for (const id of ids) {
+    const posted = slack.messages.filter(({ text }) => text === `message ${id}`);
+    assert.equal(posted.length, 1, `${id} was posted ${posted.length} times`);
+    const { status, ts } = await documentOf(id);
+    assert.deepEqual({ status, ts }, { status: 'sent', ts: posted[0]?.ts }, id);
+  }
+
+  async function documentOf(id: string): Promise<Partial<RequestDocument>> {
+    const documents = platform.documents({
+      bc: 'notification-slack',
+      aggregate: 'message-request',
+    });
+    return (await documents.get(tenant, id))?.document ?? {};
+  }
+
+  async function allSent(): Promise<void> {
+    for (const id of ids) while ((await documentOf(id)).status !== 'sent') await pause();
+  }
+}
+
+/** Other processes' doings have no signal here. */
+function pause(ms = 20): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
