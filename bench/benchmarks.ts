@@ -44,4 +44,9 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'messages with tags until they are on screens, beside bare Fastify and an insert',
     load: () => import('./collab.ts'),
   },
+  {
+    name: 'tasks',
+    summary: 'jobs in, worked off and waited for, beside BullMQ and pg-boss',
+    load: () => import('./tasks.ts'),
+  },
 ];

@@ -99,7 +99,7 @@ function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]
 }
 
 /** What was due first, then what was enqueued first. */
-function inOrder(a: TaskHead, b: TaskHead): number {
+export function inOrder(a: TaskHead, b: TaskHead): number {
   return (
     a.dueAtMs - b.dueAtMs ||
     a.enqueuedAtMs - b.enqueuedAtMs ||

@@ -24,8 +24,7 @@ const triesMax = 3;
 export function createAppend({ wire, layout }: BusParts, streams: BusStreams): Append {
   function outgoing({ subject, id, data, meta }: EngineEntry): Outgoing {
     const headers = wire.headers();
-    // The server knows ids by stream: the bus has them by subject.
-    headers.set('Nats-Msg-Id', `${subject}:${encodeURIComponent(id.toWellFormed())}`);
+    headers.set('Nats-Msg-Id', messageIdOf({ subject, id }));
     if (meta !== undefined) headers.set(metaHeader, meta);
     return { subject: layout.toNats(subject), data, headers };
   }
@@ -69,6 +68,11 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
     }
     return appended;
   };
+}
+
+/** The server knows ids by stream: the bus has them by subject. */
+export function messageIdOf({ subject, id }: Pick<EngineEntry, 'subject' | 'id'>): string {
+  return `${subject}:${encodeURIComponent(id.toWellFormed())}`;
 }
 
 function chunksOf(entries: readonly EngineEntry[]): readonly (readonly EngineEntry[])[] {

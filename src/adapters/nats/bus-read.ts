@@ -16,7 +16,7 @@ import { busUnavailable } from './jetstream-wire.ts';
 export interface BusReader {
   read(pattern: string, request: ReadRequest): Promise<AsyncIterable<readonly StoredEntry[]>>;
   /** What one subject holds now, without the bytes, oldest first, until the caller has enough. */
-  headers(subject: string): AsyncIterable<DeliveredMessage>;
+  headers(subject: string, fromSequence?: number): AsyncIterable<DeliveredMessage>;
   /** How many it holds from this sequence on. */
   countFrom(subject: string, sequence: number): Promise<number>;
 }
@@ -143,10 +143,11 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
         for await (const batch of opened) yield batch.map(({ entry }) => entry);
       })();
     },
-    async *headers(subject) {
-      const order = { from: 'start', isLive: false, headersOnly: true } as const;
+    async *headers(subject, fromSequence = 1) {
+      const order = { isLive: false, headersOnly: true, batchMax: headersMax };
+      const start = { sequence: String(fromSequence) };
       const { signal } = new AbortController();
-      const opened = await open(subject, { ...order, signal, batchMax: headersMax });
+      const opened = await open(subject, { ...order, from: start, signal });
       for await (const batch of opened) yield* batch;
     },
     async countFrom(subject, sequence) {

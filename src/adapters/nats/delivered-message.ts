@@ -15,6 +15,8 @@ export interface DeliveredMessage {
   readonly pending: number;
   /** What settles it is sent there. */
   readonly ackSubject: string;
+  /** As the server knows it, `<subject>:<id>`; `''`: it was stored past the bus. */
+  readonly messageId: string;
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<…>.<ns>.<pending>`; newer: two more in front. */
@@ -58,5 +60,6 @@ export function toDelivered(message: Msg, layout: BusLayout): DeliveredMessage {
     consumerSequence: Number(count),
     pending: Number(pending),
     ackSubject,
+    messageId: headers?.get('Nats-Msg-Id') ?? '',
   };
 }

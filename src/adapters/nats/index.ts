@@ -6,3 +6,9 @@ export {
   natsDestinationLimits,
   type NatsDestinationOptions,
 } from './nats-destination.ts';
+export {
+  natsTaskEngine,
+  natsTasks,
+  type NatsTaskEngineOptions,
+  type NatsTasksOptions,
+} from './nats-task-engine.ts';

@@ -43,6 +43,8 @@ export const refusals = {
   streamNameInUse: 10_058,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
+  /** Of a compare-and-set that came too late. */
+  wrongLastSequence: 10_071,
 } as const;
 
 export function isRefused(error: unknown, ...codes: readonly number[]): boolean {

@@ -11,3 +11,4 @@ export {
   redisStreamLimits,
   type RedisStreamOptions,
 } from './redis-stream-destination.ts';
+export { redisTaskEngine, redisTasks, type RedisTasksOptions } from './redis-tasks.ts';

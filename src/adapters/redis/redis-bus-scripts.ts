@@ -19,7 +19,7 @@ const stepMax = 32;
 const bytesMax = 8_000_000;
 
 /** Version 0 while nobody has counted: whoever rebuilds the registry counts those, too. */
-const luaRegister = `local function register(registry, subject)
+export const luaRegister = `local function register(registry, subject)
   if redis.call('ZSCORE', registry, subject) then return end
   local version = 0
   if redis.call('ZSCORE', registry, '') then version = redis.call('ZINCRBY', registry, 1, '') end

@@ -1,0 +1,54 @@
+import { after, test } from 'node:test';
+import { startNats } from '../../testing/servers/nats-server.ts';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
+import { tasksConformance } from '../../tasks/tasks.conformance.ts';
+import { natsBus } from './nats-bus.ts';
+import { natsTaskCapabilities, natsTasks } from './nats-task-engine.ts';
+
+const server = await startNats();
+after(() => server[Symbol.asyncDispose]());
+let opened = 0;
+
+const fixture: TasksFixture = {
+  // A process that is alone has seen everything: order holds for it, too.
+  capabilities: { ...natsTaskCapabilities, exactOrder: true, restart: true },
+  async open(options) {
+    opened += 1;
+    const prefix = `case${opened}`;
+    const tasks = await natsTasks(server.url, { ...options, prefix });
+    const bus = await natsBus(server.url, { prefix });
+    return {
+      tasks,
+      second: (other) => natsTasks(server.url, { ...other, prefix }),
+      async stream(subject) {
+        const told = [];
+        for await (const { id, payload } of bus.read(subject)) told.push({ id, payload });
+        return told;
+      },
+      async deleteStream(subject) {
+        await bus.deleteStream(subject, { evenUnacked: true });
+      },
+      async outage() {
+        await server.stop();
+        return async () => {
+          await server.start();
+          await eventually('the tasks are back', async () => {
+            try {
+              return (await tasks.counts()).length >= 0;
+            } catch {
+              return false;
+            }
+          });
+        };
+      },
+      async close() {
+        await bus[Symbol.asyncDispose]();
+      },
+    };
+  },
+};
+
+for (const { name, skip, run } of tasksConformance(fixture)) {
+  test(`tasks in NATS: ${name}`, { skip: skip ?? false }, run);
+}

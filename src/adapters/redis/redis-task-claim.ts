@@ -1,0 +1,246 @@
+// Who asks for jobs of many types does not visit all of them each time: wake-ups name those that have
+// something, each visit tells when there is more, and a look at all of them now and then finds the rest.
+
+import { aborted } from '../../foundation/clock.ts';
+import type { ClaimRequest, ClaimRule, TaskChange, TaskEngine } from '../../tasks/task-engine.ts';
+import type { StoredTask } from '../../tasks/task-job.ts';
+import type { RedisTaskContext } from './redis-task-context.ts';
+import { claimOf, type ExchangeType, type TypeExchanged } from './redis-task-exchange.ts';
+
+/** Between two looks at all types while nothing is heard. */
+const lookEveryMs = 5_000;
+/** So few are all asked. */
+const fewTypes = 4;
+
+/** What this process knows of a type; the truth is in Redis. */
+interface TypeView {
+  isReady: boolean;
+  freeAtMs: number;
+}
+
+export interface TaskClaims {
+  readonly exchange: TaskEngine['exchange'];
+  readonly claim: TaskEngine['claim'];
+  /** Something may be there for whoever waits. */
+  hear(type: string): void;
+  wakeAll(): void;
+}
+
+export function createTaskClaims(
+  context: RedisTaskContext,
+  exchangeType: ExchangeType,
+  failIfClosed: () => void,
+): TaskClaims {
+  const { clock, wakes, space } = context;
+  const views = new Map<string, TypeView>();
+  const waiting = new Set<() => void>();
+  let news = 0;
+  let turn = 0;
+  const subjects = new Map<string, string>();
+
+  function viewOf(type: string): TypeView {
+    let view = views.get(type);
+    if (view === undefined) {
+      view = { isReady: true, freeAtMs: Infinity };
+      views.set(type, view);
+      subjects.set(space.place(type).queue.subject, type);
+    }
+    return view;
+  }
+
+  function wakeAll(): void {
+    news += 1;
+    for (const wake of waiting) wake();
+  }
+
+  function hear(type: string): void {
+    const view = views.get(type);
+    if (view === undefined) return;
+    view.isReady = true;
+    wakeAll();
+  }
+
+  wakes.on((wake) => {
+    if (wake.kind === 'freed') return;
+    if (wake.kind === 'anything') {
+      for (const view of views.values()) view.isReady = true;
+      wakeAll();
+      return;
+    }
+    for (const subject of wake.subjects) {
+      const type = subjects.get(subject);
+      if (type !== undefined) hear(type);
+    }
+  });
+
+  async function visit(
+    rule: ClaimRule,
+    ask: { readonly request: ClaimRequest; readonly limit: number },
+    changes: readonly TaskChange[],
+  ): Promise<TypeExchanged> {
+    const view = viewOf(rule.type);
+    const { nowMs } = ask.request;
+    // Before the answer: what is heard meanwhile is news.
+    view.isReady = false;
+    const limit = Math.min(ask.limit, rule.limit);
+    try {
+      const claim = limit > 0 ? claimOf(ask.request, rule, limit) : undefined;
+      const found = await exchangeType(rule.type, changes, claim, nowMs);
+      if (found.isMore || limit <= 0) view.isReady = true;
+      view.freeAtMs = found.freeAtMs;
+      return found;
+    } catch (error) {
+      view.isReady = true;
+      throw error;
+    }
+  }
+
+  /** Fair parts first, then what others left to those that have more. */
+  async function visitAll(
+    request: ClaimRequest,
+    rules: readonly ClaimRule[],
+    changesOf: (type: string) => readonly TaskChange[] = () => [],
+  ): Promise<Map<string, TypeExchanged[]>> {
+    const found = new Map<string, TypeExchanged[]>(rules.map(({ type }) => [type, []]));
+    let room = request.limit;
+    turn += 1;
+    let asked = rules.map((_, at) => rules[(at + turn) % rules.length] as ClaimRule);
+    for (let round = 0; asked.length > 0 && (round === 0 || room > 0); round += 1) {
+      const shares = sharesOf(asked, room, (type) => takenOf(found.get(type)));
+      const parts = await Promise.allSettled(
+        asked.map((rule, at) =>
+          visit(rule, { request, limit: shares[at] ?? 0 }, round === 0 ? changesOf(rule.type) : []),
+        ),
+      );
+      for (const [at, { type }] of asked.entries()) {
+        const part = parts[at];
+        if (part?.status !== 'fulfilled') continue;
+        found.get(type)?.push(part.value);
+        room -= part.value.claimed.length;
+      }
+      const failed = parts.find((part) => part.status === 'rejected');
+      // What others gave is handed out all the same: nobody else would get it until its lease ends.
+      if (failed !== undefined) {
+        if (room < request.limit && round > 0) break;
+        throw failed.reason;
+      }
+      asked = asked.filter((rule, at) => {
+        const part = parts[at];
+        const isMore = part?.status === 'fulfilled' && part.value.isMore;
+        return isMore && takenOf(found.get(rule.type)) < rule.limit;
+      });
+    }
+    return found;
+  }
+
+  const isDue = (type: string, nowMs: number): boolean => {
+    const view = viewOf(type);
+    return view.isReady || view.freeAtMs <= nowMs;
+  };
+
+  async function rest(
+    rules: readonly ClaimRule[],
+    how: { readonly seen: number; readonly untilMs: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { seen, untilMs, signal } = how;
+    const waking = new AbortController();
+    const wake = (): void => waking.abort();
+    waiting.add(wake);
+    signal.addEventListener('abort', wake, { once: true });
+    try {
+      if (news !== seen && rules.some(({ type }) => viewOf(type).isReady)) return;
+      const freeAtMs = Math.min(...rules.map(({ type }) => viewOf(type).freeAtMs));
+      const nowMs = clock.now();
+      await clock.sleep(Math.max(0, Math.min(freeAtMs, untilMs) - nowMs), waking.signal);
+    } catch (error) {
+      if (signal.aborted) throw aborted(signal);
+      if (!waking.signal.aborted) throw error;
+    } finally {
+      waiting.delete(wake);
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  return {
+    hear,
+    wakeAll,
+    async exchange(changes, claim, nowMs) {
+      failIfClosed();
+      const byType = Map.groupBy(changes, ({ type }) => type);
+      const rules = claim?.rules ?? [];
+      const isFew = rules.length <= fewTypes;
+      const asked = rules.filter(({ type }) => isFew || byType.has(type) || isDue(type, nowMs));
+      const own = new Set(asked.map(({ type }) => type));
+      const request = claim === undefined ? undefined : { ...claim, nowMs };
+      const [found, ...others] = await Promise.all([
+        request === undefined || asked.length === 0
+          ? new Map<string, TypeExchanged[]>()
+          : visitAll(request, asked, (type) => byType.get(type) ?? []),
+        ...[...byType]
+          .filter(([type]) => !own.has(type))
+          .map(async ([type, some]) => {
+            return [type, await exchangeType(type, some, undefined, nowMs)] as const;
+          }),
+      ]);
+      for (const type of byType.keys()) hear(type);
+      const outcomesOf = new Map(
+        [...byType.keys()].map((type) => {
+          const exchanged = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
+          return [type, (exchanged?.outcomes ?? []).values()] as const;
+        }),
+      );
+      return {
+        outcomes: changes.map(
+          ({ type }) => outcomesOf.get(type)?.next().value ?? { kind: 'stale', head: undefined },
+        ),
+        claimed: claimedOf(found),
+      };
+    },
+
+    async claim(request, { waitMs, signal }) {
+      failIfClosed();
+      const leaseMs = request.aliveUntilMs - request.nowMs;
+      const untilMs = clock.now() + waitMs;
+      if (signal.aborted) throw aborted(signal);
+      if (waitMs > 0) await wakes.listen();
+      let lookAtMs = request.nowMs;
+      for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
+        failIfClosed();
+        if (signal.aborted) throw aborted(signal);
+        const seen = news;
+        const isLook = nowMs >= lookAtMs;
+        if (isLook) lookAtMs = nowMs + lookEveryMs;
+        const asked = request.rules.filter(({ type }) => isLook || isDue(type, nowMs));
+        if (asked.length > 0) {
+          const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
+          const claimed = claimedOf(await visitAll(now, asked));
+          if (claimed.length > 0) return claimed;
+        }
+        if (clock.now() >= untilMs) return [];
+        await rest(request.rules, { seen, untilMs: Math.min(untilMs, lookAtMs), signal });
+      }
+    },
+  };
+}
+
+function claimedOf(found: ReadonlyMap<string, readonly TypeExchanged[]>): readonly StoredTask[] {
+  return [...found.values()].flatMap((parts) => parts.flatMap(({ claimed }) => claimed));
+}
+
+function takenOf(parts: readonly TypeExchanged[] = []): number {
+  return parts.reduce((sum, { claimed }) => sum + claimed.length, 0);
+}
+
+/** Of each type, so that all of them together are at most `room`. */
+function sharesOf(
+  rules: readonly ClaimRule[],
+  room: number,
+  taken: (type: string) => number,
+): readonly number[] {
+  let left = room;
+  return rules.map(({ type, limit }, at) => {
+    const share = Math.min(limit - taken(type), Math.ceil(left / (rules.length - at)));
+    left -= share;
+    return share;
+  });
+}

@@ -1,0 +1,153 @@
+// Changes jobs and claims the next ones: one script for each type. What the streams of other slots are
+// told follows before the call resolves.
+
+import type {
+  ChangeOutcome,
+  ClaimRequest,
+  ClaimRule,
+  TaskChange,
+} from '../../tasks/task-engine.ts';
+import type { StoredTask } from '../../tasks/task-job.ts';
+import type { ScriptValue } from './redis-bus-calls.ts';
+import { runRegistered, type RedisTaskContext } from './redis-task-context.ts';
+import { fieldName, packChange, unpackHead, unpackTask } from './redis-task-head.ts';
+import { taskScripts } from './redis-task-scripts.ts';
+import { placeInJob, signalText, streamNumber, streamNumbers } from './redis-task-signals.ts';
+import { suffixOf, type TypePlace } from './redis-task-space.ts';
+import type { TellOthers } from './redis-task-tell.ts';
+
+export interface TypeClaim {
+  readonly worker: string;
+  readonly aliveUntilMs: number;
+  readonly rule: ClaimRule;
+  readonly limit: number;
+}
+
+export interface TypeExchanged {
+  readonly outcomes: readonly ChangeOutcome[];
+  readonly claimed: readonly StoredTask[];
+  /** As many as it may have were claimed: there may be more at once. */
+  readonly isMore: boolean;
+  /** When there may be more; Infinity: nobody knows. */
+  readonly freeAtMs: number;
+}
+
+type Answer = readonly [
+  outcomes: readonly (string | number | null)[],
+  claimed: readonly (readonly string[])[],
+  more: number,
+  freeAtMs: string,
+];
+
+export type ExchangeType = (
+  type: string,
+  changes: readonly TaskChange[],
+  claim: TypeClaim | undefined,
+  nowMs: number,
+) => Promise<TypeExchanged>;
+
+export function createExchangeType(
+  { calls, space, ...rest }: RedisTaskContext,
+  tellOthers: TellOthers,
+): ExchangeType {
+  const context = { calls, space, ...rest };
+  const { bus } = space;
+  const { isOneDomain } = bus;
+
+  function valuesOf(place: TypePlace, changes: readonly TaskChange[], nowMs: number) {
+    const values: ScriptValue[] = [];
+    let isQueueTold = false;
+    for (const { id, guard, head, fields, signals } of changes) {
+      const names = Object.keys(fields);
+      values.push(
+        suffixOf(id),
+        guard.fence ?? '',
+        guard.revision ?? '',
+        packChange(head),
+        names.length,
+      );
+      for (const name of names) {
+        const text = fields[name];
+        values.push(fieldName(name), typeof text === 'string' ? `=${text}` : '');
+      }
+      const countAt = values.length;
+      values.push(0);
+      let told = 0;
+      for (const signal of signals) {
+        const number = streamNumber(place, signal.subject);
+        if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
+        values.push(number, placeInJob(number, signal.id), signalText(signal, nowMs));
+        if (number === streamNumbers.queue) isQueueTold = true;
+        told += 1;
+      }
+      values[countAt] = told;
+    }
+    return { values, isQueueTold };
+  }
+
+  return async (type, changes, claim, nowMs) => {
+    const place = space.place(type);
+    const { base, never, queue, terminal, progress } = place;
+    const keys = [base, never, queue.key, queue.mark];
+    if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
+    const { values, isQueueTold } = valuesOf(place, changes, nowMs);
+    const head = [
+      nowMs,
+      bus.channel,
+      isOneDomain ? bus.registry : '',
+      queue.subject,
+      terminal.subject,
+      progress.subject,
+      isOneDomain ? space.workers : '',
+      claim?.worker ?? '',
+      claim?.aliveUntilMs ?? '',
+      claim === undefined ? '' : ruleText(claim, nowMs),
+      changes.length,
+    ];
+    const [cells, claimed, more, freeAt] = await runRegistered(context, place, async (isKnown) => {
+      const all = [...head, isKnown || !isQueueTold ? 1 : 0, ...values];
+      return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
+    });
+    const outcomes = changes.map(({ id }, at): ChangeOutcome => {
+      const cell = cells[at] ?? null;
+      if (typeof cell === 'number') return { kind: 'done', revision: cell };
+      const there = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
+      return { kind: 'stale', head: there };
+    });
+    if (!isOneDomain) {
+      const done = changes.filter((_, at) => outcomes[at]?.kind === 'done');
+      await tellOthers(
+        place,
+        done.flatMap(({ signals }) => signals),
+        nowMs,
+      );
+    }
+    return {
+      outcomes,
+      claimed: claimed.flatMap((each) => unpackTask(type, each.at(-1) ?? '', each) ?? []),
+      isMore: more === 1,
+      freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
+    };
+  };
+}
+
+function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
+  const { deadlineAfterMs, keyLimit = '', rate } = rule;
+  const bucket = rate === undefined ? ['', '', ''] : [rate.count, rate.perMs, rate.isPerTenant];
+  const [count, perMs, isPerTenant] = bucket;
+  const words = [
+    limit,
+    nowMs + deadlineAfterMs,
+    keyLimit,
+    count,
+    perMs,
+    isPerTenant === true ? 1 : 0,
+  ];
+  return words.join(' ');
+}
+
+/** What one type is asked for, when so many are to be had of all. */
+export function claimOf(request: ClaimRequest, rule: ClaimRule, limit: number): TypeClaim {
+  const { worker, aliveUntilMs } = request;
+  return { worker, aliveUntilMs, rule, limit: Math.min(limit, rule.limit) };
+}

@@ -1,0 +1,139 @@
+// Jobs as they are: one by one, in pages, and counted.
+
+import { cursorOf, placeOf } from '../../tasks/list-cursor.ts';
+import type { TaskEngine, TaskFilter, TypeCount } from '../../tasks/task-engine.ts';
+import { taskStates, type StoredTask, type TaskRef } from '../../tasks/task-job.ts';
+import { eachOf } from './redis-bus-calls.ts';
+import type { RedisTaskContext } from './redis-task-context.ts';
+import { letterOf, unpackHead, unpackTask } from './redis-task-head.ts';
+import { listScript } from './redis-task-list-script.ts';
+import { suffixOf } from './redis-task-space.ts';
+import { taskUpkeepScripts } from './redis-task-upkeep-scripts.ts';
+
+type Reads = Pick<TaskEngine, 'get' | 'heads' | 'list' | 'counts'>;
+
+export interface TaskReads extends Reads {
+  types(): Promise<readonly string[]>;
+}
+
+/** A page of one type, and where its next one begins. */
+interface TypePage {
+  readonly type: string;
+  tasks: StoredTask[];
+  cursor: string | undefined;
+}
+
+export function createTaskReads({ calls, space }: RedisTaskContext): TaskReads {
+  const types = async (): Promise<readonly string[]> =>
+    (await calls.ask((client) => client.smembers(space.types))).toSorted();
+
+  async function fill(page: TypePage, filter: TaskFilter, limit: number): Promise<void> {
+    while (page.tasks.length === 0 && page.cursor !== undefined) {
+      const { base, never } = space.place(page.type);
+      const values = [...cellsOf(page.cursor), limit, ...filterValues(filter)];
+      const [rows, next] = (await calls.runText(listScript, [base, never], values)) as [
+        rows: readonly (readonly [string, string, string, string])[],
+        next: string,
+      ];
+      page.tasks = rows.map(([suffix, head, info, run]) => ({
+        head: unpackHead(page.type, suffix, head),
+        fields: { info, run },
+      }));
+      page.cursor = next === '' ? undefined : next;
+    }
+  }
+
+  return {
+    types,
+
+    async get(refs) {
+      return eachOf(
+        refs,
+        async ({ id, type }) => {
+          const key = space.jobKey(id);
+          const cells = await calls.ask((client) => client.hgetall(key));
+          return unpackTask(type, suffixOf(id), Object.entries(cells).flat());
+        },
+        100,
+      );
+    },
+    async heads(refs: readonly TaskRef[]) {
+      return eachOf(
+        refs,
+        async ({ id, type }) => {
+          const key = space.jobKey(id);
+          const head = await calls.ask((client) => client.hget(key, 'h'));
+          return head === null ? undefined : unpackHead(type, suffixOf(id), head);
+        },
+        100,
+      );
+    },
+
+    async list(filter, { cursor, limit }) {
+      if (cursor !== undefined) placeOf(cursor);
+      const asked = filter.type === undefined ? await types() : [filter.type];
+      const pages = asked.map((type): TypePage => ({ type, tasks: [], cursor: cursor ?? '' }));
+      const tasks: StoredTask[] = [];
+      while (tasks.length <= limit) {
+        // One more than asked for tells whether there is a next page.
+        await Promise.all(pages.map((page) => fill(page, filter, limit + 1)));
+        const [newest] = pages.filter((page) => page.tasks.length > 0).toSorted(newestFirst);
+        const task = newest?.tasks.shift();
+        if (task === undefined) break;
+        tasks.push(task);
+      }
+      const page = tasks.slice(0, limit);
+      const last = page.at(-1)?.head;
+      return {
+        tasks: page,
+        cursor: tasks.length > limit && last !== undefined ? cursorOf(last) : undefined,
+      };
+    },
+
+    async counts() {
+      return eachOf(await types(), async (type): Promise<TypeCount> => {
+        const { base, never } = space.place(type);
+        const cells = await calls.runText(taskUpkeepScripts.counts, [base, never], []);
+        const [
+          open = 0,
+          running = 0,
+          waiting = 0,
+          scheduled = 0,
+          completed = 0,
+          failed = 0,
+          cancelled = 0,
+        ] = cells as readonly number[];
+        const queued = open - running - waiting - scheduled;
+        const states = { scheduled, queued, running, waiting, completed, failed, cancelled };
+        return { type, states };
+      });
+    },
+  };
+}
+
+function newestFirst({ tasks: [a] }: TypePage, { tasks: [b] }: TypePage): number {
+  if (a === undefined || b === undefined) return 0;
+  return b.head.enqueuedAtMs - a.head.enqueuedAtMs || (a.head.id < b.head.id ? 1 : -1);
+}
+
+function cellsOf(cursor: string): readonly string[] {
+  if (cursor === '') return ['', ''];
+  const [ms = '', id = ''] = cursor.split('/');
+  return [ms, suffixOf(id)];
+}
+
+function filterValues(filter: TaskFilter): readonly (string | number)[] {
+  const { states = taskStates, tenant, parentId = '', labels = [] } = filter;
+  const { enqueuedFromMs = 0, enqueuedBeforeMs = 1e16 } = filter;
+  const { updatedFromMs = 0, updatedBeforeMs = 1e16 } = filter;
+  return [
+    states.map(letterOf).join(''),
+    tenant === undefined ? '' : `=${tenant}`,
+    parentId,
+    enqueuedFromMs,
+    enqueuedBeforeMs,
+    updatedFromMs,
+    updatedBeforeMs,
+    ...labels,
+  ];
+}

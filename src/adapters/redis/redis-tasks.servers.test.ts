@@ -1,0 +1,12 @@
+import { after, test } from 'node:test';
+import { tasksConformance } from '../../tasks/tasks.conformance.ts';
+import { startRedis } from '../../testing/servers/redis-server.ts';
+import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
+
+// Of its own, as the suite kills it.
+const server = await startRedis({ appendOnly: 'always' });
+after(() => server[Symbol.asyncDispose]());
+
+for (const { name, skip, run } of tasksConformance(redisTasksFixture(server.url, { server }))) {
+  test(`tasks in Redis: ${name}`, { skip: skip ?? false }, run);
+}
