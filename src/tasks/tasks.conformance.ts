@@ -4,6 +4,7 @@ import { limitCases, modeCases, orderCases, waitCases } from './claims.conforman
 import { adminCases, cancelCases, retryCases } from './ends.conformance.ts';
 import { enqueueCases } from './enqueue.conformance.ts';
 import { lifeCases } from './life.conformance.ts';
+import { outageCases, resumeCases } from './outage.conformance.ts';
 import { stepCases } from './steps.conformance.ts';
 import { sweepCases } from './sweep.conformance.ts';
 import {
@@ -34,6 +35,13 @@ const topics: readonly {
   { topic: 'retry', cases: retryCases },
   { topic: 'administration', cases: adminCases },
   { topic: 'sweeper', cases: sweepCases },
+  { topic: 'outage', needs: ['restart'], cases: outageCases },
+  {
+    topic: 'outage',
+    needs: ['restart', 'crossProcess'],
+    isRealTime: true,
+    cases: resumeCases,
+  },
 ];
 
 /**
