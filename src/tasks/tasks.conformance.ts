@@ -7,6 +7,7 @@ import { lifeCases } from './life.conformance.ts';
 import { outageCases, resumeCases } from './outage.conformance.ts';
 import { stepCases } from './steps.conformance.ts';
 import { sweepCases } from './sweep.conformance.ts';
+import { modelCases } from './tasks-model.conformance.ts';
 import {
   openCase,
   type TasksCase,
@@ -35,6 +36,7 @@ const topics: readonly {
   { topic: 'retry', cases: retryCases },
   { topic: 'administration', cases: adminCases },
   { topic: 'sweeper', cases: sweepCases },
+  { topic: 'model', cases: modelCases },
   { topic: 'outage', needs: ['restart'], cases: outageCases },
   {
     topic: 'outage',
