@@ -256,6 +256,12 @@ export const metricTable: readonly MetricDefinition[] = [
   },
   // Tasks.
   {
+    name: 'tasks_jobs',
+    type: 'gauge',
+    help: 'Jobs that are kept, by type and state.',
+    labels: ['type', 'state'],
+  },
+  {
     name: 'tasks_enqueued_total',
     type: 'counter',
     help: 'Jobs that were enqueued.',
