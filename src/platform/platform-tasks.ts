@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { startTaskOrchestrator } from '../tasks/start-orchestrator.ts';
 import { startWorkers } from '../tasks/start-workers.ts';
 import { startTaskSweeper } from '../tasks/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
@@ -80,13 +81,19 @@ export function tasksOver(
     });
   const sweep = async (): Promise<AsyncDisposable> =>
     startTaskSweeper(await tasks(), { everyMs: options.sweepEveryMs });
+  const orchestrate = async (): Promise<AsyncDisposable> => {
+    const [made, streams] = await Promise.all([tasks(), bus()]);
+    return startTaskOrchestrator(made, {
+      consume: (definition, handler) => streams.consume(definition, handler),
+    });
+  };
   const isWanted =
     typesFile !== undefined || definitions.length > 0 || (options.types ?? []).length > 0;
   return {
     open: tasks,
     bus,
     startWorkers: () => (definitions.length === 0 ? [] : [work()]),
-    startSweepers: () => (isWanted ? [sweep()] : []),
+    startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
