@@ -18,6 +18,13 @@ import {
 } from './notify/served-topics.ts';
 
 const theirs = 'ntfy';
+/** As its guide tunes it for many messages: a log of its own, not synced with each of them. */
+const tuned = 'ntfy, not synced';
+const tuning = [
+  'cache-startup-queries: |',
+  '  pragma journal_mode = WAL;',
+  '  pragma synchronous = normal;',
+];
 const topic = 'bench';
 const publishers = 32;
 const readers = 500;
@@ -41,11 +48,11 @@ export const benchmark: Benchmark = {
     const start = (name: string): Promise<ServedTopics> => {
       files += 1;
       const file = join(folder, `${process.pid}-${files}.db`);
-      return name === ours ? startOurs(file) : startTheirs(program);
+      return name === ours ? startOurs(file) : startTheirs(program, name === tuned ? tuning : []);
     };
     const both = (about: Omit<Case, 'subjects'>, open: Open): Case => ({
       ...about,
-      subjects: [ours, theirs].map((name) => ({
+      subjects: [ours, theirs, tuned].map((name) => ({
         name,
         async setup() {
           const stack = new AsyncDisposableStack();
@@ -59,7 +66,10 @@ export const benchmark: Benchmark = {
         {
           name: `publish, ${publishers} in flight`,
           measure: 'throughput',
-          goals: [{ vs: theirs, ratioMin: 1 }],
+          goals: [
+            { vs: theirs, ratioMin: 1 },
+            { vs: tuned, ratioMin: 1 },
+          ],
         },
         async ({ url }, stack) => {
           const all = await openPublishers(url, stack);
@@ -70,7 +80,10 @@ export const benchmark: Benchmark = {
         {
           name: `fan-out to ${readers} readers`,
           measure: 'throughput',
-          goals: [{ vs: theirs, ratioMin: 2 }],
+          goals: [
+            { vs: theirs, ratioMin: 2 },
+            { vs: tuned, ratioMin: 2 },
+          ],
         },
         async ({ url }, stack) => {
           const all = await openPublishers(url, stack);

@@ -1,16 +1,16 @@
 // Benchmark of tasks beside job queues: the same jobs, the same Redis, synced once a second; PostgreSQL
 // syncs every commit. Everybody keeps what is done.
 
-import { startRedis } from '../src/testing/index.ts';
+import { startNats, startRedis } from '../src/testing/index.ts';
 import type { Benchmark } from './benchmark.ts';
 import { createPlaces } from './store/places.ts';
 import { bullMqTasks } from './tasks/bullmq-tasks.ts';
-import { millraceOnRedis } from './tasks/millrace-tasks.ts';
+import { millraceOnNats, millraceOnRedis } from './tasks/millrace-tasks.ts';
 import { pgBossTasks } from './tasks/pg-boss-tasks.ts';
 import { drainCases, enqueueCases, latencyCase } from './tasks/task-cases.ts';
 import type { TaskPlaces } from './tasks/task-subject.ts';
 
-const subjects = [millraceOnRedis, bullMqTasks, pgBossTasks];
+const subjects = [millraceOnRedis, millraceOnNats, bullMqTasks, pgBossTasks];
 
 export const benchmark: Benchmark = {
   name: 'tasks',
@@ -22,10 +22,13 @@ export const benchmark: Benchmark = {
     const { quick, signal, defer } = context;
     const newPlace = createPlaces(context);
     let redis: ReturnType<typeof startRedis> | undefined;
+    let nats: ReturnType<typeof startNats> | undefined;
     defer(async () => (await redis)?.[Symbol.asyncDispose]());
+    defer(async () => (await nats)?.[Symbol.asyncDispose]());
     const places: TaskPlaces = {
       postgres: () => newPlace('postgres'),
       redis: async () => (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url,
+      nats: async () => (await (nats ??= startNats({ signal }))).url,
     };
     const options = { subjects, places, quick };
     return [

@@ -1,5 +1,5 @@
 // Longer runs of the tests with random faults: `npm run soak -- --minutes 30` gives each of them that
-// long, two at a time; `store`, `subscriptions` or `outbox` behind it leaves out the others.
+// long, two at a time; `store`, `subscriptions`, `outbox` or `tasks` behind it leaves out the others.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,6 +16,7 @@ const patterns = {
     'src/subscriptions/subscription-runner.model.test.ts',
   ],
   outbox: ['test/outbox/queue-kill.servers.test.ts'],
+  tasks: ['test/tasks/kill*.test.ts'],
 } as const;
 
 const { values, positionals } = parseArgs({
@@ -25,7 +26,9 @@ const { values, positionals } = parseArgs({
 const isTopic = (word: string): word is keyof typeof patterns => Object.hasOwn(patterns, word);
 const unknown = positionals.filter((word) => !isTopic(word));
 if (unknown.length > 0 || !(Number(values.minutes) > 0)) {
-  process.stderr.write('usage: npm run soak -- [--minutes <N>] [store] [subscriptions] [outbox]\n');
+  process.stderr.write(
+    'usage: npm run soak -- [--minutes <N>] [store] [subscriptions] [outbox] [tasks]\n',
+  );
   process.exit(2);
 }
 const picked = positionals.filter(isTopic);

@@ -13,14 +13,26 @@ import { createTestRun, root } from './test-run.ts';
 interface Engine {
   readonly name: string;
   readonly variable: string;
+  /** What the names of its test files hold. */
+  readonly tests: string;
   /** Its path; rejects with a sentence when it is not to be had here. */
   readonly fetch: (folder: string) => Promise<string>;
 }
 
 const engines: readonly Engine[] = [
-  { name: 'FerretDB 1.24.0', variable: 'MILLRACE_ENGINE_FERRETDB', fetch: fetchFerretdb },
-  { name: `Kafka ${kafkaVersion}`, variable: 'MILLRACE_ENGINE_KAFKA', fetch: fetchKafka },
-  { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', fetch: fetchNtfy },
+  {
+    name: 'FerretDB 1.24.0',
+    variable: 'MILLRACE_ENGINE_FERRETDB',
+    tests: 'mongodb',
+    fetch: fetchFerretdb,
+  },
+  {
+    name: `Kafka ${kafkaVersion}`,
+    variable: 'MILLRACE_ENGINE_KAFKA',
+    tests: 'kafka',
+    fetch: fetchKafka,
+  },
+  { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', tests: 'ntfy', fetch: fetchNtfy },
 ];
 
 /** Servers that only their owner can give: a URL in the environment. */
@@ -38,7 +50,10 @@ const givenServers: readonly GivenServer[] = [
 
 const picked = process.argv.slice(2).filter((word) => !word.startsWith('-'));
 
-for (const { name, variable, fetch } of engines) {
+// Fetching one takes minutes: not those whose tests nobody asked for.
+const isWanted = ({ tests }: Engine): boolean =>
+  picked.length === 0 || picked.some((word) => word.includes(tests) || tests.includes(word));
+for (const { name, variable, fetch } of engines.filter(isWanted)) {
   if (process.env[variable] !== undefined) continue;
   try {
     process.env[variable] = await fetch(`${root}.millrace/engines`);

@@ -19,8 +19,8 @@ export async function startOurs(file: string): Promise<ServedTopics> {
   return { url, pid: child.pid, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
 }
 
-export async function startTheirs(program: string): Promise<ServedTopics> {
-  const server = await startNtfy(program);
+export async function startTheirs(program: string, more: readonly string[]): Promise<ServedTopics> {
+  const server = await startNtfy(program, more);
   return {
     url: server.url,
     pid: server.pid ?? 0,

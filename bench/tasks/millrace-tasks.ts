@@ -1,11 +1,12 @@
 // Millrace: jobs with their history, their signals on the bus, and kept when they are done.
 
 import { randomUUID } from 'node:crypto';
+import { natsTasks } from '../../src/adapters/nats/index.ts';
 import { redisTasks } from '../../src/adapters/redis/index.ts';
-import { startWorkers, task, taskType } from '../../src/tasks/index.ts';
+import { startWorkers, task, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { ours } from '../benchmark.ts';
 import type { SampleMessage } from '../outbox/sample-messages.ts';
-import type { TaskSubject } from './task-subject.ts';
+import type { OpenedTaskQueue, TaskSubject } from './task-subject.ts';
 
 const type = 'deliver';
 
@@ -14,27 +15,39 @@ export const millraceOnRedis: TaskSubject = {
   async open(places) {
     const url = await places.redis();
     const keyPrefix = `${randomUUID().slice(0, 8)}:`;
-    const open = () => redisTasks(url, { keyPrefix, types: [taskType(type)] });
-    const tasks = await open();
-    return {
-      enqueue: (payload) => tasks.enqueue({ type, payload }),
-      enqueueMany: (jobs) => tasks.enqueueMany(jobs.map((payload) => ({ type, payload }))),
-      async start({ concurrency, handle }) {
-        const own = await open();
-        const deliver = task(type, async (ctx) => handle(ctx.payload as SampleMessage));
-        const workers = startWorkers(own, [deliver], { concurrency: { [type]: concurrency } });
-        return {
-          async stop() {
-            await workers.stop();
-            await own[Symbol.asyncDispose]();
-          },
-        };
-      },
-      async isSettled() {
-        const [count] = await tasks.counts();
-        return count === undefined || count.states.queued + count.states.running === 0;
-      },
-      close: async () => tasks[Symbol.asyncDispose](),
-    };
+    return queueOn(() => redisTasks(url, { keyPrefix, types: [taskType(type)] }));
   },
 };
+
+export const millraceOnNats: TaskSubject = {
+  name: `${ours} (nats)`,
+  async open(places) {
+    const url = await places.nats();
+    const prefix = randomUUID().slice(0, 8);
+    return queueOn(() => natsTasks(url, { prefix, types: [taskType(type)] }));
+  },
+};
+
+async function queueOn(open: () => Promise<Tasks>): Promise<OpenedTaskQueue> {
+  const tasks = await open();
+  return {
+    enqueue: (payload) => tasks.enqueue({ type, payload }),
+    enqueueMany: (jobs) => tasks.enqueueMany(jobs.map((payload) => ({ type, payload }))),
+    async start({ concurrency, handle }) {
+      const own = await open();
+      const deliver = task(type, async (ctx) => handle(ctx.payload as SampleMessage));
+      const workers = startWorkers(own, [deliver], { concurrency: { [type]: concurrency } });
+      return {
+        async stop() {
+          await workers.stop();
+          await own[Symbol.asyncDispose]();
+        },
+      };
+    },
+    async isSettled() {
+      const [count] = await tasks.counts();
+      return count === undefined || count.states.queued + count.states.running === 0;
+    },
+    close: async () => tasks[Symbol.asyncDispose](),
+  };
+}

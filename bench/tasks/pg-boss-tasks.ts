@@ -13,8 +13,8 @@ export const pgBossTasks: TaskSubject = {
       enqueueMany: (jobs) => queue.enqueue(jobs),
       start: ({ concurrency, handle }) =>
         queue.start({ concurrency, handle: (job) => handle(job as SampleMessage) }),
-      isSettled: queue.isSettled,
-      close: queue.close,
+      isSettled: () => queue.isSettled(),
+      close: () => queue.close(),
     };
   },
 };

@@ -12,6 +12,8 @@ export interface TaskPlaces {
   postgres(): Promise<string>;
   /** One Redis with an append-only file that is synced every second. */
   redis(): Promise<string>;
+  /** One NATS with JetStream on files, which it syncs every two minutes. */
+  nats(): Promise<string>;
 }
 
 export interface OpenedTaskQueue {

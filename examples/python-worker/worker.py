@@ -58,7 +58,7 @@ class Job:
         self.is_cancelled = False
 
     def say(self, deed, **said):
-        path = f"/api/v1/worker/tasks/{self.token['id']}/{deed}"
+        path = f"/api/v1/worker/jobs/{self.token['id']}/{deed}"
         return call(path, {"fence": self.token["fence"], **said})
 
     def step(self, name, work):

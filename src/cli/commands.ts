@@ -48,6 +48,12 @@ import {
   subscriptionsResumeCommand,
 } from './subscriptions-pause-command.ts';
 import { subscriptionsResetCommand } from './subscriptions-reset-command.ts';
+import { tasksCancelCommand, tasksRetryCommand } from './tasks-deed-commands.ts';
+import { tasksEnqueueCommand } from './tasks-enqueue-command.ts';
+import { tasksListCommand } from './tasks-list-command.ts';
+import { tasksTailCommand, tasksTypesCommand, tasksWorkersCommand } from './tasks-look-commands.ts';
+import { tasksDrainCommand, tasksPauseCommand, tasksResumeCommand } from './tasks-mode-commands.ts';
+import { tasksShowCommand } from './tasks-show-command.ts';
 import { tokenCreateCommand } from './token-create-command.ts';
 import { tokenListCommand } from './token-list-command.ts';
 import { tokenRevokeCommand } from './token-revoke-command.ts';
@@ -98,6 +104,17 @@ export const commands: readonly Command[] = [
   outboxArchiveCommand,
   outboxPauseCommand,
   outboxResumeCommand,
+  tasksEnqueueCommand,
+  tasksListCommand,
+  tasksShowCommand,
+  tasksCancelCommand,
+  tasksRetryCommand,
+  tasksPauseCommand,
+  tasksResumeCommand,
+  tasksDrainCommand,
+  tasksTailCommand,
+  tasksTypesCommand,
+  tasksWorkersCommand,
   archiveListCommand,
   archiveReadCommand,
   archiveRestoreCommand,

@@ -93,6 +93,7 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
       case 'field':
         return fieldOf(termValue(term.of, dot), term.name);
       case 'function':
+      default:
         return callTemplateFunction(term.name, []);
     }
   }

@@ -7,7 +7,7 @@ export type RequestHeaders = Readonly<Record<string, string | readonly string[] 
 
 export interface RequestParams {
   /** The first of these names that is not empty; '' where none is. */
-  text(names: readonly string[]): string;
+  readonly text: (names: readonly string[]) => string;
   /** 1, yes and true are true, everything else is false. */
   flag(names: readonly string[], otherwise: boolean): boolean;
   /** Empty ones are left out before white space is. */

@@ -27,7 +27,7 @@ const list = (value: TemplateValue): TemplateValue[] =>
   Array.isArray(value) ? value : fail(`cannot use ${typeof value} as a list`);
 const short = (made: string): string =>
   made.length > textBytesMax ? fail('the text is too long') : made;
-const chars = (value: TemplateValue): string[] => [...text(value)];
+const chars = (value: TemplateValue): string[] => Array.from(text(value));
 const record = (value: TemplateValue): Record<string, TemplateValue> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? value
@@ -202,7 +202,7 @@ function indented(count: bigint, value: string): string {
 }
 
 function trimmed(value: string, cut: string): string {
-  const letters = [...chars(value)];
+  const letters = chars(value);
   while (letters.length > 0 && cut.includes(letters[0] ?? '')) letters.shift();
   while (letters.length > 0 && cut.includes(letters.at(-1) ?? '')) letters.pop();
   return letters.join('');

@@ -32,6 +32,7 @@ import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { TaskType } from '../tasks/task-type.ts';
 import type { Traces } from '../traces/create-traces.ts';
@@ -114,6 +115,8 @@ export interface Platform extends Lifecycle {
   readonly traces: Traces;
   /** Opened when they are first asked for; the same each time. */
   tasks(): Promise<Tasks>;
+  /** How many jobs there are; undefined while nobody has opened them. */
+  taskCounts(): Promise<readonly TypeCount[]> | undefined;
   /** The bus that tells of them. */
   taskBus(): Promise<Bus>;
   /** A command of any aggregate of the modules, by its type; its payload is checked. */
@@ -352,6 +355,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
     tasks: tasks.open,
     taskBus: tasks.bus,
+    taskCounts: tasks.counts,
     handle,
     load,
     documents,

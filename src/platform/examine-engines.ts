@@ -69,7 +69,7 @@ async function examineEngine(
 ): Promise<readonly Finding[]> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
     const { examineRedis } = await import('../adapters/redis/redis-doctor.ts');
-    const keeps = roles.includes('bus') ? 'messages' : 'documents';
+    const keeps = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
     return examineRedis(url, { ...options, keeps });
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {

@@ -27,6 +27,14 @@ export async function openTasks(url: string, options: TasksOptions = {}): Promis
     const { sqliteTasks } = await import('../adapters/sqlite/index.ts');
     return sqliteTasks(url, options);
   }
+  if (/^rediss?(?:\+cluster)?:/i.test(url)) {
+    const { redisTasks } = await import('../adapters/redis/index.ts');
+    return redisTasks(url, options);
+  }
+  if (/^(nats|nats\+tls|tls):/i.test(url)) {
+    const { natsTasks } = await import('../adapters/nats/index.ts');
+    return natsTasks(url, options);
+  }
   const known = 'sqlite:<file>, redis://host:6379, nats://host:4222 or memory:';
   throw new MillraceError('CONFIG_INVALID', `tasks are at ${known}`, {
     details: { field: 'tasks' },

@@ -6,6 +6,7 @@ import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { startTaskOrchestrator } from '../tasks/start-orchestrator.ts';
 import { startWorkers } from '../tasks/start-workers.ts';
+import type { TypeCount } from '../tasks/task-engine.ts';
 import { startTaskSweeper } from '../tasks/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -20,6 +21,8 @@ export interface PlatformTasks extends AsyncDisposable {
   readonly open: () => Promise<Tasks>;
   /** Where the streams of tasks are: they lie where the jobs do. */
   readonly bus: () => Promise<Bus>;
+  /** Undefined while nobody has opened them. */
+  readonly counts: () => Promise<readonly TypeCount[]> | undefined;
   /** Runs the handlers; nothing where there are none. */
   readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
   /** Looks after jobs; nothing where no type is configured: nobody may want tasks. */
@@ -54,10 +57,12 @@ export function tasksOver(
     for (const { name } of definitions) if (!known.has(name)) known.set(name, taskType(name));
     return [...known.values()];
   };
+  let isOpen = false;
   const tasks = once(async () => {
     const written = typesFile === undefined ? [] : await loadTaskTypes(typesFile);
     const made = await openTasks(url, { types: complete(written), clock, observer });
     opened.use(made);
+    isOpen = true;
     if (typesFile !== undefined) opened.use(watchTaskTypes(made, typesFile, { complete }));
     return made;
   });
@@ -92,6 +97,7 @@ export function tasksOver(
   return {
     open: tasks,
     bus,
+    counts: () => (isOpen ? tasks().then((made) => made.counts()) : undefined),
     startWorkers: () => (definitions.length === 0 ? [] : [work()]),
     startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -4,6 +4,7 @@
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
+import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Collector } from './collect-metrics.ts';
 import type { Sample } from './create-metrics.ts';
 
@@ -14,6 +15,8 @@ export interface CollectedPlatform {
     readonly storage: { readonly deadLetters: Pick<SubscriptionStorage['deadLetters'], 'count'> };
     readonly ledger: Pick<OutboxLedger, 'counts'>;
   };
+  /** Undefined while nobody uses tasks: a scrape opens nothing. */
+  readonly taskCounts?: () => Promise<readonly TypeCount[]> | undefined;
 }
 
 /**
@@ -31,6 +34,7 @@ export interface CollectedPlatform {
 export function platformCollectors({
   subscriptions,
   engines,
+  taskCounts,
 }: CollectedPlatform): readonly Collector[] {
   return [
     {
@@ -69,6 +73,20 @@ export function platformCollectors({
           { name: 'outbox_pending_total', value: counts.PENDING },
           { name: 'queue_depth', value: waiting, labels: { queue: 'outbox' } },
         ];
+      },
+    },
+    {
+      name: 'tasks',
+      metrics: ['tasks_jobs'],
+      async collect() {
+        const counts = (await taskCounts?.()) ?? [];
+        return counts.flatMap(({ type, states }) =>
+          Object.entries(states).map(([state, value]) => ({
+            name: 'tasks_jobs',
+            value,
+            labels: { type, state },
+          })),
+        );
       },
     },
   ];

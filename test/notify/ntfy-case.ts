@@ -10,7 +10,7 @@ export interface CaseServer {
 
 export interface NtfyCase {
   readonly title: string;
-  run(server: CaseServer): Promise<void>;
+  readonly run: (server: CaseServer) => Promise<void>;
 }
 
 export interface Sent {

@@ -120,7 +120,7 @@ test('nothing that is sent is a failure of the server', async () => {
     fc.asyncProperty(request, async ({ method, path, query, headers, body }) => {
       const search = new URLSearchParams({ ...query, poll: '1' });
       const hasBody = !['GET', 'HEAD', 'OPTIONS'].includes(method);
-      const answer = await fetch(`${server.url}/${path.join('/')}?${search}`, {
+      const answer = await fetch(`${server.url}/${path.join('/')}?${search.toString()}`, {
         method,
         headers,
         redirect: 'manual',

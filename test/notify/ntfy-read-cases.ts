@@ -181,7 +181,7 @@ export const followCases: readonly NtfyCase[] = [
     });
     const [open, ...messages] = lines(text);
     assert.equal(open?.topic, `${a},${b}`);
-    assert.deepEqual(messages.map(({ message }) => message).toSorted(), ['1', '2']);
+    assert.deepEqual(new Set(messages.map(({ message }) => message)), new Set(['1', '2']));
   }),
   caseOf('filters a stream', async (server) => {
     const topic = newTopic();

@@ -16,7 +16,7 @@ import {
   type Outgoing,
 } from './jetstream-wire.ts';
 
-export interface BucketWrite {
+interface BucketWrite {
   readonly key: string;
   /** `''`: a marker, the key is gone. */
   readonly data: string;
@@ -24,7 +24,7 @@ export interface BucketWrite {
   readonly expected?: number | undefined;
 }
 
-export interface BucketMessage {
+interface BucketMessage {
   readonly key: string;
   readonly seq: number;
   readonly text: string;

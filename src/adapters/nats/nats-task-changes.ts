@@ -15,7 +15,7 @@ export type ChangeTasks = (
 ) => Promise<readonly ChangeOutcome[]>;
 
 /** What becomes of a job, and of each change of it. */
-export interface Folded {
+interface Folded {
   readonly outcomes: readonly ChangeOutcome[];
   readonly head: TaskHead;
   readonly fields: Readonly<Record<string, string | null>>;
@@ -27,11 +27,7 @@ export interface Folded {
 /** Each time somebody else got on. */
 const roundsMax = 100;
 
-export function foldChanges(
-  before: TaskHead,
-  changes: readonly TaskChange[],
-  nowMs: number,
-): Folded {
+function foldChanges(before: TaskHead, changes: readonly TaskChange[], nowMs: number): Folded {
   let head = before;
   const fields: Record<string, string | null> = {};
   const signals: TaskSignal[] = [];

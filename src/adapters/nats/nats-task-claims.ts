@@ -10,7 +10,7 @@ import type { PlacedRow } from './nats-task-row.ts';
 import type { TaskRows } from './nats-task-rows.ts';
 import type { TaskSlots } from './nats-task-slots.ts';
 
-export interface Claims {
+interface Claims {
   readonly claimed: readonly StoredTask[];
   readonly freeAtMs: number;
 }

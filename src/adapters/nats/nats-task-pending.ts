@@ -15,7 +15,7 @@ export interface PendingTasks {
   dueScheduled(nowMs: number, limit: number): readonly TaskHead[];
 }
 
-export interface DueLook {
+interface DueLook {
   readonly nowMs: number;
   /** Of each tenant and priority. */
   readonly limit: number;
@@ -25,7 +25,7 @@ export interface DueLook {
   readonly isOut: (head: TaskHead) => boolean;
 }
 
-export interface DueTasks {
+interface DueTasks {
   readonly heads: readonly TaskHead[];
   /** When the next one comes due; `Infinity`: none will. */
   readonly nextDueMs: number;

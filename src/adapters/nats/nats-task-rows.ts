@@ -39,7 +39,7 @@ export interface TaskRows {
   write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]>;
 }
 
-export interface RowRead {
+interface RowRead {
   readonly seq: number;
   readonly row: PlacedRow | undefined;
 }

@@ -16,7 +16,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { redisBus } from './redis-bus.ts';
 import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
-import { connectRedis } from './redis-connection.ts';
+import { moveSlotOf } from './redis-slot-move.conformance.ts';
 
 // Of its own, as the suite kills it. Without full coverage, nodes that are there go on, however long.
 const cluster = await startRedisCluster({
@@ -77,7 +77,7 @@ test('a stream whose slot moves to another node goes on in order, and nothing is
   const publishing = (async () => {
     for (let n = 20; n < 120; n += 1) await eventually('it is stored', () => publish(n));
   })();
-  await moveSlotOf('moving:gbe:tasks:x:queue');
+  await moveSlotOf(cluster, 'moving:gbe:tasks:x:queue');
   await publishing;
   const all = [...held, ...(await fetchSome(group, 110))];
   assert.deepEqual(numbersOf(all), upTo(120));
@@ -85,32 +85,3 @@ test('a stream whose slot moves to another node goes on in order, and nothing is
   const [info] = await bus.groups();
   assert.deepEqual([info?.lag, info?.pending], [0, 0]);
 });
-
-/** As `redis-cli --cluster reshard` does. */
-async function moveSlotOf(key: string): Promise<void> {
-  await using opened = new AsyncDisposableStack();
-  const nodes = await Promise.all(
-    cluster.nodes.map(async (node) => {
-      const { client } = opened.use(await connectRedis(node.url));
-      const call = (...words: [string, ...string[]]): Promise<unknown> => client.call(...words);
-      return { node, call, id: String(await call('CLUSTER', 'MYID')) };
-    }),
-  );
-  const slot = String(await nodes[0]?.call('CLUSTER', 'KEYSLOT', key));
-  const counts = await Promise.all(
-    nodes.map(async ({ call }) => Number(await call('CLUSTER', 'COUNTKEYSINSLOT', slot))),
-  );
-  const from = nodes.find((_, at) => (counts[at] ?? 0) > 0) ?? assert.fail('no node has it');
-  const to = nodes.find((each) => each !== from) ?? assert.fail('there is no other node');
-  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
-  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
-  for (;;) {
-    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, '10')) as string[];
-    if (keys.length === 0) break;
-    const { host, port } = to.node;
-    await from.call('MIGRATE', host, String(port), '', '0', '5000', 'KEYS', ...keys);
-  }
-  for (const each of [to, from, ...nodes]) {
-    await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
-  }
-}

@@ -21,7 +21,7 @@ export interface RedisTaskContext {
 }
 
 /** Streams are found by patterns, and the group of the workers is there, before the first job is. */
-export async function registerType(context: RedisTaskContext, place: TypePlace): Promise<void> {
+async function registerType(context: RedisTaskContext, place: TypePlace): Promise<void> {
   const { calls, space, registry, groups } = context;
   const { type, queue, progress, terminal, workersGroup } = place;
   await calls.ask((client) => client.sadd(space.types, type));

@@ -6,7 +6,7 @@ import { createSubjects } from '../../contracts/subjects.ts';
 import { taskTypeOf } from '../../tasks/task-job.ts';
 import type { BusSpace } from './redis-bus-space.ts';
 
-export interface TaskStreamPlace {
+interface TaskStreamPlace {
   readonly subject: string;
   readonly key: string;
   readonly mark: string;

@@ -1,6 +1,13 @@
+import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import { hasCode } from '../../foundation/error.ts';
+import { taskType } from '../../tasks/task-type.ts';
+import { claimSome, email } from '../../tasks/tasks-fixture.conformance.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
+import { redisTasks } from './redis-tasks.ts';
+import { moveSlotOf } from './redis-slot-move.conformance.ts';
 import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
 
 // Of its own, as the suite kills it. Without full coverage, nodes that are there go on, however long.
@@ -16,3 +23,28 @@ const fixture = redisTasksFixture(url, { server: cluster, isOneDomain: false });
 for (const { name, skip, run } of tasksConformance(fixture)) {
   test(`tasks in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
 }
+
+test('a type whose slot moves to another node goes on behind it, and nothing is lost or there twice', async () => {
+  await using tasks = await redisTasks(url, { keyPrefix: 'moving:', types: [taskType(email)] });
+  const enqueue = async (n: number): Promise<boolean> => {
+    try {
+      await tasks.enqueue({ type: email, payload: { n }, key: `k-${n}` });
+      return true;
+    } catch (error) {
+      if (!hasCode(error, 'TASKS_UNAVAILABLE')) throw error;
+      return false;
+    }
+  };
+  for (let n = 0; n < 40; n += 1) assert.equal(await enqueue(n), true);
+  const held = await claimSome(tasks, 10);
+  const enqueuing = (async () => {
+    for (let n = 40; n < 80; n += 1) await eventually('it is stored', () => enqueue(n));
+  })();
+  await moveSlotOf(cluster, `moving:gbe:tasks:${email}:queue`);
+  await enqueuing;
+  await Promise.all(held.map(({ token }) => tasks.complete(token)));
+  const [count] = await tasks.counts();
+  assert.deepEqual([count?.states.queued, count?.states.completed], [70, 10]);
+  const rest = await claimSome(tasks, 100);
+  assert.equal(new Set(rest.map(({ task }) => task.id)).size, 70);
+});

@@ -1,8 +1,8 @@
 // What tests of tasks in Redis share.
 
 import { randomUUID } from 'node:crypto';
-import { hasCode } from '../../foundation/error.ts';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import { hasCode } from '../../foundation/error.ts';
 import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
 import type { TasksOptions } from '../../tasks/create-tasks.ts';
 import type { Tasks } from '../../tasks/tasks.ts';

@@ -355,6 +355,13 @@ const deeds: Readonly<Record<string, object>> = {
   '/admin/projections/{name}/switch': {},
   '/admin/projections/{name}/retire': {},
   '/admin/sagas/{stream}/resume': {},
+  '/admin/jobs/cancel': { type: 'email-send' },
+  '/admin/jobs/retry': { type: 'email-send' },
+  '/admin/jobs/types/{type}/drain': {},
+  '/admin/jobs/types/{type}/pause': {},
+  '/admin/jobs/types/{type}/resume': {},
+  '/admin/jobs/{id}/cancel': {},
+  '/admin/jobs/{id}/retry': {},
   '/admin/tokens': { name: 'n', scopes: ['read'] },
   '/admin/tokens/{token}/revoke': {},
 };

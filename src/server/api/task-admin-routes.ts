@@ -65,7 +65,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   const modeRoute = (verb: 'pause' | 'resume' | 'drain', summary: string): Route =>
     route({
       method: 'POST',
-      path: `/admin/tasks/types/{type}/${verb}`,
+      path: `/admin/jobs/types/{type}/${verb}`,
       summary,
       tag,
       access,
@@ -90,7 +90,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   return [
     route({
       method: 'POST',
-      path: '/admin/tasks/{id}/cancel',
+      path: '/admin/jobs/{id}/cancel',
       summary: 'Cancels a job; one that runs is told, and ended by force after the deadline',
       tag,
       access,
@@ -107,7 +107,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/admin/tasks/{id}/retry',
+      path: '/admin/jobs/{id}/retry',
       summary: 'Runs a job that has ended again; finished steps stay finished',
       tag,
       access,
@@ -125,7 +125,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/admin/tasks/cancel',
+      path: '/admin/jobs/cancel',
       summary: 'Cancels all jobs of a filter',
       tag,
       access,
@@ -141,7 +141,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/admin/tasks/retry',
+      path: '/admin/jobs/retry',
       summary: 'Runs all jobs of a filter that have ended again',
       tag,
       access,

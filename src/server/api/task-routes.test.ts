@@ -25,7 +25,7 @@ interface Claimed {
 
 async function enqueue(api: Api, token: string, more: object = {}): Promise<string> {
   const answer = await api.post(
-    '/api/v1/tasks',
+    '/api/v1/jobs',
     { type: 'email-send', payload: { to: 'c-1' }, ...more },
     token,
   );
@@ -41,7 +41,7 @@ async function claim(api: Api, token: string, worker = 'py-1'): Promise<readonly
 }
 
 const say = (api: Api, token: string, { token: held }: Claimed, deed: string, more: object = {}) =>
-  api.post(`/api/v1/worker/tasks/${held.id}/${deed}`, { fence: held.fence, ...more }, token);
+  api.post(`/api/v1/worker/jobs/${held.id}/${deed}`, { fence: held.fence, ...more }, token);
 
 test('a job goes from its enqueuer through a worker of any language to its result', async () => {
   await using api = await openApi();
@@ -52,14 +52,14 @@ test('a job goes from its enqueuer through a worker of any language to its resul
   ]);
   const id = await enqueue(api, sender, { key: 'welcome-c-1', labels: { campaign: 'spring' } });
   const again = await api.post(
-    '/api/v1/tasks',
+    '/api/v1/jobs',
     { type: 'email-send', payload: {}, key: 'welcome-c-1' },
     sender,
   );
   assert.equal(again.status, 200);
   assert.deepEqual(await body<Enqueued>(again), { id, isDuplicate: true });
 
-  const pending = await api.ask(`/api/v1/tasks/${id}/result`, reader);
+  const pending = await api.ask(`/api/v1/jobs/${id}/result`, reader);
   assert.equal(pending.status, 202);
   const [job] = await claim(api, worker);
   assert.ok(job !== undefined);
@@ -80,10 +80,10 @@ test('a job goes from its enqueuer through a worker of any language to its resul
   );
   assert.equal((await say(api, worker, job, 'complete', { result: { sent: true } })).status, 200);
 
-  const result = await api.ask(`/api/v1/tasks/${id}/result?waitMs=1000`, reader);
+  const result = await api.ask(`/api/v1/jobs/${id}/result?waitMs=1000`, reader);
   assert.equal(result.status, 200);
   assert.deepEqual(await body(result), { id, state: 'completed', result: { sent: true } });
-  const shown = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, reader));
+  const shown = await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, reader));
   assert.deepEqual(
     shown.task.steps.map(({ name, state }) => [name, state]),
     [['render', 'completed']],
@@ -92,7 +92,7 @@ test('a job goes from its enqueuer through a worker of any language to its resul
   for (const what of ['enqueued', 'claimed', 'step started', 'step completed', 'completed']) {
     assert.ok(whats.includes(what), `${what} of ${whats.join(', ')}`);
   }
-  const list = await api.ask('/api/v1/tasks?state=completed&label=campaign%3Dspring', reader);
+  const list = await api.ask('/api/v1/jobs?state=completed&label=campaign%3Dspring', reader);
   const page = await body<{ readonly items: readonly Shown['task'][] }>(list);
   assert.deepEqual(
     page.items.map((each) => each.id),
@@ -113,7 +113,7 @@ test('whoever comes with an old fence is told to stop, and changes nothing', asy
   assert.equal(late.status, 409);
   assert.equal((await body<{ readonly code: string }>(late)).code, 'TASK_STALE');
   assert.equal((await say(api, boss, job, 'complete', { result: 'new' })).status, 200);
-  const shown = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, boss));
+  const shown = await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, boss));
   assert.equal(shown.task.result, 'new');
 });
 
@@ -126,45 +126,45 @@ test("another tenant's job is as if it were not there", async () => {
   const id = await enqueue(api, theirs);
   const own = await enqueue(api, ours);
   const asked = [
-    api.ask(`/api/v1/tasks/${id}`, ours),
-    api.ask(`/api/v1/tasks/${id}/result`, ours),
-    api.ask(`/api/v1/tasks/tail?id=${id}`, ours),
-    api.post(`/api/v1/tasks/${id}/events`, { name: 'approved' }, ours),
-    api.post(`/admin/tasks/${id}/cancel`, {}, ours),
-    api.post(`/admin/tasks/${id}/retry`, {}, ours),
+    api.ask(`/api/v1/jobs/${id}`, ours),
+    api.ask(`/api/v1/jobs/${id}/result`, ours),
+    api.ask(`/api/v1/jobs/tail?id=${id}`, ours),
+    api.post(`/api/v1/jobs/${id}/events`, { name: 'approved' }, ours),
+    api.post(`/admin/jobs/${id}/cancel`, {}, ours),
+    api.post(`/admin/jobs/${id}/retry`, {}, ours),
   ];
   for (const answer of await Promise.all(asked)) assert.equal(answer.status, 404, answer.url);
   const list = await body<{ readonly items: readonly Shown['task'][] }>(
-    await api.ask('/api/v1/tasks', ours),
+    await api.ask('/api/v1/jobs', ours),
   );
   assert.deepEqual(
     list.items.map((each) => each.id),
     [own],
   );
   const refused = [
-    api.ask('/api/v1/tasks?tenant=acme', ours),
-    api.post('/api/v1/tasks', { type: 'email-send', payload: {}, tenant: 'acme' }, ours),
-    api.post('/admin/tasks/cancel', { tenant: 'acme' }, ours),
-    api.ask('/api/v1/tasks/counts', ours),
-    api.ask('/api/v1/tasks/workers', ours),
-    api.post('/admin/tasks/types/email-send/pause', undefined, ours),
+    api.ask('/api/v1/jobs?tenant=acme', ours),
+    api.post('/api/v1/jobs', { type: 'email-send', payload: {}, tenant: 'acme' }, ours),
+    api.post('/admin/jobs/cancel', { tenant: 'acme' }, ours),
+    api.ask('/api/v1/jobs/counts', ours),
+    api.ask('/api/v1/jobs/workers', ours),
+    api.post('/admin/jobs/types/email-send/pause', undefined, ours),
     // A worker sees the jobs of all tenants.
     api.post('/api/v1/worker/claim', { worker: 'w', types: { 'email-send': 1 } }, ours),
     api.post('/api/v1/worker/heartbeat', { worker: 'w' }, ours),
-    api.post(`/api/v1/worker/tasks/${own}/complete`, { fence: 1 }, ours),
+    api.post(`/api/v1/worker/jobs/${own}/complete`, { fence: 1 }, ours),
   ];
   for (const answer of await Promise.all(refused)) assert.equal(answer.status, 403, answer.url);
-  const all = await api.post('/admin/tasks/cancel', { all: true }, ours);
+  const all = await api.post('/admin/jobs/cancel', { all: true }, ours);
   assert.deepEqual(await body(all), { changed: 1, skipped: 0 });
   const boss = await api.token('admin');
-  const untouched = await body<Shown>(await api.ask(`/api/v1/tasks/${id}`, boss));
+  const untouched = await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, boss));
   assert.equal(untouched.task.state, 'queued');
 });
 
 test('the scope of workers opens the protocol of workers and nothing else', async () => {
   await using api = await openApi();
   const [worker, reader] = await Promise.all([api.token('work'), api.token('read')]);
-  assert.equal((await api.ask('/api/v1/tasks', worker)).status, 403);
+  assert.equal((await api.ask('/api/v1/jobs', worker)).status, 403);
   assert.equal((await api.ask('/api/v1/events', worker)).status, 403);
   const claims = { worker: 'w', types: { 'email-send': 1 }, waitMs: 0 };
   assert.equal((await api.post('/api/v1/worker/claim', claims, reader)).status, 403);
@@ -175,19 +175,19 @@ test('administrators cancel, retry and pause, and all of it is on record', async
   await using api = await openApi();
   const boss = await api.token('admin');
   const id = await enqueue(api, boss);
-  const cancelled = await api.post(`/admin/tasks/${id}/cancel`, { reason: 'mistake' }, boss);
+  const cancelled = await api.post(`/admin/jobs/${id}/cancel`, { reason: 'mistake' }, boss);
   assert.equal((await body<Shown>(cancelled)).task.state, 'cancelled');
-  const retried = await api.post(`/admin/tasks/${id}/retry`, {}, boss);
+  const retried = await api.post(`/admin/jobs/${id}/retry`, {}, boss);
   assert.equal((await body<Shown>(retried)).task.state, 'queued');
-  const paused = await api.post('/admin/tasks/types/email-send/pause', undefined, boss);
+  const paused = await api.post('/admin/jobs/types/email-send/pause', undefined, boss);
   assert.deepEqual(await body(paused), { type: 'email-send', mode: 'paused' });
   assert.equal((await claim(api, boss)).length, 0);
-  await api.post('/admin/tasks/types/email-send/drain', undefined, boss);
-  const refused = await api.post('/api/v1/tasks', { type: 'email-send', payload: 1 }, boss);
+  await api.post('/admin/jobs/types/email-send/drain', undefined, boss);
+  const refused = await api.post('/api/v1/jobs', { type: 'email-send', payload: 1 }, boss);
   assert.equal(refused.status, 409);
-  await api.post('/admin/tasks/types/email-send/resume', undefined, boss);
+  await api.post('/admin/jobs/types/email-send/resume', undefined, boss);
   assert.equal((await claim(api, boss)).length, 1);
-  const bulk = await api.post('/admin/tasks/retry', {}, boss);
+  const bulk = await api.post('/admin/jobs/retry', {}, boss);
   assert.equal(bulk.status, 400);
   const audit = await api.ask('/admin/audit', boss);
   const { items } = await body<{ readonly items: readonly { readonly action: string }[] }>(audit);

@@ -56,7 +56,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
   return [
     route({
       method: 'POST',
-      path: '/api/v1/tasks',
+      path: '/api/v1/jobs',
       summary: 'Enqueues a job',
       description: 'Durable when it is answered. After an error repeat it with the same key.',
       tag,
@@ -76,7 +76,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/api/v1/tasks/bulk',
+      path: '/api/v1/jobs/bulk',
       summary: 'Enqueues many jobs',
       description:
         'All are checked before any is stored. After an error repeat it: those with a key are not stored twice.',
@@ -98,7 +98,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks',
+      path: '/api/v1/jobs',
       summary: 'Jobs, newest first',
       tag,
       access: 'read',
@@ -117,7 +117,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/counts',
+      path: '/api/v1/jobs/counts',
       summary: 'How many jobs of each type are in each state, of all tenants',
       tag,
       access: 'read',
@@ -135,7 +135,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/types',
+      path: '/api/v1/jobs/types',
       summary: 'The configured types, and whether they are open',
       tag,
       access: 'read',
@@ -149,7 +149,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/workers',
+      path: '/api/v1/jobs/workers',
       summary: 'Who works, of all tenants',
       tag,
       access: 'read',
@@ -174,7 +174,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/tail',
+      path: '/api/v1/jobs/tail',
       summary: 'Follows what is told of jobs while they run and when they end (server-sent events)',
       description:
         'From now on. Events are `progress` and `terminal`; the streams are signals: what counts is the job.',
@@ -204,7 +204,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/{id}',
+      path: '/api/v1/jobs/{id}',
       summary: 'A job: its steps, its result or error, and what happened to it',
       tag,
       access: 'read',
@@ -224,7 +224,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/api/v1/tasks/{id}/result',
+      path: '/api/v1/jobs/{id}/result',
       summary: 'What came of a job, waiting for its end if asked to',
       tag,
       access: 'read',
@@ -256,7 +256,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/api/v1/tasks/{id}/events',
+      path: '/api/v1/jobs/{id}/events',
       summary: 'Sends an event to a job that waits for it, now or later',
       tag,
       access: 'append',

@@ -62,7 +62,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
   ): Route =>
     route({
       method: 'POST',
-      path: `/api/v1/worker/tasks/{id}/${deed}`,
+      path: `/api/v1/worker/jobs/{id}/${deed}`,
       summary,
       tag,
       access,

@@ -1,0 +1,167 @@
+// Worker processes that are killed at random while jobs come in, and what must be true afterwards.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
+import { openBus, openTasks } from '../../src/platform/index.ts';
+import { isTerminal } from '../../src/tasks/task-job.ts';
+import type { Tasks } from '../../src/tasks/index.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { soakMinutes } from '../store/rig.ts';
+import { rigSteps, rigType } from './rig-type.ts';
+import { checkTaskHistory, type TaskOutcome, type WorkerNote } from './task-history.ts';
+import type { TaskWorkerInput } from './worker-main.ts';
+
+export interface TaskPlan {
+  readonly url: string;
+  readonly seed: number;
+  readonly workers: number;
+  readonly jobs: number;
+  readonly leaseMs: number;
+  readonly faultsMs: number;
+  readonly faultEveryMs: number;
+  /** What else goes wrong from time to time. */
+  readonly alsoFault?: () => Promise<void>;
+}
+
+/** Short where it is one test among many; one minute and 5k jobs in a soak. */
+export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): TaskPlan {
+  const common = { ...run, workers: 4, leaseMs: 1_000 };
+  return soakMinutes > 0
+    ? { ...common, jobs: 5_000, faultsMs: 60_000, faultEveryMs: 1_000 }
+    : { ...common, jobs: 400, faultsMs: 6_000, faultEveryMs: 500 };
+}
+
+const faultsMin = 3;
+
+export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
+  const random = seededRandom(plan.seed);
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-kill-tasks-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const tasks = stack.use(await openTasks(plan.url, { types: [rigType] }));
+  let generation = 0;
+  const start = (): Child => {
+    generation += 1;
+    const worker = `w${generation}`;
+    const input: TaskWorkerInput = {
+      url: plan.url,
+      worker,
+      file: join(folder, `${worker}.ndjson`),
+      leaseMs: plan.leaseMs,
+    };
+    return startChild(new URL('./worker-main.ts', import.meta.url), { input });
+  };
+  const children = Array.from({ length: plan.workers }, start);
+  stack.defer(async () => {
+    await Promise.all(children.map((child) => child.kill()));
+  });
+  await Promise.race(children.map((child) => child.message(isStarted)));
+  const enqueued: { readonly key: string; readonly id: string }[] = [];
+  let isEnqueued = false;
+  const enqueuing = enqueueAll(plan, tasks, enqueued).then(() => (isEnqueued = true));
+  const endMs = performance.now() + plan.faultsMs;
+  for (
+    let faults = 0;
+    performance.now() < endMs || !isEnqueued || faults < faultsMin;
+    faults += 1
+  ) {
+    await systemClock.sleep(plan.faultEveryMs * (0.5 + random.next()));
+    if (random.below(3) === 0) await plan.alsoFault?.();
+    const slot = random.below(children.length);
+    await children[slot]?.kill();
+    children[slot] = start();
+  }
+  await enqueuing;
+  const jobs = await whenAllEnded(tasks, plan);
+  const terminals = await endsTold(plan.url);
+  const files = await readdir(folder);
+  const notes = (
+    await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
+  ).flatMap(notesOf);
+  const found = checkTaskHistory({ enqueued, notes, terminals, jobs, steps: rigSteps });
+  assert.deepEqual(found.slice(0, 10), [], `seed ${plan.seed}: ${found.length} violations`);
+}
+
+/** Each key twice, at about the same time, and again whenever nobody answered. */
+async function enqueueAll(
+  plan: TaskPlan,
+  tasks: Tasks,
+  enqueued: { readonly key: string; readonly id: string }[],
+): Promise<void> {
+  const batch = 50;
+  for (let at = 0; at < plan.jobs; at += batch) {
+    const keys = Array.from(
+      { length: Math.min(batch, plan.jobs - at) },
+      (_, each) => `k${at + each}`,
+    );
+    const once = async (): Promise<void> => {
+      const wanted = keys.map((key) => ({
+        type: rigType.name,
+        payload: { key },
+        key,
+        tenant: 'core',
+      }));
+      const made = await untilTaken(() => tasks.enqueueMany(wanted));
+      made.forEach(({ id }, each) => enqueued.push({ key: keys[each] ?? '', id }));
+    };
+    await Promise.all([once(), once()]);
+    await systemClock.sleep((plan.faultsMs * 0.6 * batch) / plan.jobs);
+  }
+}
+
+async function untilTaken<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!hasCode(error, 'TASKS_UNAVAILABLE')) throw error;
+      await systemClock.sleep(100);
+    }
+  }
+}
+
+async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly TaskOutcome[]> {
+  const endMs = performance.now() + 180_000;
+  for (;;) {
+    const jobs: TaskOutcome[] = [];
+    let isOver = true;
+    for (let cursor: string | undefined; ;) {
+      const page = await untilTaken(() =>
+        tasks.list({ type: rigType.name }, { cursor, limit: 1_000 }),
+      );
+      for (const { id, key, state } of page.tasks) {
+        jobs.push({ id, key, state });
+        isOver &&= isTerminal(state);
+      }
+      if (page.cursor === undefined) break;
+      cursor = page.cursor;
+    }
+    if ((isOver && jobs.length >= plan.jobs) || performance.now() > endMs) return jobs;
+    await systemClock.sleep(200);
+  }
+}
+
+async function endsTold(url: string): Promise<readonly string[]> {
+  await using bus = await openBus(url);
+  const ids: string[] = [];
+  for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {
+    ids.push((payload as { readonly taskId: string }).taskId);
+  }
+  return ids;
+}
+
+/** The last line may be cut off: that is what a killed process leaves behind. */
+function notesOf(text: string): readonly WorkerNote[] {
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+  const lines = complete.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as WorkerNote);
+}
+
+function isStarted(message: unknown): message is { readonly kind: 'started' } {
+  return (message as { readonly kind: string }).kind === 'started';
+}

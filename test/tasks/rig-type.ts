@@ -1,0 +1,12 @@
+// The type of job that the kill rig runs: as many retries as there may be kills.
+
+import { taskType } from '../../src/tasks/index.ts';
+
+export const rigSteps = ['load', 'render', 'send'] as const;
+
+export const rigType = taskType('rig-job', {
+  workers: 10,
+  retries: 1_000,
+  stepTimeoutMs: 10_000,
+  backoff: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 },
+});

@@ -1,0 +1,60 @@
+// Every rule of the checker turns red for the bug that it is there for.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkTaskHistory, type TaskRule, type TaskRunHistory } from './task-history.ts';
+
+const good: TaskRunHistory = {
+  steps: ['a', 'b'],
+  enqueued: [
+    { key: 'k1', id: 'j1' },
+    { key: 'k1', id: 'j1' },
+  ],
+  jobs: [{ id: 'j1', key: 'k1', state: 'completed' }],
+  terminals: ['j1'],
+  notes: [
+    { kind: 'ran', id: 'j1', step: 'a', atNs: '1' },
+    // Killed before it was finished: to run it again is right.
+    { kind: 'ran', id: 'j1', step: 'a', atNs: '2' },
+    { kind: 'finished', id: 'j1', step: 'a', atNs: '3' },
+    { kind: 'ran', id: 'j1', step: 'b', atNs: '4' },
+    { kind: 'finished', id: 'j1', step: 'b', atNs: '5' },
+  ],
+};
+
+test('a history without a fault is green', () => {
+  assert.deepEqual(checkTaskHistory(good), []);
+});
+
+const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = [
+  ['lost', 'a job that was acknowledged is gone', { jobs: [], terminals: [], notes: [] }],
+  ['not-ended', 'a job never ended', { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] }],
+  ['ended-twice', 'two workers ended one job', { terminals: ['j1', 'j1'] }],
+  ['end-not-told', 'the end of a job was not told', { terminals: [] }],
+  [
+    'step-ran-again',
+    'a finished step ran in another process',
+    { notes: [...good.notes, { kind: 'ran', id: 'j1', step: 'a', atNs: '6' }] },
+  ],
+  ['step-missing', 'a job completed without one of its steps', { notes: good.notes.slice(0, 3) }],
+  [
+    'stored-twice',
+    'a key did not hold',
+    {
+      enqueued: [...good.enqueued, { key: 'k1', id: 'j2' }],
+      jobs: [...good.jobs, { id: 'j2', key: 'k1', state: 'completed' }],
+    },
+  ],
+  [
+    'phantom',
+    'a job ran that nobody enqueued',
+    { jobs: [...good.jobs, { id: 'j9', key: 'k9', state: 'completed' }] },
+  ],
+];
+
+for (const [rule, bug, change] of bugs) {
+  test(`${bug}: ${rule}`, () => {
+    const rules = checkTaskHistory({ ...good, ...change }).map((each) => each.rule);
+    assert.ok(rules.includes(rule), rules.join(', '));
+  });
+}

@@ -1,0 +1,89 @@
+// What workers noted while they were killed, what the streams and the records say afterwards, and whether
+// it fits together. Pure: the proof is worth no more than this.
+
+/** Noted by a worker in its own file, synced before it goes on. `atNs`: one clock for all processes. */
+export interface WorkerNote {
+  readonly kind: 'ran' | 'finished';
+  readonly id: string;
+  readonly step: string;
+  readonly atNs: string;
+}
+
+export interface TaskOutcome {
+  readonly id: string;
+  readonly key: string | undefined;
+  readonly state: string;
+}
+
+export interface TaskRunHistory {
+  /** By key, every id that an enqueue answered with. */
+  readonly enqueued: readonly { readonly key: string; readonly id: string }[];
+  readonly notes: readonly WorkerNote[];
+  /** Ids of the messages in the terminal stream: one for each time that a job ended. */
+  readonly terminals: readonly string[];
+  /** The records. */
+  readonly jobs: readonly TaskOutcome[];
+  readonly steps: readonly string[];
+}
+
+export type TaskRule =
+  | 'lost'
+  | 'not-ended'
+  | 'ended-twice'
+  | 'end-not-told'
+  | 'step-ran-again'
+  | 'step-missing'
+  | 'stored-twice'
+  | 'phantom';
+
+export interface TaskViolation {
+  readonly rule: TaskRule;
+  readonly message: string;
+}
+
+export function checkTaskHistory(run: TaskRunHistory): readonly TaskViolation[] {
+  const found: TaskViolation[] = [];
+  const tell = (rule: TaskRule, message: string): void => void found.push({ rule, message });
+  const jobs = new Map(run.jobs.map((job) => [job.id, job]));
+  const idOfKey = new Map<string, string>();
+  for (const { key, id } of run.enqueued) {
+    const known = idOfKey.get(key);
+    if (known !== undefined && known !== id) tell('stored-twice', `${key}: ${known} and ${id}`);
+    idOfKey.set(key, id);
+    if (!jobs.has(id)) tell('lost', `${key}: ${id}`);
+  }
+  const byKey = Map.groupBy(run.jobs, ({ key, id }) => key ?? id);
+  for (const [key, all] of byKey) {
+    if (all.length > 1) tell('stored-twice', `${key}: ${all.length} records`);
+    if (!idOfKey.has(key)) tell('phantom', `${key} was never enqueued`);
+  }
+  const ends = Map.groupBy(run.terminals, (id) => id);
+  for (const { id, state } of run.jobs) {
+    if (state !== 'completed') tell('not-ended', `${id} is ${state}`);
+    const count = ends.get(id)?.length ?? 0;
+    if (count === 0) tell('end-not-told', id);
+    if (count > 1) tell('ended-twice', `${id}: ${count} times`);
+  }
+  const firstEnd = new Map<string, bigint>();
+  const ran = new Set<string>();
+  for (const { kind, id, step, atNs } of run.notes) {
+    const place = `${id} ${step}`;
+    if (!jobs.has(id)) tell('phantom', `${place} ran`);
+    if (kind === 'ran') ran.add(place);
+    const at = BigInt(atNs);
+    const before = firstEnd.get(place);
+    if (kind === 'finished' && (before === undefined || at < before)) firstEnd.set(place, at);
+  }
+  for (const { kind, id, step, atNs } of run.notes) {
+    const ended = firstEnd.get(`${id} ${step}`);
+    if (kind === 'ran' && ended !== undefined && BigInt(atNs) > ended) {
+      tell('step-ran-again', `${id} ${step}`);
+    }
+  }
+  for (const { id, state } of run.jobs) {
+    if (state !== 'completed') continue;
+    for (const step of run.steps)
+      if (!ran.has(`${id} ${step}`)) tell('step-missing', `${id} ${step}`);
+  }
+  return found;
+}

@@ -1,0 +1,40 @@
+// A process of workers that is killed without warning: what it does is in its own file before it goes on.
+
+import { fsyncSync, openSync, writeSync } from 'node:fs';
+import { openTasks } from '../../src/platform/index.ts';
+import { startTaskSweeper, startWorkers, task } from '../../src/tasks/index.ts';
+import { rigSteps, rigType } from './rig-type.ts';
+import type { WorkerNote } from './task-history.ts';
+
+export interface TaskWorkerInput {
+  readonly url: string;
+  readonly worker: string;
+  readonly file: string;
+  readonly leaseMs: number;
+}
+
+const input = JSON.parse(process.argv[2] ?? '') as TaskWorkerInput;
+const file = openSync(input.file, 'a');
+
+function note(kind: WorkerNote['kind'], id: string, step: string): void {
+  const entry: WorkerNote = { kind, id, step, atNs: String(process.hrtime.bigint()) };
+  writeSync(file, `${JSON.stringify(entry)}\n`);
+  fsyncSync(file);
+}
+
+const definition = task(rigType.name, async (ctx) => {
+  for (const step of rigSteps) {
+    await ctx.step(step, async () => {
+      note('ran', ctx.taskId, step);
+      // Elsewhere for a moment: this is where it is killed.
+      await new Promise((resolve) => setImmediate(resolve));
+      return step;
+    });
+    note('finished', ctx.taskId, step);
+  }
+});
+
+const tasks = await openTasks(input.url, { types: [rigType] });
+startTaskSweeper(tasks, { everyMs: 250 });
+startWorkers(tasks, [definition], { worker: input.worker, leaseMs: input.leaseMs });
+process.send?.({ kind: 'started' });
