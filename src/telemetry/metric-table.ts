@@ -254,6 +254,17 @@ export const metricTable: readonly MetricDefinition[] = [
     type: 'gauge',
     help: 'Messages whose time is over and that a group has not acked.',
   },
+  // Topics.
+  {
+    name: 'notify_published_total',
+    type: 'counter',
+    help: 'Messages that were published to topics here.',
+  },
+  {
+    name: 'notify_delivered_total',
+    type: 'counter',
+    help: 'Messages of topics that readers here were given.',
+  },
   // Tasks.
   {
     name: 'tasks_jobs',

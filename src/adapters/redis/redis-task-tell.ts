@@ -159,7 +159,9 @@ export function createTaskTell(context: RedisTaskContext): TaskTell {
       );
     },
     async repair(signals, nowMs) {
-      const byType = Map.groupBy(signals, ({ payload }) => String(payload['type'] ?? ''));
+      const byType = Map.groupBy(signals, ({ payload: { type } }) =>
+        typeof type === 'string' ? type : '',
+      );
       const counts = await Promise.all(
         [...byType].map(async ([type, all]) => {
           const place = type === '' ? undefined : space.place(type);

@@ -138,7 +138,7 @@ function taskEngineOf(
     // Of a cluster, what is told elsewhere follows the record.
     capabilities: { ...capabilities, atomicSignals: space.bus.isOneDomain },
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
-    enqueue: createTaskEnqueue(context, claims.hear),
+    enqueue: createTaskEnqueue(context, (type) => claims.hear(type)),
     exchange: claims.exchange,
     claim: claims.claim,
     get: reads.get,
@@ -146,7 +146,7 @@ function taskEngineOf(
     list: reads.list,
     counts: reads.counts,
     ...createTaskUpkeep(context, reads),
-    repair: tell.repair,
+    repair: (signals, nowMs) => tell.repair(signals, nowMs),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -57,7 +57,7 @@ function commandRoute(
     body,
     bodyShown: Type.Unsafe({
       ...body,
-      properties: { ...body.properties, ...shownPayload(schema) },
+      properties: { ...body.properties, ...shownPayload(type, schema) },
     }),
     answers: {
       200: { description: 'What happened', schema: result },
@@ -126,13 +126,17 @@ function keyOf(
 }
 
 /** For the reference: the definition itself checks the payload. */
-function shownPayload(schema: CommandDefinition['schema']): { readonly payload?: unknown } {
+function shownPayload(
+  type: string,
+  schema: CommandDefinition['schema'],
+): { readonly payload?: unknown } {
   const standard = schema['~standard'] as Partial<StandardJSONSchemaV1.Props>;
   try {
     const described = standard.jsonSchema?.input({ target: 'draft-2020-12' });
     if (described === undefined) return {};
     const { $schema: _dialect, ...payload } = described;
-    return { payload };
+    // Its references count from its own root, which this says is here.
+    return { payload: '$defs' in payload ? { $id: `urn:millrace:${type}`, ...payload } : payload };
   } catch {
     // Not every schema can be described (dates, transformations): then the reference says nothing.
     return {};
