@@ -18,8 +18,8 @@ import {
   type TasksCases,
 } from './tasks-fixture.conformance.ts';
 
-async function away({ outage }: OpenedTasks): Promise<() => Promise<void>> {
-  return (await outage?.()) ?? assert.fail('the fixture has no outage');
+async function away(opened: OpenedTasks): Promise<() => Promise<void>> {
+  return (await opened.outage?.()) ?? assert.fail('the fixture has no outage');
 }
 
 async function isUnavailable(work: () => Promise<unknown>): Promise<void> {
