@@ -30,6 +30,11 @@ const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>>
   'outbox pause': ['webhook:x', 'outbox.pause', /^webhook:x$/, 'done'],
   'outbox resume': ['webhook:x', 'outbox.resume', /^webhook:x$/, 'done'],
   'outbox purge': ['--older-than 1d --yes', 'outbox.purge', /^sent before 20/, 'done'],
+  'tasks cancel': ['--all --yes', 'task.cancel', /^all$/, 'done'],
+  'tasks retry': ['--type greet --yes', 'task.retry', /"greet"/, 'done'],
+  'tasks pause': ['greet', 'task.pause', /^greet$/, 'TASK_TYPE_UNKNOWN'],
+  'tasks resume': ['greet', 'task.resume', /^greet$/, 'TASK_TYPE_UNKNOWN'],
+  'tasks drain': ['greet', 'task.drain', /^greet$/, 'TASK_TYPE_UNKNOWN'],
   'outbox archive': ['--older-than 1d --to sent.ndjson', 'outbox.archive', /^sent before/, 'done'],
 };
 
@@ -38,7 +43,8 @@ const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
   stream read,stream append,stream tail,stream info,stream metadata,stream delete,stream tombstone,
   scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
   projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show,
-  archive list,archive read,archive restore`
+  archive list,archive read,archive restore,tasks enqueue,tasks list,tasks show,tasks tail,tasks types,
+  tasks workers`
   .split(',')
   .map((name) => name.trim());
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AggregateEvent } from 'millrace/aggregates';
+import { buildStreamName, createEnvelope, type NewEvent } from 'millrace/contracts';
 import { idFromKey } from 'millrace/foundation';
 import { given } from 'millrace/testing';
 import {
@@ -65,6 +67,32 @@ test('a public chat is joined by oneself, a private one is opened by its admin',
     .when(joinChat({ userId: 'eve', role: 'admin', by: 'eve' }))
     .thenRefused('not-an-admin');
   given(chat, []).when(joins('eve', 'eve')).thenRefused('chat-unknown');
+});
+
+test('a chat knows since when somebody takes part, whatever the role has become', () => {
+  const sinceMs = nowMs;
+  const joined = { userId: 'bob', role: 'member' } as const;
+  given(chat, created)
+    .when(joinChat({ ...joined, by: 'ada' }))
+    .then([participantJoined(joined)])
+    .thenState(({ participants }) => participants['bob']?.sinceMs === sinceMs);
+  const bobSince = (...events: readonly (readonly [NewEvent, string])[]): number | undefined =>
+    events.reduce(
+      (state, [event, occurredAt], at) => chat.evolve(state, placed(event, occurredAt, at)),
+      chat.initial,
+    ).participants['bob']?.sinceMs;
+  const [first, second, third] = [0, 1, 2].map((at) => new Date(nowMs + at).toISOString());
+  assert.ok(first && second && third);
+  const promoted = participantJoined({ userId: 'bob', role: 'admin' });
+  assert.equal(bobSince([participantJoined(joined), first], [promoted, second]), Date.parse(first));
+  assert.equal(
+    bobSince(
+      [participantJoined(joined), first],
+      [participantLeft(joined), second],
+      [participantJoined(joined), third],
+    ),
+    Date.parse(third),
+  );
 });
 
 test('whoever a task was given to takes part', () => {
@@ -210,3 +238,12 @@ test('the state stays small, however many messages there are', () => {
     );
   given(chat, [...two, ...slow]).thenState(({ recent }) => recent.length === 2);
 });
+
+function placed(event: NewEvent, occurredAt: string, revision: number): AggregateEvent {
+  const envelope = createEnvelope(event, {
+    tenant: 'test',
+    aggregate: { bc: 'collab', type: 'chat', id: chatId },
+  });
+  const stream = buildStreamName('collab', 'chat', 1, 'test', chatId);
+  return { ...envelope, occurredAt, stream, revision };
+}

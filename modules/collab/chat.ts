@@ -33,13 +33,19 @@ interface RecentMessage {
   readonly postedAtMs: number;
 }
 
+export interface Participant {
+  readonly role: Role;
+  /** Without a break; another role is none. What was before is not told to them when it is told again. */
+  readonly sinceMs: number;
+}
+
 export interface ChatState {
   /** Undefined: there is no chat. */
   readonly workspaceId: string | undefined;
   readonly type: ChatType;
   readonly title: string;
   readonly isPublic: boolean;
-  readonly participants: Readonly<Record<string, Role>>;
+  readonly participants: Readonly<Record<string, Participant>>;
   /** Those that their authors may change yet, the oldest first. */
   readonly recent: readonly RecentMessage[];
 }
@@ -85,6 +91,8 @@ export const chat = defineAggregate({
     changeChatTitle,
   ],
   initial: none,
+  // 2: since when somebody takes part.
+  snapshot: { codeVersion: 2 },
   evolve: {
     'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
       ...state,
@@ -93,10 +101,10 @@ export const chat = defineAggregate({
       title,
       isPublic,
     }),
-    'chat.participant-joined.v1': (state, { userId, role }) => ({
-      ...state,
-      participants: { ...state.participants, [userId]: role },
-    }),
+    'chat.participant-joined.v1': (state, { userId, role }, { occurredAt }) => {
+      const sinceMs = own(state.participants, userId)?.sinceMs ?? Date.parse(occurredAt);
+      return { ...state, participants: { ...state.participants, [userId]: { role, sinceMs } } };
+    },
     'chat.participant-left.v1': (state, { userId }) => {
       const { [userId]: _gone, ...participants } = state.participants;
       return { ...state, participants };
@@ -130,7 +138,9 @@ export const chat = defineAggregate({
       assertKnown(state, id);
       const isOpen = state.isPublic && userId === by && role === 'member';
       if (!isOpen) assertAdmin(state, by);
-      return own(state.participants, userId) === role ? [] : participantJoined({ userId, role });
+      return own(state.participants, userId)?.role === role
+        ? []
+        : participantJoined({ userId, role });
     },
     'chat.include': ({ userId }, state, { id }) => {
       assertKnown(state, id);
@@ -140,8 +150,8 @@ export const chat = defineAggregate({
     'chat.leave': ({ userId, by }, state, { id }) => {
       assertKnown(state, id);
       if (userId !== by) assertAdmin(state, by);
-      const role = own(state.participants, userId);
-      return role === undefined ? [] : participantLeft({ userId, role });
+      const participant = own(state.participants, userId);
+      return participant === undefined ? [] : participantLeft({ userId, role: participant.role });
     },
     'chat.post-message': ({ messageId, authorId, content }, state, { id, nowMs }) => {
       assertKnown(state, id);
@@ -203,7 +213,7 @@ function assertKnown({ workspaceId }: ChatState, id: string): void {
 }
 
 function assertAdmin({ participants }: ChatState, userId: string): void {
-  if (own(participants, userId) === 'admin') return;
+  if (own(participants, userId)?.role === 'admin') return;
   throw new Refused('not-an-admin', 'only an admin of the chat may do that');
 }
 
@@ -218,7 +228,7 @@ function assertMayChange(
   },
 ): void {
   assertKnown(state, wanted.id);
-  if (own(state.participants, wanted.by) === 'admin') return;
+  if (own(state.participants, wanted.by)?.role === 'admin') return;
   const found = state.recent.find(({ messageId }) => messageId === wanted.messageId);
   if (found === undefined) throw new Refused('too-late', 'it is too late to change that message');
   if (found.authorId !== wanted.by) throw new Refused('not-the-author', 'somebody else wrote that');

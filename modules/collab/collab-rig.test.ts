@@ -2,7 +2,7 @@
 // may have (each stream's events in order for each reactor), with events that come twice.
 
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
-import { idFromKey } from 'millrace/foundation';
+import { idFromKey, type Clock } from 'millrace/foundation';
 import { createPlatform, type Platform } from 'millrace/platform';
 import type { Reactor } from 'millrace/reactors';
 import type { RecordedEvent } from 'millrace/store';
@@ -24,8 +24,15 @@ export interface CollabRig extends AsyncDisposable {
 }
 
 /** `ada` is the admin, `bob` and `eve` are members; the chat `c-1` is private, with `ada` and `bob`. */
-export async function collabRig(type: ChatType = 'task'): Promise<CollabRig> {
-  const platform = await createPlatform({ engines: { store: 'memory:' }, modules: [collab()] });
+export async function collabRig(
+  type: ChatType = 'task',
+  { clock }: { readonly clock?: Clock } = {},
+): Promise<CollabRig> {
+  const platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [collab()],
+    ...(clock === undefined ? {} : { clock }),
+  });
   const { reactors } = platform.modules;
   const send = async (id: string, command: NewCommand): Promise<void> => {
     await platform.handle({ tenant, id, command, user: { id: 'ada' } });

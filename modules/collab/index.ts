@@ -59,7 +59,7 @@ export {
   recordTags,
   tagsParsed,
 } from './chat-events.ts';
-export { chat, type ChatState } from './chat.ts';
+export { chat, type ChatState, type Participant } from './chat.ts';
 export {
   chatProjection,
   inWorkspace,

@@ -27,10 +27,13 @@ export interface TaskState {
   readonly status: TaskStatus;
   readonly workspaceId: string;
   readonly assignee: string | null;
+  /** Of the one who has it now. */
+  readonly assignedAtMs: number | null;
   readonly priority: Priority | null;
   readonly due: string | null;
   readonly severity: Severity | null;
-  readonly watchers: readonly string[];
+  /** By user, since when. */
+  readonly watchers: Readonly<Record<string, number>>;
 }
 
 export interface Judge {

@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fakeClock } from 'millrace/testing';
 import { collabRig, says, type CollabRig } from './collab-rig.test.ts';
 import {
+  addMember,
+  changeMemberRole,
   changePreferences,
+  chat,
+  joinChat,
+  leaveChat,
   notificationCreated,
   registerUser,
   removeMember,
+  statusChanged,
+  task,
+  unwatchTask,
   watchTask,
+  workspace,
 } from './index.ts';
-import { notificationIdOf } from './notifier.ts';
+import type { Role } from './fields.ts';
+import { notificationIdOf, recipientsOf } from './notifier.ts';
 
 interface Told {
   readonly userId: string;
@@ -99,4 +110,85 @@ test('who has left the workspace is told nothing more', async () => {
   await rig.send('w-1', removeMember({ userId: 'bob', by: 'ada' }));
   await rig.send('c-1', says('ada', '#status Done'));
   assert.deepEqual(await told(rig), []);
+});
+
+test('of those who are there, the ones are told who were there when it happened', () => {
+  const role: Role = 'member';
+  const now = {
+    task: { ...task.initial, assignee: 'kim', assignedAtMs: 300, watchers: { lea: 200, max: 301 } },
+    chat: {
+      ...chat.initial,
+      participants: {
+        ada: { role, sinceMs: 100 },
+        bob: { role, sinceMs: 100 },
+        eve: { role, sinceMs: 400 },
+        bot: { role, sinceMs: 100 },
+        constructor: { role, sinceMs: 100 },
+      },
+    },
+    workspace: {
+      ...workspace.initial,
+      members: Object.fromEntries(
+        ['ada', 'bob', 'eve', 'kim', 'lea', 'max'].map((username) => [
+          username,
+          { username, role, sinceMs: username === 'lea' ? 350 : 50 },
+        ]),
+      ),
+    },
+  } as const;
+  const at = (atMs: number): readonly string[] =>
+    recipientsOf(now, { changedBy: 'ada', atMs }).toSorted();
+  assert.deepEqual(at(99), []);
+  assert.deepEqual(at(100), ['bob']);
+  assert.deepEqual(at(299), ['bob']);
+  assert.deepEqual(at(300), ['bob', 'kim']);
+  assert.deepEqual(at(350), ['bob', 'kim', 'lea', 'max']);
+  assert.deepEqual(at(400), ['bob', 'eve', 'kim', 'lea', 'max']);
+});
+
+test('when all is told again, whoever came or came back since hears nothing new', async () => {
+  const clock = fakeClock();
+  await using rig = await collabRig('task', { clock });
+  const eve = { userId: 'eve', username: 'eve', role: 'member', by: 'ada' } as const;
+  const joins = (role: 'admin' | 'member') => joinChat({ userId: 'eve', role, by: 'ada' });
+  const changes: readonly (() => Promise<void>)[] = [
+    () => rig.send('c-1', says('ada', '#status In Progress')),
+    () => rig.send('c-1', joins('member')),
+    () => rig.send('c-1', says('ada', '#status Done')),
+    () => rig.send('c-1', leaveChat({ userId: 'eve', by: 'eve' })),
+    () => rig.send('c-1', says('ada', '#status To Do')),
+    () => rig.send('c-1', watchTask({ userId: 'eve' })),
+    () => rig.send('c-1', says('ada', '#priority High')),
+    () => rig.send('c-1', unwatchTask({ userId: 'eve' })),
+    () => rig.send('c-1', says('ada', '#priority Low')),
+    () => rig.send('c-1', says('ada', '#assignee @eve')),
+    () => rig.send('w-1', removeMember({ userId: 'eve', by: 'ada' })),
+    () => rig.send('c-1', says('ada', '#title Mill')),
+    () => rig.send('w-1', addMember(eve)),
+    () => rig.send('c-1', watchTask({ userId: 'eve' })),
+    () => rig.send('c-1', says('ada', '#title Wheel')),
+  ];
+  for (const change of changes) {
+    await clock.advance(1_000);
+    await change();
+    const once = await told(rig);
+    await rig.replay();
+    assert.deepEqual(await told(rig), once);
+  }
+  const eves = (await told(rig)).flatMap(({ userId, type }) => (userId === 'eve' ? [type] : []));
+  const [status, priority] = ['task.status_changed', 'task.priority_changed'];
+  assert.deepEqual(eves, [status, priority, 'task.assigned', 'task.title_changed']);
+});
+
+test('another role is no break: what is told late is told to those who have one by then', async () => {
+  const clock = fakeClock();
+  await using rig = await collabRig('task', { clock });
+  await clock.advance(1_000);
+  await rig.send('c-1', says('ada', '#status Done'));
+  while (!(await rig.events()).some((event) => statusChanged.is(event))) await rig.step();
+  await clock.advance(1_000);
+  await rig.send('c-1', joinChat({ userId: 'bob', role: 'admin', by: 'ada' }));
+  await rig.send('w-1', changeMemberRole({ userId: 'bob', role: 'admin', by: 'ada' }));
+  const users = (await told(rig)).map(({ userId }) => userId);
+  assert.deepEqual(users, ['bob']);
 });

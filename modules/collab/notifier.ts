@@ -1,11 +1,13 @@
 // Who is told of what happened to a task: its assignee, those who take part in its chat, and those who watch
-// it, but never the one who did it. Whether by mail, too, each of them has decided.
+// it, but never the one who did it, nor whoever came later: when all is told again, nobody hears anything new.
+// Whether by mail, too, each of them has decided.
 
 import { idFromKey } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import { reactor, type Reaction, type Reactor } from 'millrace/reactors';
-import { chat } from './chat.ts';
+import { chat, type ChatState } from './chat.ts';
 import { botId } from './fields.ts';
+import type { TaskState } from './judge-tags.ts';
 import { createNotification, type NotificationType } from './notification-events.ts';
 import { onBehalfOf } from './on-behalf-of.ts';
 import { own } from './own.ts';
@@ -20,7 +22,7 @@ import {
 } from './task-events.ts';
 import { task } from './task.ts';
 import { user } from './user.ts';
-import { workspace } from './workspace.ts';
+import { workspace, type WorkspaceState } from './workspace.ts';
 
 interface News {
   readonly type: NotificationType;
@@ -91,17 +93,12 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
       load(chat, { tenant, id: chatId, signal }),
       load(workspace, { tenant, id: workspaceId, signal }),
     ]);
-    const { assignee, watchers } = about.state;
-    const recipients = new Set([
-      ...(assignee === null ? [] : [assignee]),
-      ...Object.keys(room.state.participants),
-      ...watchers,
-    ]);
-    for (const each of [changedBy, botId]) recipients.delete(each);
-    // Who has left the workspace hears of it no more.
-    const members = [...recipients].filter((each) => own(team.state.members, each) !== undefined);
+    const recipients = recipientsOf(
+      { task: about.state, chat: room.state, workspace: team.state },
+      { changedBy, atMs: Date.parse(event.occurredAt) },
+    );
     return Promise.all(
-      members.map(async (userId) => {
+      recipients.map(async (userId) => {
         const isMentioned = news.mentions === userId;
         const { title, message } = isMentioned ? assigned : news;
         const { state } = await load(user, { tenant, id: userId, signal });
@@ -121,6 +118,29 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
       }),
     );
   }
+}
+
+/**
+ * Those who were there when it happened and have been ever since. The states are those of now: what somebody
+ * has left and come back to was told in its time, or was not theirs.
+ */
+export function recipientsOf(
+  now: { readonly task: TaskState; readonly chat: ChatState; readonly workspace: WorkspaceState },
+  { changedBy, atMs }: { readonly changedBy: string; readonly atMs: number },
+): readonly string[] {
+  const { assignee, assignedAtMs, watchers } = now.task;
+  const since: readonly (readonly [string, number])[] = [
+    ...(assignee === null || assignedAtMs === null ? [] : [[assignee, assignedAtMs] as const]),
+    ...Object.entries(now.chat.participants).map(([id, { sinceMs }]) => [id, sinceMs] as const),
+    ...Object.entries(watchers),
+  ];
+  const recipients = new Set(since.flatMap(([userId, ms]) => (ms <= atMs ? [userId] : [])));
+  for (const each of [changedBy, botId]) recipients.delete(each);
+  return [...recipients].filter((userId) => {
+    // Who has left the workspace hears of it no more.
+    const member = own(now.workspace.members, userId);
+    return member !== undefined && member.sinceMs <= atMs;
+  });
 }
 
 const assigned = { title: 'Task assigned', message: 'A task was assigned to you' } as const;

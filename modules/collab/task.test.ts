@@ -151,7 +151,8 @@ test('#assignee takes a member’s name, and gives the task back to nobody', () 
   const assigned = assigneeChanged({ ...change, oldAssignee: null, newAssignee: 'u-alex' });
   given(task, aTask)
     .when(tagged('#assignee @alex'))
-    .then([assigned, answered('✅ Assigned to: @alex')]);
+    .then([assigned, answered('✅ Assigned to: @alex')])
+    .thenState(({ assignedAtMs }) => assignedAtMs === Date.parse(timestamp));
   const alexs = [...aTask, assigned];
   says(alexs, '#assignee @alex', '✅ Assigned to: @alex');
   for (const nobody of ['#assignee', '#assignee @none']) {
@@ -160,7 +161,8 @@ test('#assignee takes a member’s name, and gives the task back to nobody', () 
       .then([
         assigneeChanged({ ...change, oldAssignee: 'u-alex', newAssignee: null }),
         answered('✅ Assignee removed'),
-      ]);
+      ])
+      .thenState(({ assignedAtMs }) => assignedAtMs === null);
   }
   says(aTask, '#assignee @bob', '❌ User @bob not found');
   says(aTask, '#assignee @constructor', '❌ User @constructor not found');
@@ -263,14 +265,19 @@ test('of more than a thousand tags the first count, and that is said', () => {
 test('a task is watched by whoever wants to', () => {
   given(task, aTask)
     .when(watchTask({ userId: 'bob' }))
-    .then([watcherAdded({ ...place, userId: 'bob' })]);
+    .then([watcherAdded({ ...place, userId: 'bob' })])
+    .thenState(({ watchers }) => watchers['bob'] === Date.parse(timestamp));
   const watched = [...aTask, watcherAdded({ ...place, userId: 'bob' })];
   given(task, watched)
     .when(watchTask({ userId: 'bob' }))
     .then([]);
   given(task, watched)
     .when(unwatchTask({ userId: 'bob' }))
-    .then([watcherRemoved({ ...place, userId: 'bob' })]);
+    .then([watcherRemoved({ ...place, userId: 'bob' })])
+    .thenState(({ watchers }) => Object.keys(watchers).length === 0);
+  given(task, watched)
+    .when(unwatchTask({ userId: 'constructor' }))
+    .then([]);
   given(task, aTask)
     .when(unwatchTask({ userId: 'bob' }))
     .then([]);

@@ -1,8 +1,9 @@
 // A task: what the tags of its chat have made of it.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, Refused, type AggregateEvent } from 'millrace/aggregates';
 import { collabLimits } from './fields.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
+import { own } from './own.ts';
 import type { TagCommand } from './tag-commands.ts';
 import {
   applyTags,
@@ -29,10 +30,11 @@ const none: TaskState = {
   status: taskStatuses.task[0],
   workspaceId: '',
   assignee: null,
+  assignedAtMs: null,
   priority: null,
   due: null,
   severity: null,
-  watchers: [],
+  watchers: {},
 };
 
 type Means<Definition extends { parse(payload: unknown): unknown }> = (
@@ -52,9 +54,10 @@ const evolve = {
     ...state,
     status: newStatus,
   })) as Means<typeof statusChanged>,
-  'task.assignee-changed.v1': ((state, { newAssignee }) => ({
+  'task.assignee-changed.v1': ((state, { newAssignee, timestamp }) => ({
     ...state,
     assignee: newAssignee,
+    assignedAtMs: newAssignee === null ? null : Date.parse(timestamp),
   })) as Means<typeof assigneeChanged>,
   'task.priority-changed.v1': ((state, { newPriority }) => ({
     ...state,
@@ -78,14 +81,15 @@ const evolve = {
     status,
     severity: newType === 'bug' ? state.severity : null,
   })) as Means<typeof typeChanged>,
-  'task.watcher-added.v1': ((state, { userId }) => ({
-    ...state,
-    watchers: [...state.watchers, userId],
-  })) as Means<typeof watcherAdded>,
-  'task.watcher-removed.v1': ((state, { userId }) => ({
-    ...state,
-    watchers: state.watchers.filter((each) => each !== userId),
-  })) as Means<typeof watcherRemoved>,
+  'task.watcher-added.v1': (
+    state: TaskState,
+    { userId }: ReturnType<typeof watcherAdded.parse>,
+    { occurredAt }: Pick<AggregateEvent, 'occurredAt'>,
+  ) => ({ ...state, watchers: { ...state.watchers, [userId]: Date.parse(occurredAt) } }),
+  'task.watcher-removed.v1': ((state, { userId }) => {
+    const { [userId]: _gone, ...watchers } = state.watchers;
+    return { ...state, watchers };
+  }) as Means<typeof watcherRemoved>,
   'task.tags-answered.v1': (state: TaskState) => state,
 };
 
@@ -108,6 +112,8 @@ export const task = defineAggregate({
   ],
   commands: [createTask, applyTags, watchTask, unwatchTask],
   initial: none,
+  // 2: since when somebody watches it or has it.
+  snapshot: { codeVersion: 2 },
   evolve,
   decide: {
     'task.create': ({ workspaceId, ...subject }, { type }, { id, nowMs }) => {
@@ -132,11 +138,13 @@ export const task = defineAggregate({
     },
     'task.watch': ({ userId }, state, { id }) => {
       const place = placeOf(state, id);
-      return state.watchers.includes(userId) ? [] : watcherAdded({ ...place, userId });
+      const isThere = own(state.watchers, userId) !== undefined;
+      return isThere ? [] : watcherAdded({ ...place, userId });
     },
     'task.unwatch': ({ userId }, state, { id }) => {
       const place = placeOf(state, id);
-      return state.watchers.includes(userId) ? watcherRemoved({ ...place, userId }) : [];
+      const isThere = own(state.watchers, userId) !== undefined;
+      return isThere ? watcherRemoved({ ...place, userId }) : [];
     },
   },
 });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { given } from 'millrace/testing';
 import {
@@ -53,7 +54,11 @@ test('admins add members, and a member that is there gets the role', () => {
     .then([]);
   given(workspace, team)
     .when(addMember({ ...bob, role: 'admin', by }))
-    .then([memberRoleChanged({ ...bob, role: 'admin' })]);
+    .then([memberRoleChanged({ ...bob, role: 'admin' })])
+    .thenState(({ members: { 'u-bob': member } }) => {
+      assert.deepEqual(member, { username: 'bob', role: 'admin', sinceMs: nowMs });
+      return true;
+    });
   given(workspace, team)
     .when(addMember({ userId: 'u-c', username: 'c', role: 'member', by: bob.userId }))
     .thenRefused('not-an-admin');

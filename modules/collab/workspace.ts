@@ -23,6 +23,7 @@ import {
 export interface Member {
   readonly username: string;
   readonly role: Role;
+  readonly sinceMs: number;
 }
 
 export interface Invite {
@@ -65,20 +66,24 @@ export const workspace = defineAggregate({
     revokeInvite,
   ],
   initial: none,
+  // 2: since when somebody is a member.
+  snapshot: { codeVersion: 2 },
   evolve: {
     'workspace.created.v1': (state, { name }) => ({ ...state, name }),
-    'workspace.member-added.v1': (state, { userId, ...member }) => ({
-      ...state,
-      members: { ...state.members, [userId]: member },
-    }),
+    'workspace.member-added.v1': (state, { userId, username, role }, { occurredAt }) => {
+      const member = { username, role, sinceMs: Date.parse(occurredAt) };
+      return { ...state, members: { ...state.members, [userId]: member } };
+    },
     'workspace.member-removed.v1': (state, { userId }) => ({
       ...state,
       members: without(state.members, userId),
     }),
-    'workspace.member-role-changed.v1': (state, { userId, ...member }) => ({
-      ...state,
-      members: { ...state.members, [userId]: member },
-    }),
+    'workspace.member-role-changed.v1': (state, { userId, username, role }) => {
+      const before = own(state.members, userId);
+      if (before === undefined) return state;
+      const member = { ...before, username, role };
+      return { ...state, members: { ...state.members, [userId]: member } };
+    },
     'workspace.invite-created.v1': (state, { inviteId, tokenHash, expiresAt, maxUses, role }) => ({
       ...state,
       invites: {
@@ -116,7 +121,7 @@ export const workspace = defineAggregate({
       const member = own(state.members, userId);
       if (member === undefined) return [];
       assertAdminLeft(state, userId);
-      return memberRemoved({ userId, ...member });
+      return memberRemoved({ userId, username: member.username, role: member.role });
     },
     'workspace.change-member-role': ({ userId, role, by }, state, { id }) => {
       assertAdmin(state, by, id);

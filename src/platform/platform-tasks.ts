@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { startTaskOrchestrator } from '../tasks/start-orchestrator.ts';
 import { startWorkers } from '../tasks/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
 import { startTaskSweeper } from '../tasks/task-sweeper.ts';
@@ -85,6 +86,12 @@ export function tasksOver(
     });
   const sweep = async (): Promise<AsyncDisposable> =>
     startTaskSweeper(await tasks(), { everyMs: options.sweepEveryMs });
+  const orchestrate = async (): Promise<AsyncDisposable> => {
+    const [made, streams] = await Promise.all([tasks(), bus()]);
+    return startTaskOrchestrator(made, {
+      consume: (definition, handler) => streams.consume(definition, handler),
+    });
+  };
   const isWanted =
     typesFile !== undefined || definitions.length > 0 || (options.types ?? []).length > 0;
   return {
@@ -92,7 +99,7 @@ export function tasksOver(
     bus,
     counts: () => (isOpen ? tasks().then((made) => made.counts()) : undefined),
     startWorkers: () => (definitions.length === 0 ? [] : [work()]),
-    startSweepers: () => (isWanted ? [sweep()] : []),
+    startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -26,20 +26,46 @@ export function modelName({ bc, aggregate, version }: ModelKey): string {
   return `${bc}.${aggregate}.v${version}`;
 }
 
+const columns = 'd.id, d.stream, d.revision, d.document';
+const join = 'd.model = e.model and d.tenant = e.tenant and d.id = e.id';
+
+function numberIn({ table }: SqlDialect): string {
+  return `(select m.id from ${table('read_models')} m where m.name = ?1)`;
+}
+
+/**
+ * Pages of ranges and sets, by model, tenant and name. A page is cut before its documents are looked up:
+ * PostgreSQL, which does not know how long the range of a name is, may else join all of it and sort that.
+ */
+export function pageSql(
+  dialect: SqlDialect,
+): Readonly<Record<'members' | 'ascending' | 'descending', string>> {
+  const [place, bound] = ['(cast(?4 as double precision), ?5)', 'cast(?6 as double precision)'];
+  const named = `r.model = ${numberIn(dialect)} and r.tenant = ?2 and r.name = ?3`;
+  const ranged = (bounds: string, direction: 'asc' | 'desc'): string => `select ${columns}, e.score
+    from (select r.model, r.tenant, r.score, r.id from ${dialect.table('read_ranges')} r
+      where ${named} and ${bounds} order by r.score ${direction}, r.id ${direction} limit ?7) e
+    join ${dialect.table('read_documents')} d on ${join}
+    order by e.score ${direction}, e.id ${direction}`;
+  return {
+    members: `select ${columns}
+      from (select r.model, r.tenant, r.id from ${dialect.table('read_sets')} r
+        where ${named} and r.id > ?4 order by r.id limit ?5) e
+      join ${dialect.table('read_documents')} d on ${join} order by e.id`,
+    // The place is one bound: the index begins there, however many pages came before.
+    ascending: ranged(`(r.score, r.id) > ${place} and r.score <= ${bound}`, 'asc'),
+    descending: ranged(`(r.score, r.id) < ${place} and r.score >= ${bound}`, 'desc'),
+  };
+}
+
 export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
   const { dialect, query, run } = options;
-  const [documents, indexes, sets, ranges] = [
+  const [documents, indexes, ranges] = [
     dialect.table('read_documents'),
     dialect.table('read_indexes'),
-    dialect.table('read_sets'),
     dialect.table('read_ranges'),
   ];
-  const model = `(select m.id from ${dialect.table('read_models')} m where m.name = ?1)`;
-  const columns = 'd.id, d.stream, d.revision, d.document';
-  const join = 'd.model = e.model and d.tenant = e.tenant and d.id = e.id';
-  const inRange = `from ${ranges} e join ${documents} d on ${join}
-    where e.model = ${model} and e.tenant = ?2 and e.name = ?3`;
-  const [place, bound] = ['(cast(?4 as double precision), ?5)', 'cast(?6 as double precision)'];
+  const model = numberIn(dialect);
   const generation = `coalesce((select g.generation from ${dialect.table('read_generations')} g
     where g.model = ${model} and g.tenant = ?2), 0)`;
   const lists = dialect.table('read_lists');
@@ -49,16 +75,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     all: `select ${columns} from ${documents} d
       where d.model = ${model} and d.tenant = ?2 and d.id > ?3 and d.document is not null
       order by d.id limit ?4`,
-    members: `select ${columns} from ${sets} e join ${documents} d on ${join}
-      where e.model = ${model} and e.tenant = ?2 and e.name = ?3 and e.id > ?4
-      order by e.id limit ?5`,
-    // The place is one bound: the index begins there, however many pages came before.
-    ascending: `select ${columns}, e.score ${inRange}
-      and (e.score, e.id) > ${place} and e.score <= ${bound}
-      order by e.score, e.id limit ?7`,
-    descending: `select ${columns}, e.score ${inRange}
-      and (e.score, e.id) < ${place} and e.score >= ${bound}
-      order by e.score desc, e.id desc limit ?7`,
+    ...pageSql(dialect),
     count: `select count(*) from ${ranges} e where e.model = ${model} and e.tenant = ?2
       and e.name = ?3 and e.score >= cast(?4 as double precision)
       and e.score <= cast(?5 as double precision)`,

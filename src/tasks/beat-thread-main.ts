@@ -14,11 +14,16 @@ const { openTaskBeat } = (await import(thread.module)) as {
 };
 {
   await using connection = await openTaskBeat(thread.settings);
+  let isFailing = false;
   while (!stopping.signal.aborted) {
     try {
       await connection.beat({ worker, aliveUntilMs: systemClock.now() + leaseMs, about });
+      isFailing = false;
     } catch (error) {
-      parentPort?.postMessage({ failure: error instanceof Error ? error.message : String(error) });
+      const failure = error instanceof Error ? error.message : String(error);
+      // Once for each time that the engine is away.
+      if (!isFailing) parentPort?.postMessage({ failure });
+      isFailing = true;
     }
     await systemClock.sleep(everyMs, stopping.signal).catch(() => undefined);
   }

@@ -475,10 +475,15 @@ function ended(
   const head = { ...letGo, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
   const last = noted(task, nowMs, { what, text: run.error?.message }, run);
   const after: TaskHead = { ...task.head, ...head };
+  const { parentId } = task.head;
   return {
     head,
     fields: { run: JSON.stringify(last) },
-    signals: [signals.ended(after, infoOf(task), { error: run.error?.message })],
+    signals: [
+      signals.ended(after, infoOf(task), { error: run.error?.message }),
+      // For the orchestrator, who advances the job that waits for it.
+      ...(parentId === '' ? [] : [told(task, signals, { kind: 'ended', state, parentId })]),
+    ],
   };
 }
 

@@ -5,6 +5,7 @@ export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts
 export { parseTaskTypes } from './parse-task-types.ts';
 export { taskIdOf } from './prepare-task.ts';
 export { takeTokens } from './rate-bucket.ts';
+export { startTaskOrchestrator, type TaskOrchestratorOptions } from './start-orchestrator.ts';
 export {
   startWorkers,
   type ControlMessage,

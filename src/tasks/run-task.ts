@@ -1,6 +1,7 @@
 // One run of a handler over a claimed job: finished steps answer from their records, the first new thing
 // is done, and what waits gives the worker back.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { applySchema } from '../contracts/apply-schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
@@ -30,6 +31,9 @@ export interface RunTaskOptions {
 /** `gone`: it is somebody else's by now. `kept`: its worker stops, and gives it back. */
 export type RunOutcome = 'completed' | 'failed' | 'released' | 'cancelled' | 'gone' | 'kept';
 
+/** Which step of which run calls: a wait in there would wait for its own step, for ever. */
+const within = new AsyncLocalStorage<{ readonly run: object; readonly step: string }>();
+
 export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
   const { tasks, definition, claimed, clock, observer, signal } = options;
   const { token, task } = claimed;
@@ -54,6 +58,13 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     const count = (used.get(base) ?? 0) + 1;
     used.set(base, count);
     return count === 1 ? base : `${base}#${count}`;
+  }
+
+  function failInsideStep(what: string): void {
+    const caller = within.getStore();
+    if (caller?.run !== inFlight) return;
+    const message = `${what} was called inside of step ${caller.step}: a job waits between its steps`;
+    throw new MillraceError('TASK_INVALID', message, { details: { step: caller.step, what } });
   }
 
   function track<T>(step: Promise<T>): Promise<T> {
@@ -102,7 +113,9 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     started.catch(() => undefined);
     let value: Result;
     try {
-      value = await runWithin(run, {
+      const inside = (scope: StepScope) =>
+        within.run({ run: inFlight, step: name }, () => run(scope));
+      value = await runWithin(inside, {
         clock,
         signal,
         timeoutMs,
@@ -148,8 +161,9 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
 
   async function children(
     tasksOf: Parameters<TaskContext['all']>[0],
-    base: string,
+    { what, base }: { readonly what: string; readonly base: string },
   ): Promise<readonly ChildOutcome[]> {
+    failInsideStep(what);
     const name = nameOf(base);
     const record = steps.get(name);
     if (record?.state === 'completed') return record.result as readonly ChildOutcome[];
@@ -191,6 +205,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       return remember(await track(work(name, 'step', run, stepOptions)));
     },
     async sleep(duration, { name: given = 'sleep' } = {}) {
+      failInsideStep('ctx.sleep');
       const name = nameOf(given);
       const record = steps.get(name);
       const ms = durationMs('duration', duration);
@@ -205,6 +220,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       event: string,
       how: { readonly timeout?: Duration | undefined; readonly name?: string | undefined } = {},
     ): Promise<Event | undefined> {
+      failInsideStep('ctx.waitForEvent');
       const name = nameOf(how.name ?? event);
       const record = steps.get(name);
       const timeoutMs = how.timeout === undefined ? undefined : durationMs('timeout', how.timeout);
@@ -221,12 +237,12 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       child: Parameters<TaskContext['run']>[0],
       { name = child.type }: { readonly name?: string | undefined } = {},
     ): Promise<Result> {
-      const [ended] = await children([child], name);
+      const [ended] = await children([child], { what: 'ctx.run', base: name });
       if (ended?.state === 'completed') return ended.result as Result;
       const message = `child ${ended?.id} ${ended?.state}: ${ended?.error?.message ?? ''}`;
       throw new MillraceError('TASK_CHILD_FAILED', message, { details: { id: ended?.id } });
     },
-    all: (list, { name = 'children' } = {}) => children(list, name),
+    all: (list, { name = 'children' } = {}) => children(list, { what: 'ctx.all', base: name }),
     async progress(percent, message) {
       onBeat();
       await surely(() => tasks.progress(token, { percent, message }));

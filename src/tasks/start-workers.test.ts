@@ -5,7 +5,7 @@ import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
 import { startWorkers, type WorkersOptions } from './start-workers.ts';
-import { task, type TaskDefinition } from './task-definition.ts';
+import { task, type TaskContext, type TaskDefinition } from './task-definition.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from './task-type.ts';
 import type { Tasks } from './tasks.ts';
@@ -277,4 +277,44 @@ test('a job that is taken away stops, and what it says late is not taken', async
   const reason = (await stoppedBy.promise) as { readonly code: string };
   assert.equal(reason.code, 'TASK_STALE');
   assert.equal((await tasks.get(id))?.state, 'failed');
+});
+
+test('a wait inside of a step is a typed error at once, and no retry is wasted on it', async () => {
+  const emailSend = task('email-send', async () => 'child');
+  const waits: Readonly<Record<string, (ctx: TaskContext) => Promise<unknown>>> = {
+    'ctx.sleep': (ctx) => ctx.sleep('1h'),
+    'ctx.waitForEvent': (ctx) => ctx.waitForEvent('approved'),
+    'ctx.run': (ctx) => ctx.run({ type: 'email-send', payload: null }),
+    'ctx.all': (ctx) => ctx.all([{ type: 'email-send', payload: null }]),
+  };
+  for (const [what, wait] of Object.entries(waits)) {
+    const reportGen = task('report-gen', async (ctx) => {
+      await ctx.step('load', async () => {
+        // Not only in the step's own turn.
+        await Promise.resolve();
+        await wait(ctx);
+      });
+    });
+    await withWorkers([reportGen, emailSend], async (tasks) => {
+      const { id } = await tasks.enqueue(reportGen.job(null));
+      const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+      assert.deepEqual(
+        [ended.state, ended.error?.code, ended.failures],
+        ['failed', 'TASK_INVALID', 1],
+      );
+      assert.ok(ended.error?.message.startsWith(`${what} was called inside of step load`));
+      assert.equal((await tasks.list()).tasks.length, 1);
+    });
+  }
+});
+
+test('a wait beside a step, at once with it, is none inside of it', async () => {
+  const reportGen = task('report-gen', async (ctx) => {
+    const [n] = await Promise.all([ctx.step('load', async () => 7), ctx.sleep(1)]);
+    return n;
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 7);
+  });
 });

@@ -46,7 +46,10 @@ export interface TaskContext<Payload = unknown> {
     work: (scope: StepScope) => Result | Promise<Result>,
     options?: StepOptions<Result>,
   ): Promise<Result>;
-  /** Lets the worker go meanwhile. */
+  /**
+   * Lets the worker go meanwhile. As all that waits (`waitForEvent`, `run`, `all`) it stands between steps;
+   * inside of one it is `TASK_INVALID` at once.
+   */
   sleep(duration: Duration, options?: { readonly name?: string | undefined }): Promise<void>;
   /** The event's payload, once it is there; undefined: not in time. Lets the worker go meanwhile. */
   waitForEvent<Event = unknown>(

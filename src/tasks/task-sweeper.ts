@@ -267,12 +267,17 @@ export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {})
   const { signal } = stopping;
 
   async function run(): Promise<void> {
+    let isFailing = false;
     while (!signal.aborted) {
       try {
         await sweeper.sweep();
+        if (isFailing) observer.log?.info({}, 'the tasks are swept again');
+        isFailing = false;
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
-        observer.log?.warn({ err }, 'the tasks could not be swept');
+        // Once: an engine that is away for an hour is one piece of news.
+        if (!isFailing) observer.log?.warn({ err }, 'the tasks could not be swept');
+        isFailing = true;
       }
       await clock.sleep(everyMs, signal).catch(() => undefined);
     }

@@ -4,8 +4,10 @@ import { limitCases, modeCases, orderCases, waitCases } from './claims.conforman
 import { adminCases, cancelCases, retryCases } from './ends.conformance.ts';
 import { enqueueCases } from './enqueue.conformance.ts';
 import { lifeCases } from './life.conformance.ts';
+import { outageCases, resumeCases } from './outage.conformance.ts';
 import { stepCases } from './steps.conformance.ts';
 import { sweepCases } from './sweep.conformance.ts';
+import { modelCases } from './tasks-model.conformance.ts';
 import {
   openCase,
   type TasksCase,
@@ -34,6 +36,14 @@ const topics: readonly {
   { topic: 'retry', cases: retryCases },
   { topic: 'administration', cases: adminCases },
   { topic: 'sweeper', cases: sweepCases },
+  { topic: 'model', cases: modelCases },
+  { topic: 'outage', needs: ['restart'], cases: outageCases },
+  {
+    topic: 'outage',
+    needs: ['restart', 'crossProcess'],
+    isRealTime: true,
+    cases: resumeCases,
+  },
 ];
 
 /**

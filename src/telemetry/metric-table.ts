@@ -327,6 +327,11 @@ export const metricTable: readonly MetricDefinition[] = [
     type: 'counter',
     help: 'Signals that were missing in their stream and stored again.',
   },
+  {
+    name: 'tasks_parents_woken_total',
+    type: 'counter',
+    help: 'Parents that the orchestrator woke, as whoever ended their last child had not.',
+  },
   // Servers and engines.
   {
     name: 'http_request_duration_seconds',

@@ -1,8 +1,12 @@
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { readModelsConformance } from '../../projections/read-models.conformance.ts';
+import { pageSql } from '../../projections/sql-read-models.ts';
+import { dialect } from './sqlite-database.ts';
 import { sqliteEventStore } from './sqlite-event-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
@@ -26,3 +30,27 @@ for (const { name, skip, run } of readModelsConformance({
 })) {
   test(`read models in SQLite: ${name}`, { skip: skip ?? false }, run);
 }
+
+test('a page begins where its index does and is not sorted, however many pages there are', () => {
+  using database = new DatabaseSync(path);
+  const { members, ascending, descending } = pageSql(dialect);
+  const [inSet, inRange] = [
+    ['m', 'core', 'open', '', 51],
+    ['m', 'core', 'chat:c', 0, '', 0, 51],
+  ];
+  for (const [sql, values] of [
+    [members, inSet],
+    [ascending, inRange],
+    [descending, inRange],
+  ] as const) {
+    const plan = database
+      .prepare(`explain query plan ${sql}`)
+      .all(...values)
+      .map(({ detail }) => String(detail))
+      .join('\n');
+    assert.match(plan, /SEARCH r USING PRIMARY KEY \(model=\? AND tenant=\? AND name=\?/, plan);
+    assert.match(plan, sql === members ? /AND id>\?/ : /\(score,id\)[<>]\(\?,\?\)/, plan);
+    assert.match(plan, /SEARCH d USING INDEX \S+ \(model=\? AND tenant=\? AND id=\?\)/, plan);
+    assert.doesNotMatch(plan, /SCAN [^e]|TEMP B-TREE/, plan);
+  }
+});

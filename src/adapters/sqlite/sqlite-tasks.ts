@@ -122,6 +122,8 @@ async function openEngine(url: string, options: SqliteTasksOptions): Promise<Tas
       const either = AbortSignal.any([signal, over.signal]);
       // Joined before the look: what commits in between wakes us.
       const woken = waiters.wait(either, () => false);
+      // Cancelled while the claim is with the writer: nobody awaits this one then.
+      woken.catch(() => undefined);
       others.setWaiting(true);
       try {
         // Looked at without the writer first: whoever waits must not take the write lock for nothing.

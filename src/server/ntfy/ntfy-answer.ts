@@ -9,7 +9,7 @@ import {
   type NtfyProblemName,
 } from '../../notify/ntfy-problems.ts';
 
-const bytesLeftMax = 1_048_576;
+const bytesLeftMax = 16 * 1_048_576;
 
 /** Every answer says so: pages of any origin may call. */
 export const anyOrigin = ['Access-Control-Allow-Origin', '*'] as const;
@@ -66,12 +66,9 @@ export function answerProblem(
 ): void {
   // Begun already: all that is left is to let the client see that it is not whole.
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const closing = request.complete ? [] : ['Connection', 'close'];
-  if (request.method === 'HEAD') {
-    response.writeHead(status, [...anyOrigin, ...closing]).end();
-    return;
-  }
-  answerJson(response, json, { status, headers: [...anyOrigin, ...closing] });
+  // Not with 'Connection: close': the socket would go, and with it the answer, while the client is sending.
+  if (request.method === 'HEAD') response.writeHead(status, [...anyOrigin]).end();
+  else answerJson(response, json, { status, headers: anyOrigin });
   if (!request.complete) drain(request);
 }
 

@@ -13,6 +13,8 @@ interface ProcessRow {
 }
 
 const pollIntervalMs = 5;
+const stoppedWithinMs = 5_000;
+const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** Sends the signal to the process and to everything below it; returns whom it was sent to. */
 export function signalTree(pid: number, signal: NodeJS.Signals): readonly number[] {
@@ -21,6 +23,29 @@ export function signalTree(pid: number, signal: NodeJS.Signals): readonly number
   const pids = descendants(pid);
   for (const each of pids) send(each, signal);
   return pids;
+}
+
+/**
+ * Stops the process and everything below it, every thread: one that waits for the disk, or for a core, may
+ * answer once more after the signal was sent.
+ */
+export function stopTree(pid: number): void {
+  const pids = signalTree(pid, 'SIGSTOP');
+  if (process.platform !== 'linux') return;
+  const deadline = performance.now() + stoppedWithinMs;
+  while (pids.some(hasRunningThread) && performance.now() < deadline) Atomics.wait(pause, 0, 0, 1);
+}
+
+function hasRunningThread(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).some((thread) => {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+      return !/^[TZXt]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+    });
+  } catch {
+    // Ended meanwhile.
+    return false;
+  }
 }
 
 export interface TreeEnd {

@@ -5,7 +5,7 @@ import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createLifecycle } from '../../foundation/lifecycle.ts';
 import { loopback } from './free-port.ts';
-import { endTree, signalTree, whenGone } from './process-tree.ts';
+import { endTree, signalTree, stopTree, whenGone } from './process-tree.ts';
 import { createServerLog } from './server-log.ts';
 import { spawnServer, whenReady, type ServerPlan, type SpawnedServer } from './spawn-server.ts';
 import { removeTempFolder } from './temp-folder.ts';
@@ -64,12 +64,10 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
   const runningPid = (): number | undefined =>
     server?.hasExited() === false ? server.pid : undefined;
 
-  const signalRunning = (signal: NodeJS.Signals): void => {
+  const presentPid = (): number => {
     const pid = runningPid();
-    if (pid === undefined) {
-      throw new MillraceError('SERVER_UNAVAILABLE', `${plan.name} is not running`);
-    }
-    signalTree(pid, signal);
+    if (pid !== undefined) return pid;
+    throw new MillraceError('SERVER_UNAVAILABLE', `${plan.name} is not running`);
   };
 
   return {
@@ -102,8 +100,8 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       await lifecycle.stop();
       await whenGone(killed);
     },
-    pause: () => signalRunning('SIGSTOP'),
-    resume: () => signalRunning('SIGCONT'),
+    pause: () => stopTree(presentPid()),
+    resume: () => void signalTree(presentPid(), 'SIGCONT'),
     log: () => lastLines ?? log.lastLines(),
     async [Symbol.asyncDispose]() {
       if (lastLines !== undefined) return;

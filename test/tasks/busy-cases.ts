@@ -1,0 +1,43 @@
+// A step that keeps its worker's main thread for longer than the lease: slow, not dead.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTaskSweeper, type Task } from '../../src/tasks/index.ts';
+import { startChild } from '../../src/testing/child-process.ts';
+import type { BusyWorkerInput } from './busy-worker-main.ts';
+import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+
+const leaseMs = 1_500;
+const busyMs = 4 * leaseMs;
+
+/** One job, one such worker, and a sweeper that looks many times within a lease. */
+async function runBusy(
+  place: TasksPlace,
+  beatsFromThread: boolean,
+): Promise<{ readonly ended: Task; readonly renders: number }> {
+  await using tasks = await openTasksAt(place);
+  const { id } = await tasks.enqueue({ type: 'report-gen', payload: null });
+  const input: BusyWorkerInput = { place, leaseMs, busyMs, beatsFromThread };
+  await using worker = startChild(new URL('./busy-worker-main.ts', import.meta.url), { input });
+  await using sweeper = startTaskSweeper(tasks, { everyMs: 100 });
+  const ended = await tasks.whenEnded(id, { timeoutMs: 60_000 });
+  // Once it is gone, all that it said has arrived.
+  await worker.kill();
+  await sweeper[Symbol.asyncDispose]();
+  return { ended, renders: worker.messages.filter((said) => said === 'render').length };
+}
+
+export function busyCases(engine: string, open: () => Promise<TasksPlace>): void {
+  test(`${engine}: a step that blocks its main thread beyond the lease runs once, as a thread beats`, async () => {
+    const { ended, renders } = await runBusy(await open(), true);
+    assert.equal(ended.state, 'completed');
+    assert.equal(ended.result, 3);
+    assert.deepEqual([ended.attempt, ended.failures, renders], [1, 0, 1]);
+  });
+
+  test(`${engine}: without the thread the same worker is taken for dead, and its late word is refused`, async () => {
+    const { ended, renders } = await runBusy(await open(), false);
+    assert.equal(ended.state, 'completed');
+    assert.deepEqual([ended.attempt, ended.failures, renders], [2, 1, 2]);
+  });
+}

@@ -1,0 +1,21 @@
+// The tasks of a test, as each of its processes opens them.
+
+import { natsTasks } from '../../src/adapters/nats/index.ts';
+import { redisTasks } from '../../src/adapters/redis/index.ts';
+import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
+import { taskType, type Tasks } from '../../src/tasks/index.ts';
+
+export type TasksPlace =
+  | { readonly engine: 'sqlite'; readonly url: string }
+  | { readonly engine: 'redis'; readonly url: string; readonly keyPrefix: string }
+  | { readonly engine: 'nats'; readonly url: string; readonly prefix: string };
+
+const backoff = { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 };
+const types = [taskType('report-gen', { stepTimeoutMs: 120_000, retries: 3, backoff })];
+
+export function openTasksAt(place: TasksPlace): Promise<Tasks> {
+  const { url } = place;
+  if (place.engine === 'redis') return redisTasks(url, { types, keyPrefix: place.keyPrefix });
+  if (place.engine === 'nats') return natsTasks(url, { types, prefix: place.prefix });
+  return sqliteTasks(url, { types });
+}

@@ -1,0 +1,82 @@
+// The groups of the document on the progress streams, and a parent that nobody but they can wake.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Bus } from '../../src/bus/index.ts';
+import { insideOf } from '../../src/tasks/create-tasks.ts';
+import { decideComplete } from '../../src/tasks/decide-task.ts';
+import { startTaskOrchestrator, taskType, type Tasks } from '../../src/tasks/index.ts';
+import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+
+async function claimOne(tasks: Tasks, type: string) {
+  const [claimed] = await tasks.claim({ worker: 'w', types: { [type]: 1 }, waitMs: 30_000 });
+  return claimed ?? assert.fail(`no ${type} came`);
+}
+
+/** Ends it as a worker would that is killed right behind the commit: nobody is woken by it. */
+async function completeAndDie(tasks: Tasks, id: string, type: string): Promise<void> {
+  const { engine, clock, decideContext } = insideOf(tasks);
+  const [stored] = await engine.get([{ id, type }]);
+  if (stored === undefined) assert.fail('missing');
+  const { head, fields, signals } = decideComplete(stored, 'sent', decideContext(type));
+  const guard = { fence: stored.head.fence };
+  await engine.exchange([{ id, type, guard, head, fields, signals }], undefined, clock.now());
+}
+
+export function orchestratorCases(
+  engine: string,
+  open: () => Promise<{ readonly place: TasksPlace; readonly bus: Bus }>,
+): void {
+  test(`${engine}: a parent is woken by the orchestrator when whoever ended its child died`, async () => {
+    const { place, bus } = await open();
+    await using streams = bus;
+    await using tasks = await openTasksAt(place);
+    tasks.setTypes([...tasks.types(), taskType('email-send')]);
+    await tasks.enqueue({ type: 'report-gen', payload: null });
+    const parent = await claimOne(tasks, 'report-gen');
+    const children = { name: 'mails', tasks: [{ type: 'email-send', payload: { n: 1 } }] };
+    await tasks.runChildren(parent.token, children);
+    const child = await claimOne(tasks, 'email-send');
+    await completeAndDie(tasks, child.task.id, 'email-send');
+    assert.equal((await tasks.get(parent.task.id))?.state, 'waiting');
+
+    await using orchestrator = startTaskOrchestrator(tasks, {
+      consume: (definition, handler) => streams.consume(definition, handler),
+    });
+    const again = await claimOne(tasks, 'report-gen');
+    assert.equal(again.task.id, parent.task.id);
+    const answer = await tasks.runChildren(again.token, children);
+    assert.equal(answer.kind === 'ended' ? answer.children[0]?.result : undefined, 'sent');
+    await tasks.complete(again.token);
+
+    const progress = await streams.stream('gbe.tasks.email-send.progress');
+    assert.ok(progress?.groups.some(({ name }) => name === 'email-send-orchestrator'));
+    await orchestrator[Symbol.asyncDispose]();
+  });
+
+  test(`${engine}: a type that is added has its orchestrator, which tries again while it cannot read`, async () => {
+    const { place, bus } = await open();
+    await using streams = bus;
+    await using tasks = await openTasksAt(place);
+    const groups: string[] = [];
+    let refusals = 2;
+    const added = Promise.withResolvers<void>();
+    await using orchestrator = startTaskOrchestrator(tasks, {
+      everyMs: 10,
+      async consume(definition, handler) {
+        refusals -= 1;
+        if (refusals >= 0) throw new Error('the bus is away');
+        groups.push(`${definition.group} of ${definition.subject}`);
+        if (groups.length === 2) added.resolve();
+        else tasks.setTypes([...tasks.types(), taskType('email-send')]);
+        return streams.consume(definition, handler);
+      },
+    });
+    await added.promise;
+    assert.deepEqual(groups, [
+      'report-gen-orchestrator of gbe.tasks.report-gen.progress',
+      'email-send-orchestrator of gbe.tasks.email-send.progress',
+    ]);
+    await orchestrator[Symbol.asyncDispose]();
+  });
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { eventually } from '../../src/bus/bus-fixture.conformance.ts';
+import { createPlatform } from '../../src/platform/index.ts';
+import { openBus } from '../../src/platform/open-bus.ts';
+import { taskType } from '../../src/tasks/index.ts';
+
+test('a platform with the role sweepers reads progress by the groups of its types', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-orchestrated-'));
+  try {
+    const store = `sqlite:${folder}/events.db`;
+    await using platform = await createPlatform({
+      engines: { store },
+      taskTypes: [taskType('email-send'), taskType('report-gen')],
+      roles: ['sweepers'],
+    });
+    await platform.start();
+    await using bus = await openBus(store);
+    await eventually('both groups are there', async () => {
+      const names = new Set((await bus.groups()).map(({ name }) => name));
+      return ['email-send-orchestrator', 'report-gen-orchestrator'].every((group) =>
+        names.has(group),
+      );
+    });
+    await platform.stop();
+    const leftOver = (await bus.groups()).map(({ name, subject }) => `${name} of ${subject}`);
+    assert.ok(leftOver.includes('email-send-orchestrator of gbe.tasks.email-send.progress'));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { sqliteBus } from '../../src/adapters/sqlite/index.ts';
+import { orchestratorCases } from './orchestrator-cases.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-orchestrator-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+orchestratorCases('sqlite', async () => {
+  files += 1;
+  const url = `sqlite:${join(folder, `${files}.db`)}`;
+  return { place: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
+});
