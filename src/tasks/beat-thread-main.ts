@@ -28,3 +28,4 @@ const { openTaskBeat } = (await import(thread.module)) as {
     await systemClock.sleep(everyMs, stopping.signal).catch(() => undefined);
   }
 }
+parentPort?.postMessage({ isOver: true });

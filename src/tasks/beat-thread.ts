@@ -14,6 +14,8 @@ export interface BeatSettings {
   readonly about: string;
 }
 
+const stopMs = 2_000;
+
 export function startBeatThread(settings: BeatSettings, observer: Observer): AsyncDisposable {
   const script = new URL(`./beat-thread-main${extname(import.meta.url)}`, import.meta.url);
   const thread = new Worker(script, {
@@ -26,7 +28,9 @@ export function startBeatThread(settings: BeatSettings, observer: Observer): Asy
   const { worker } = settings;
   // The main thread beats, too: without this one a worker merely must not block for long.
   thread.on('error', (err) => observer.log?.error({ worker, err }, 'the thread that beats ended'));
-  thread.on('message', (message: { readonly failure?: string }) => {
+  thread.on('message', (message: { readonly failure?: string; readonly isOver?: boolean }) => {
+    // Sockets that a driver leaves behind would keep it for ever.
+    if (message.isOver === true) void thread.terminate();
     if (message.failure === undefined) return;
     observer.log?.warn({ worker, reason: message.failure }, 'a beat could not be told');
   });
@@ -35,7 +39,10 @@ export function startBeatThread(settings: BeatSettings, observer: Observer): Asy
     async [Symbol.asyncDispose]() {
       thread.ref();
       thread.postMessage('stop');
+      // It has nothing to finish: a server that does not answer holds nobody up.
+      const limit = setTimeout(() => void thread.terminate(), stopMs);
       await gone;
+      clearTimeout(limit);
     },
   };
 }
