@@ -5,7 +5,7 @@
 import { hasCode } from '../foundation/error.ts';
 import { consumerGroups } from '../contracts/subject-groups.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
-import { insideOf } from './create-tasks.ts';
+import { insideOf } from './tasks-inside.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface TaskOrchestratorOptions {

@@ -3,21 +3,16 @@
 
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './check-task.ts';
+import { decideCompensated, decideComplete, decideEnding, decideFailure } from './decide-end.ts';
+import { decideRelease } from './decide-queued.ts';
 import {
-  applyDecision,
-  decideCompensated,
-  decideComplete,
-  decideEnding,
-  decideFailure,
   decideProgress,
-  decideRelease,
   decideStepFailure,
   decideStepFinish,
   decideStepStart,
   decideWait,
-  type DecideContext,
-  type Decision,
-} from './decide-task.ts';
+} from './decide-step.ts';
+import { applyDecision, type DecideContext, type Decision } from './task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { TaskExchange } from './task-exchange.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';

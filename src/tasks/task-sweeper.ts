@@ -5,8 +5,10 @@
 import { hasCode } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { parseCron } from './cron.ts';
-import { insideOf, type TasksInside } from './create-tasks.ts';
-import { decideDue, decideLost, expectedSignals } from './decide-task.ts';
+import { insideOf, type TasksInside } from './tasks-inside.ts';
+import { decideLost } from './decide-end.ts';
+import { decideDue } from './decide-queued.ts';
+import { expectedSignals } from './expected-signals.ts';
 import type { StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
