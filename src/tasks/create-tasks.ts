@@ -6,6 +6,7 @@ import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { bulkTasks } from './bulk-tasks.ts';
 import { checkName, checkWorker, encodeValue, refOf, toFilter, wholeNumber } from './check-task.ts';
 import { claimRequest, leaseOf } from './claim-request.ts';
 import { decideCancel } from './decide-end.ts';
@@ -20,12 +21,12 @@ import { createTaskExchange } from './task-exchange.ts';
 import { createTaskHolds } from './task-holds.ts';
 import { isTerminal } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { toTask, type Task } from './task-record.ts';
+import { toTask } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
 import { timelineOf } from './task-timeline.ts';
 import type { TaskType } from './task-type.ts';
 import { keepInside } from './tasks-inside.ts';
-import type { BulkOutcome, Enqueued, NewTask, TaskQuery, Tasks } from './tasks.ts';
+import type { Enqueued, NewTask, Tasks } from './tasks.ts';
 
 export interface TasksOptions {
   /** Those that are taken; `setTypes` changes them while it runs. */
@@ -86,22 +87,6 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     wakeParent,
     enqueueMany: (tasks) => made.enqueueMany(tasks),
   });
-
-  async function bulk(
-    query: TaskQuery,
-    one: (task: Task) => Promise<boolean>,
-  ): Promise<BulkOutcome> {
-    const total = { changed: 0, skipped: 0 };
-    for (let cursor: string | undefined; ;) {
-      const page = await made.list(query, { cursor, limit: limits.batchMax });
-      for (const isChanged of await Promise.all(page.tasks.map(one))) {
-        if (isChanged) total.changed += 1;
-        else total.skipped += 1;
-      }
-      if (page.cursor === undefined) return total;
-      cursor = page.cursor;
-    }
-  }
 
   const made: Tasks = {
     capabilities: engine.capabilities,
@@ -184,8 +169,9 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
         decideEvent(task, { name, id: eventId, payload }, decide),
       );
     },
-    cancelMany: (query, how = {}) => bulk(query, ({ id }) => made.cancel(id, how)),
-    retryMany: (query) => bulk(query, ({ id }) => made.retry(id)),
+    cancelMany: (query, { reason, ...how } = {}) =>
+      bulkTasks(engine, query, how, (id) => made.cancel(id, { reason })),
+    retryMany: (query, how = {}) => bulkTasks(engine, query, how, (id) => made.retry(id)),
 
     pause: (type) => engine.setMode(types.configured(type).name, 'paused'),
     drain: (type) => engine.setMode(types.configured(type).name, 'draining'),
