@@ -20,11 +20,9 @@ import type { TaskPlaces } from './task-subject.ts';
 const perMinute = 10_000;
 const everyMs = 60_000 / perMinute;
 const typesCount = 50;
-const hot = 'type-25';
 
-const types = Array.from({ length: typesCount }, (_, at) =>
-  taskType(`type-${at}`, { workers: 10 }),
-);
+const types = Array.from({ length: typesCount }, (_, at) => taskType(`type${at}`, { workers: 10 }));
+const hot = 'type25';
 
 export function steadyCase(
   places: TaskPlaces & { sqlite(): Promise<string> },
