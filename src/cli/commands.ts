@@ -53,6 +53,7 @@ import { tasksEnqueueCommand } from './tasks-enqueue-command.ts';
 import { tasksListCommand } from './tasks-list-command.ts';
 import { tasksTailCommand, tasksTypesCommand, tasksWorkersCommand } from './tasks-look-commands.ts';
 import { tasksDrainCommand, tasksPauseCommand, tasksResumeCommand } from './tasks-mode-commands.ts';
+import { tasksGroupsCommand, tasksMonitorCommand } from './tasks-monitor-commands.ts';
 import { tasksShowCommand } from './tasks-show-command.ts';
 import { tokenCreateCommand } from './token-create-command.ts';
 import { tokenListCommand } from './token-list-command.ts';
@@ -113,6 +114,8 @@ export const commands: readonly Command[] = [
   tasksResumeCommand,
   tasksDrainCommand,
   tasksTailCommand,
+  tasksMonitorCommand,
+  tasksGroupsCommand,
   tasksTypesCommand,
   tasksWorkersCommand,
   archiveListCommand,

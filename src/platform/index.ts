@@ -73,6 +73,13 @@ export {
 export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
 export { openTasks } from './open-tasks.ts';
 export { followTasks, type FollowedSignal, type FollowTasksQuery } from './follow-tasks.ts';
+export {
+  forgetMonitors,
+  monitorTasks,
+  taskGroups,
+  type MonitoredEnd,
+  type MonitorTasksOptions,
+} from './monitor-tasks.ts';
 export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
 export {
   openTokens,

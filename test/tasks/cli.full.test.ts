@@ -41,6 +41,33 @@ test('a job is enqueued once, listed, shown with its timeline, cancelled and run
   assert.match(await millrace('tail', id), /terminal .*"state":"cancelled"/);
 });
 
+test('monitors are told of every end once, go on where they were, and can be forgotten', async () => {
+  const ended = async (text: Promise<string>): Promise<readonly unknown[]> =>
+    (await text)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as { readonly taskId: unknown }).taskId);
+  const cancelled = async (): Promise<string> => {
+    const said = await millrace('enqueue', 'email-send', '{}', '--json');
+    const { id } = JSON.parse(said) as { readonly id: string };
+    await millrace('cancel', id);
+    return id;
+  };
+  await cancelled();
+  const before = await ended(millrace('monitor', '--once', '--json'));
+  const id = await cancelled();
+  assert.ok(before.length > 0 && !before.includes(id));
+  assert.deepEqual(await ended(millrace('monitor', '--once', '--json')), [id]);
+  assert.deepEqual(await ended(millrace('monitor', '--once', '--json')), []);
+  // Another group is another reader.
+  const pager = await ended(millrace('monitor', '--group', 'pager', '--once', '--json'));
+  assert.deepEqual(pager.toSorted(), [...before, id].toSorted());
+  assert.match(await millrace('groups'), /pager {2}gbe\.tasks\.\*\.terminal {2}0 behind, 0 held/);
+  assert.equal(await millrace('monitor', '--group', 'pager', '--forget'), 'forgot pager\n');
+  assert.doesNotMatch(await millrace('groups'), /pager/);
+  await assert.rejects(millrace('monitor', '--group', 'pager', '--forget'));
+});
+
 test('what does not fit is told by the exit code', async () => {
   const code = (error: unknown) => (error as { readonly code: number }).code;
   await assert.rejects(millrace('enqueue', 'no-such-type', '{}'), (error) => code(error) === 1);

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { eventually } from '../../src/bus/bus-fixture.conformance.ts';
 import type { Bus, StreamGroup } from '../../src/bus/index.ts';
 import { consumerGroups } from '../../src/contracts/index.ts';
+import { forgetMonitors, monitorTasks } from '../../src/platform/index.ts';
 import { createTaskSweep, startTaskOrchestrator, type Tasks } from '../../src/tasks/index.ts';
 import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 
@@ -56,5 +57,42 @@ export function groupsCases(
     assert.ok(names.includes(`${type}-orchestrator of gbe.tasks.${type}.progress`));
     assert.deepEqual(await streams.deadLetters(workers), []);
     await orchestrator[Symbol.asyncDispose]();
+  });
+
+  test(`${engine}: monitors hear of each end once, and again of what they did not come to an end with`, async () => {
+    const { place, bus } = await open();
+    await using streams = bus;
+    await using tasks = await openTasksAt(place);
+    const ids = (
+      await tasks.enqueueMany(Array.from({ length: 4 }, (_, n) => ({ type, payload: { n } })))
+    ).map(({ id }) => id);
+    for (let n = 0; n < 3; n += 1) await endOne(tasks);
+    const { signal } = new AbortController();
+    const heard: unknown[] = [];
+    // Broken off at the second one: that one was not acked, and comes again.
+    for await (const { signal: told } of await monitorTasks(streams, { signal, isOnce: true })) {
+      heard.push(told['taskId']);
+      if (heard.length === 2) break;
+    }
+    const again: unknown[] = [];
+    await eventually('the rest is told', async () => {
+      for await (const { signal: told } of await monitorTasks(streams, { signal, isOnce: true })) {
+        again.push(told['taskId']);
+      }
+      return again.length >= 2;
+    });
+    assert.equal(again.length, 2);
+    assert.ok(again.includes(heard[1]));
+    assert.equal(new Set([...heard, ...again]).size, 3);
+    // It holds what nobody has read, and only that.
+    await endOne(tasks);
+    const terminal = `gbe.tasks.${type}.terminal`;
+    const { removed, heldBack } = await streams.trim(terminal, { lengthMax: 0 });
+    assert.deepEqual({ removed, heldBack }, { removed: 3, heldBack: 1 });
+    const group = await groupIn(streams, terminal, consumerGroups.monitors);
+    assert.equal((group?.lag ?? 0) + (group?.pending ?? 0), 1);
+    assert.equal(await forgetMonitors(streams), true);
+    assert.equal((await streams.trim(terminal, { lengthMax: 0 })).removed, 1);
+    assert.equal(new Set(ids).size, 4);
   });
 }

@@ -16,6 +16,7 @@ import { sagaRoutes } from './saga-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { subscriptionRoutes } from './subscription-routes.ts';
 import { taskAdminRoutes } from './task-admin-routes.ts';
+import { taskMonitorRoutes } from './task-monitor-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 import { traceRoutes } from './trace-routes.ts';
@@ -49,6 +50,7 @@ export function apiRoutes(
     ...traceRoutes(platform),
     ...taskRoutes(platform),
     ...taskAdminRoutes(context),
+    ...taskMonitorRoutes(context),
     ...workerRoutes(platform),
     wsRoute(modules.sockets),
     ...healthRoutes(platform),

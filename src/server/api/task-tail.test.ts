@@ -134,3 +134,44 @@ test('whoever goes away while jobs are cancelled ends that, and the same call do
   assert.equal(changed + skipped, 3_000);
   assert.ok(skipped > 0);
 });
+
+test('a group hears of every end by HTTP, goes on where it was, and is listed until it is deleted', async () => {
+  await using api = await openApi({}, { store: `sqlite:${folder}/monitored.db` });
+  const boss = await api.token('admin');
+  const cancelled = async (): Promise<string> => {
+    const id = await enqueue(api, boss);
+    await told(api.post(`/admin/jobs/${id}/cancel`, {}, boss));
+    return id;
+  };
+  /** So many, and then it goes. */
+  const hear = async (wanted: number): Promise<readonly unknown[]> => {
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const ends = listen(await api.ask('/admin/jobs/ends?group=pager', boss, { signal }));
+    await until(() => ends.heard.length >= wanted);
+    // The last one is read when the next one is waited for.
+    await until(async () => {
+      const { items } = await body<{
+        readonly items: readonly { name: string; lag: number; pending: number }[];
+      }>(await api.ask('/admin/jobs/groups', boss));
+      const pager = items.find(({ name }) => name === 'pager');
+      return pager?.lag === 0 && pager.pending === 0;
+    });
+    leaving.abort();
+    await until(() => api.server.inFlight === 0);
+    return ends.heard.map(({ data }) => data['taskId']);
+  };
+  const [first, second] = [await cancelled(), await cancelled()];
+  assert.deepEqual((await hear(2)).toSorted(), [first, second].toSorted());
+  const third = await cancelled();
+  assert.deepEqual(await hear(1), [third]);
+  const remove = (group: string): Promise<Response> =>
+    api.ask(`/admin/jobs/ends/${group}`, boss, { method: 'DELETE' });
+  assert.deepEqual(await body(await remove('pager')), { deleted: true });
+  assert.deepEqual(await body(await remove('pager')), { deleted: false });
+  // Those of the engine are not to be deleted so.
+  await until(async () => (await remove('email-send-orchestrator')).status === 400);
+  assert.equal((await api.ask('/admin/jobs/ends?group=a.b', boss)).status, 400);
+  const ours = await api.token('admin', 'core');
+  assert.equal((await api.ask('/admin/jobs/ends', ours)).status, 403);
+});
