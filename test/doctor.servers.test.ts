@@ -143,6 +143,50 @@ test('NATS: tells its version, that its syncing is not known or too late, and a 
   assert.match(wrong.found[0]?.remedy ?? '', /token/);
 });
 
+test('tasks: each engine that can keep jobs is examined as such, and told when it would lose them', async () => {
+  await using redis = await startRedis({ appendOnly: 'always' });
+  await using nats = await startNats();
+  const file = `sqlite:${join(folder, 'jobs.db')}`;
+  const signsOf = async (tasks: string) =>
+    (await levels({ store: sqlite(), tasks }, 'tasks')).signs;
+  const steady = (signs: readonly string[]) =>
+    signs.filter((each) => !/^(read|durable write|settings)/.test(each));
+  const served = ['reachable: ok', 'version: ok', 'permissions: ok'];
+  assert.deepEqual(steady(await signsOf(redis.url)), [...served, 'clock skew: ok']);
+  assert.deepEqual(steady(await signsOf(nats.url)), served);
+  const own = await signsOf(file);
+  assert.ok(
+    own.includes('reachable: ok') && own.every((each) => !each.endsWith(': broken')),
+    own.join(),
+  );
+
+  // Jobs are no cache: a Redis that evicts, or forgets with its process, is warned of.
+  const forgetting = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
+  await using unsafe = await startRedis({ settings: forgetting });
+  const risky = await levels({ store: sqlite(), tasks: unsafe.url }, 'tasks');
+  assert.deepEqual(
+    risky.found
+      .filter(({ level }) => level === 'warning')
+      .map(({ detail }) => detail.split(':')[0]),
+    ['appendonly no', 'maxmemory-policy allkeys-lru'],
+  );
+  await nats.stop();
+  assert.deepEqual(await signsOf(nats.url), ['reachable: broken']);
+});
+
+test('tasks: what is wrong in the file of the types is told, with its field', async () => {
+  const cwd = await mkdtemp(join(folder, 'types-'));
+  const file = join(cwd, 'millrace.tasks.yaml');
+  await writeFile(file, 'task_types:\n  email-send:\n    workers: 4\n    step_timeout: 30s\n');
+  const good = await runMillrace(cwd, ['doctor']);
+  assert.equal(good.code, 0, good.stdout);
+  assert.match(good.stdout, /✓ task types +1 in millrace\.tasks\.yaml/);
+  await writeFile(file, 'task_types:\n  email-send:\n    workers: many\n');
+  const bad = await runMillrace(cwd, ['doctor']);
+  assert.equal(bad.code, 1);
+  assert.match(bad.stdout, /✗ task types .*workers/);
+});
+
 test('KurrentDB: a server of its protocol is read', async () => {
   await using store = memoryEventStore();
   await using server = await startKurrentServer(store, { port: 0 });

@@ -1,5 +1,6 @@
 // `millrace doctor`: whether everything that is configured is there, able and safe, and what to do if not.
 
+import { basename } from 'node:path';
 import { isAtLeast, type Finding, type FindingLevel } from '../foundation/finding.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { errorCodes } from '../foundation/error-codes.ts';
@@ -84,19 +85,37 @@ async function engineSubjects(
     const reports = await examineEngines(urls, { timeoutMs, migrate });
     const detail = `${modules.length} ${modules.length === 1 ? 'module' : 'modules'}`;
     return [
-      { subject: 'configuration', findings: [{ check: 'config', level: 'ok', detail }] },
+      {
+        subject: 'configuration',
+        findings: [
+          { check: 'config', level: 'ok', detail },
+          ...(await taskTypesFindings(config.taskTypesFile)),
+        ],
+      },
       ...reports.map(({ roles, url, findings }) => ({ subject: roles.join(', '), url, findings })),
     ];
   } catch (error) {
-    if (!(error instanceof MillraceError)) throw error;
-    const finding: Finding = {
-      check: 'config',
-      level: 'broken',
-      detail: error.message,
-      remedy: errorCodes[error.code].remedy,
-    };
-    return [{ subject: 'configuration', findings: [finding] }];
+    return [{ subject: 'configuration', findings: [brokenBy('config', error)] }];
   }
+}
+
+/** What is wrong in the file keeps tasks from being opened: it is told here, with its field and line. */
+async function taskTypesFindings(file: string | undefined): Promise<readonly Finding[]> {
+  if (file === undefined) return [];
+  const check = 'task types';
+  try {
+    const { loadTaskTypes } = await import('../tasks/watch-task-types.ts');
+    const types = await loadTaskTypes(file);
+    return [{ check, level: 'ok', detail: `${types.length} in ${basename(file)}` }];
+  } catch (error) {
+    return [brokenBy(check, error)];
+  }
+}
+
+function brokenBy(check: string, error: unknown): Finding {
+  if (!(error instanceof MillraceError)) throw error;
+  const { remedy } = errorCodes[error.code];
+  return { check, level: 'broken', detail: error.message, remedy };
 }
 
 /** A clock that was never set counts from some years ago. */
