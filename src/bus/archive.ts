@@ -50,20 +50,36 @@ export async function archiveStream(
   bus: Pick<Bus, 'readStored' | 'trim'>,
   storage: ColdStorage,
   subject: string,
-  { before, signal }: ArchiveStreamOptions,
+  options: ArchiveStreamOptions,
 ): Promise<ArchivedStream> {
-  let archivedTo = await archivedUpTo(storage, subject);
+  const { archived, upTo } = await copyToArchive(bus, storage, subject, options);
+  if (upTo === undefined) return { archived, removed: 0, heldBack: 0 };
+  // What an archiver has copied that is not old yet stays where it is.
+  const { before } = options;
+  const isAll = new Date(upTo.lastStoredAt) >= before;
+  const order = isAll
+    ? { storedBefore: before }
+    : { beforeSequence: sequenceAfter(upTo.lastSequence) };
+  return { archived, ...(await bus.trim(subject, order)) };
+}
+
+/** The same without the trim: how many were written, and up to where the subject is archived. */
+export async function copyToArchive(
+  bus: Pick<Bus, 'readStored'>,
+  storage: ColdStorage,
+  subject: string,
+  { before, signal }: ArchiveStreamOptions,
+): Promise<{ readonly archived: number; readonly upTo: SegmentIndex | undefined }> {
+  let upTo = await archivedUpTo(storage, subject);
   let archived = 0;
+  const archivedTo = upTo?.lastSequence;
   for await (const segment of segmentsToBe(bus, subject, { before, archivedTo, signal })) {
-    const index = await keep(storage, segment);
+    upTo = await keep(storage, segment);
     archived += segment.length;
-    archivedTo = index.lastSequence;
     // Another one was quicker, and took more or less: the next run sees what is left.
-    if (index.lastSequence !== segment.at(-1)?.sequence) break;
+    if (upTo.lastSequence !== segment.at(-1)?.sequence) break;
   }
-  if (archivedTo === undefined) return { archived, removed: 0, heldBack: 0 };
-  const trimmed = await bus.trim(subject, { beforeSequence: sequenceAfter(archivedTo) });
-  return { archived, ...trimmed };
+  return { archived, upTo };
 }
 
 async function* segmentsToBe(
@@ -104,7 +120,10 @@ async function keep(
 }
 
 /** Up to where the subject is archived; only the last index is read, however many there are. */
-async function archivedUpTo(storage: ColdStorage, subject: string): Promise<string | undefined> {
+async function archivedUpTo(
+  storage: ColdStorage,
+  subject: string,
+): Promise<SegmentIndex | undefined> {
   const folder = archiveFolder(subject);
   let last: string | undefined;
   for await (const name of storage.list(folder)) {
@@ -114,7 +133,7 @@ async function archivedUpTo(storage: ColdStorage, subject: string): Promise<stri
     if (last === undefined || compareSequences(first, last) > 0) last = first;
   }
   if (last === undefined) return undefined;
-  return (await readIndex(storage, indexName(subject, last))).lastSequence;
+  return readIndex(storage, indexName(subject, last));
 }
 
 /**

@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { archiveStream } from './archive.ts';
+import { drainToArchive } from './archiver-group.ts';
 import type { Bus, Trimmed } from './bus.ts';
 import type { ColdStorage } from './cold-storage.ts';
 import { busLimits } from './bus-limits.ts';
@@ -17,6 +18,8 @@ export interface SweepOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** What is not old yet is left for another sweep. Default: the groups of archivers are drained, too. */
+  readonly skipsArchivers?: boolean | undefined;
 }
 
 export interface Swept {
@@ -40,6 +43,7 @@ export async function sweepBus(bus: Bus, options: SweepOptions = {}): Promise<Sw
   const { rules = retentionDefaults(), observer = silentObserver, signal } = options;
   const total = { removed: 0, archived: 0, heldBack: 0, failed: 0 };
   const patterns = ['>', ...new Set(rules.map(({ pattern }) => pattern).filter(isOfTheSystem))];
+  total.archived += await drainArchivers(bus, rules, options);
   for (const pattern of patterns) {
     for await (const subject of subjectsOf(bus, pattern)) {
       const rule = retentionOf(rules, subject);
@@ -61,6 +65,31 @@ export async function sweepBus(bus: Bus, options: SweepOptions = {}): Promise<Sw
   if (archived > 0) observer.count?.('bus_archived_total', {}, archived);
   observer.gauge?.('bus_held_back', heldBack, {});
   return total;
+}
+
+/** One that fails does not keep the others, and nothing of it is trimmed: its group holds it. */
+async function drainArchivers(
+  bus: Bus,
+  rules: readonly RetentionRule[],
+  options: SweepOptions,
+): Promise<number> {
+  const { archive, clock = systemClock, observer = silentObserver, signal } = options;
+  if (archive === undefined || options.skipsArchivers === true) return 0;
+  let archived = 0;
+  for (const { pattern, archiver, isArchived } of rules) {
+    if (archiver === undefined || isArchived !== true || signal?.aborted === true) continue;
+    try {
+      const group = { group: archiver, subject: pattern };
+      archived += await drainToArchive(bus, archive, group, {
+        before: new Date(clock.now()),
+        signal,
+      });
+    } catch (err) {
+      if (hasCode(err, 'ABORTED')) break;
+      observer.log?.warn({ group: archiver, err }, 'streams could not be drained to the archive');
+    }
+  }
+  return archived;
 }
 
 const isOfTheSystem = (pattern: string): boolean => pattern.startsWith('_');
@@ -99,9 +128,11 @@ async function sweepStream(
 
 const nothing = { removed: 0, heldBack: 0, archived: 0 };
 
-export interface BusSweeperOptions extends Omit<SweepOptions, 'signal'> {
+export interface BusSweeperOptions extends Omit<SweepOptions, 'signal' | 'skipsArchivers'> {
   /** Default: a minute. */
   readonly everyMs?: number | undefined;
+  /** From one drain of the archivers to the next: a segment of each stream each time. Default: a day. */
+  readonly archiveEveryMs?: number | undefined;
 }
 
 /**
@@ -113,14 +144,18 @@ export interface BusSweeperOptions extends Omit<SweepOptions, 'signal'> {
  * const keepTidy = (bus: Bus): AsyncDisposable => startBusSweeper(bus, { everyMs: 300_000 });
  */
 export function startBusSweeper(bus: Bus, options: BusSweeperOptions = {}): AsyncDisposable {
-  const { everyMs = 60_000, clock = systemClock, observer = silentObserver } = options;
+  const { everyMs = 60_000, archiveEveryMs = 86_400_000 } = options;
+  const { clock = systemClock, observer = silentObserver } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
 
   async function run(): Promise<void> {
+    let drainedAtMs = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
       try {
-        await sweepBus(bus, { ...options, signal });
+        const skipsArchivers = clock.now() - drainedAtMs < archiveEveryMs;
+        if (!skipsArchivers) drainedAtMs = clock.now();
+        await sweepBus(bus, { ...options, signal, skipsArchivers });
         await clock.sleep(everyMs, signal);
       } catch (err) {
         if (signal.aborted) return;

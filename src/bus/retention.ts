@@ -1,5 +1,6 @@
 // How long messages stay, by domain.
 
+import { consumerGroups } from '../contracts/subject-groups.ts';
 import { createSubjects } from '../contracts/subjects.ts';
 import { matchesFilter } from './bus-engine.ts';
 
@@ -12,6 +13,11 @@ export interface RetentionRule {
   readonly bytesMax?: number | undefined;
   /** Into cold storage before it is trimmed; without one, it stays. */
   readonly isArchived?: boolean | undefined;
+  /**
+   * Of archived streams: a group of this name on the pattern, which acks what is in cold storage. Copied long
+   * before it is old, so that its lag tells what a loss of the broker would take along.
+   */
+  readonly archiver?: string | undefined;
 }
 
 const dayMs = 86_400_000;
@@ -41,7 +47,7 @@ export function retentionDefaults(options: { readonly root?: string } = {}): Ret
     days(`${root}.tasks._control.>`, 7),
     days(`${root}.tasks.*.queue`, 7),
     days(`${root}.tasks.*.progress`, 7),
-    days(`${root}.tasks.*.terminal`, 30, { isArchived: true }),
+    days(`${root}.tasks.*.terminal`, 30, { isArchived: true, archiver: consumerGroups.archiver }),
     days('_dead.>', 30),
     days('_redo.>', 7),
     { pattern: '_reply.>', ageMs: 3_600_000 },

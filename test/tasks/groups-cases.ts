@@ -1,9 +1,20 @@
 // The consumer groups of the document, on every engine: each is there, and moves on as its table says.
 
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { copyToArchive } from '../../src/bus/archive.ts';
 import { eventually } from '../../src/bus/bus-fixture.conformance.ts';
-import type { Bus, StreamGroup } from '../../src/bus/index.ts';
+import {
+  fileColdStorage,
+  readArchive,
+  sweepBus,
+  type Bus,
+  type StreamGroup,
+} from '../../src/bus/index.ts';
+import { systemClock } from '../../src/foundation/index.ts';
 import { consumerGroups } from '../../src/contracts/index.ts';
 import { forgetMonitors, monitorTasks } from '../../src/platform/index.ts';
 import { createTaskSweep, startTaskOrchestrator, type Tasks } from '../../src/tasks/index.ts';
@@ -94,5 +105,49 @@ export function groupsCases(
     assert.equal(await forgetMonitors(streams), true);
     assert.equal((await streams.trim(terminal, { lengthMax: 0 })).removed, 1);
     assert.equal(new Set(ids).size, 4);
+  });
+
+  test(`${engine}: the archiver acks what is in cold storage, and holds what is not`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-archiver-'));
+    try {
+      const { place, bus } = await open();
+      await using streams = bus;
+      await using tasks = await openTasksAt(place);
+      const archive = fileColdStorage(folder);
+      await tasks.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ type, payload: { n } })));
+      const terminal = `gbe.tasks.${type}.terminal`;
+      const behind = async (): Promise<number> => {
+        const group = await groupIn(streams, terminal, consumerGroups.archiver);
+        return group === undefined ? Number.NaN : group.lag + group.pending;
+      };
+      for (let n = 0; n < 2; n += 1) await endOne(tasks);
+      const first = await sweepBus(streams, { archive });
+      // Copied long before they are old, and kept where they are until then.
+      assert.deepEqual([first.archived, first.removed, first.failed], [2, 0, 0]);
+      assert.equal(await behind(), 0);
+      await endOne(tasks);
+      assert.equal(await behind(), 1);
+      const trimmed = await streams.trim(terminal, { lengthMax: 0 });
+      assert.deepEqual([trimmed.removed, trimmed.heldBack], [2, 1]);
+      // Killed between the copy and the ack: it is there once, and the next run acks.
+      await copyToArchive(streams, archive, terminal, { before: new Date(Date.now() + 1_000) });
+      assert.equal(await behind(), 1);
+      assert.equal((await sweepBus(streams, { archive })).archived, 0);
+      assert.equal(await behind(), 0);
+      for (let n = 0; n < 2; n += 1) await endOne(tasks);
+      const inMonths = Date.now() + 40 * 86_400_000;
+      const clock = { ...systemClock, now: () => inMonths };
+      const last = await sweepBus(streams, { archive, clock });
+      assert.equal(last.archived, 2);
+      assert.equal((await streams.stream(terminal))?.length ?? 0, 0);
+      const ids: unknown[] = [];
+      for await (const { data } of readArchive(archive, terminal)) {
+        ids.push((JSON.parse(Buffer.from(data).toString()) as { readonly id: string }).id);
+      }
+      assert.deepEqual([ids.length, new Set(ids).size], [5, 5]);
+      assert.deepEqual(await streams.deadLetters(consumerGroups.archiver), []);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 }
