@@ -45,6 +45,8 @@ export async function monitorTasks(
   bus: Pick<Bus, 'group'>,
   { group: name = consumerGroups.monitors, isOnce = false, signal }: MonitorTasksOptions,
 ): Promise<AsyncIterable<MonitoredEnd>> {
+  // It would take from the archive what it has not got yet.
+  if (name === consumerGroups.archiver) throw notOfMonitors(name);
   const group = await bus.group({ group: name, subject: pattern, maxDeliveries });
   return endsOf(group, { isOnce, signal });
 }
@@ -103,7 +105,11 @@ export async function forgetMonitors(
   const there = (await bus.groups()).find(({ name }) => name === group);
   if (there === undefined) return false;
   if (there.subject === pattern && group !== consumerGroups.archiver) return bus.deleteGroup(group);
-  throw new MillraceError('BUS_INVALID', `the group '${group}' is none of monitors`, {
+  throw notOfMonitors(group);
+}
+
+function notOfMonitors(group: string): MillraceError {
+  return new MillraceError('BUS_INVALID', `the group '${group}' is none of monitors`, {
     details: { field: 'group' },
   });
 }

@@ -78,7 +78,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   }
   await enqueuing;
   const jobs = await whenAllEnded(tasks, plan);
-  const terminals = await endsTold(plan.url);
+  const terminals = await endsTold(plan.url, jobs);
   const files = await readdir(folder);
   const notes = (
     await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
@@ -146,13 +146,18 @@ async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly Task
   }
 }
 
-async function endsTold(url: string): Promise<readonly string[]> {
+/** Where records and signals cannot be stored together, a sweeper tells what a killed process did not: soon. */
+async function endsTold(url: string, jobs: readonly TaskOutcome[]): Promise<readonly string[]> {
   await using bus = await openBus(url);
-  const ids: string[] = [];
-  for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {
-    ids.push((payload as { readonly taskId: string }).taskId);
+  for (const endMs = performance.now() + 60_000; ;) {
+    const ids: string[] = [];
+    for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {
+      ids.push((payload as { readonly taskId: string }).taskId);
+    }
+    const told = new Set(ids);
+    if (jobs.every(({ id }) => told.has(id)) || performance.now() > endMs) return ids;
+    await systemClock.sleep(200);
   }
-  return ids;
 }
 
 /** The last line may be cut off: that is what a killed process leaves behind. */
