@@ -77,8 +77,14 @@ test('what is escalated goes to the other customer, and what is acknowledged the
   await givenReactor(customerEscalation)
     .when(inboxAcknowledged({ ...acknowledged, origin, copy }))
     .thenSends([
-      { id: 'cust_1', command: acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }) },
-      { id: 'boss', command: acknowledgeNotification({ notificationId: 'copy', by: 'ada' }) },
+      {
+        id: 'cust_1',
+        command: acknowledgeNotification({ notificationId: 'n-1', by: 'ada', listed: {} }),
+      },
+      {
+        id: 'boss',
+        command: acknowledgeNotification({ notificationId: 'copy', by: 'ada', listed: {} }),
+      },
     ]);
   await givenReactor(customerEscalation).when(inboxAcknowledged(acknowledged)).thenSends([]);
 });
@@ -177,6 +183,13 @@ test('a mail is made for the address that the customer has when it is sent', asy
   );
   email = undefined;
   assert.deepEqual(await deliver({}), { kind: 'sent', skipped: 'the customer has no address' });
+});
+
+test('a reminder that the customer does not want is told nobody', () => {
+  const unwanted = { at, notice, channels: [], step: 2, nextAt: null, isSuppressed: true as const };
+  const event = recorded(inboxReminded(unwanted));
+  assert.deepEqual(messagesOf(event, { topic: 'ops', subjects: createSubjects() }), []);
+  assert.equal(newsOf(event), undefined);
 });
 
 test('a contact is what was said last', () => {
