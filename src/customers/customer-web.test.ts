@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { apiCaller, eventually } from '../testing/api-caller.ts';
 import { customerSubject } from './customer-contact.ts';
 import { customerLimits } from './customer-limits.ts';
-import { callerOf, customerRig, until } from './customer-rig.test.ts';
+import { customerRig } from './customer-rig.test.ts';
 
 const base = '/api/v1/notify/customers/cust_1';
 const hello = { category: 'info', title: 'Hello', body: 'How are you?' };
@@ -37,7 +38,7 @@ test('a customer is told over the WebSocket, sees it in the list, and acknowledg
   const list = async () =>
     (await me.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
       .body.notifications;
-  await until(async () => (await list())[0]?.['status'] === 'acknowledged');
+  await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
   const [document] = await list();
   assert.deepEqual(
     [document?.['title'], document?.['acknowledgedBy'], document?.['count']],
@@ -173,7 +174,7 @@ test('a broadcast reaches every customer as that one wants it, and whoever follo
   const broadcasts = async () =>
     (await shop.ask<{ broadcasts: Record<string, unknown>[] }>('GET', '/api/v1/notify/broadcasts'))
       .body.broadcasts;
-  await until(async () => (await broadcasts())[0]?.['status'] === 'completed');
+  await eventually(async () => (await broadcasts())[0]?.['status'] === 'completed');
   assert.equal((await broadcasts())[0]?.['reached'], customers.length);
   const events = await Array.fromAsync(rig.platform.engines.store.readAll());
   const told = events.filter(
@@ -203,7 +204,7 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   await shop.ask('POST', '/api/v1/notify/broadcasts', { category: 'announcement', title: 'News' });
   const bus = await rig.platform.engines.bus();
   const read = (pattern: string) => Array.fromAsync(bus.read(pattern));
-  await until(async () => (await read('gbe.notify.>')).length === 4);
+  await eventually(async () => (await read('gbe.notify.>')).length === 4);
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
   assert.deepEqual([alert?.id, alert?.tenant], [told.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
@@ -239,7 +240,7 @@ test('a contact is sealed whoever changes it, and gone with the key of its custo
 test('two tenants have customers of one name, and who follows both is told of which each is', async () => {
   await using rig = await customerRig();
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
-  const all = callerOf(rig.url, secret);
+  const all = apiCaller(rig.url, secret);
   using screen = all.connect();
   await screen.hear('ready');
   for (const tenant of ['core', 'other']) {
@@ -276,7 +277,7 @@ test('a notification that newer ones have pushed out of memory can be acknowledg
         `${base}/notifications?open=true&limit=200`,
       )
     ).body.notifications;
-  await until(async () => (await open())[0]?.['notificationId'] === 'n-499');
+  await eventually(async () => (await open())[0]?.['notificationId'] === 'n-499');
   const path = `${base}/notifications/${String(notificationId)}/acknowledge`;
   assert.equal((await shop.ask('POST', path)).status, 204);
   assert.equal((await shop.ask('POST', path)).status, 204);
@@ -301,12 +302,12 @@ test('an empty key is refused, and what is part of another says of which', async
   const list = async () =>
     (await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
       .body.notifications;
-  await until(async () => (await list())[0]?.['status'] === 'acknowledged');
+  await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
   const windowMs = 60_000;
   const digest = { ...hello, digest: { key: 'sales', windowMs } };
   const sent = await shop.ask('POST', `${base}/notifications`, digest);
   const item = `${base}/notifications/${String(sent.body['notificationId'])}/acknowledge`;
   const refused = await shop.ask('POST', item);
   assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
-  await until(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
+  await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
 });
