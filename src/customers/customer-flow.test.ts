@@ -5,7 +5,10 @@ import type { DeliveryMessage } from '../delivery/delivery-message.ts';
 import type { IntegrationMessage } from '../outbox/outbox-projector.ts';
 import { givenEvent, givenNowMs } from '../testing/given-event.ts';
 import { given, givenReactor, givenSaga } from '../testing/index.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { idFromKey } from '../foundation/ids.ts';
 import { broadcast } from './broadcast.ts';
+import { broadcastFanOut } from './broadcast-fan-out.ts';
 import {
   advanceBroadcast,
   broadcastAdvanced,
@@ -105,6 +108,36 @@ test('a broadcast is published once, and advances by the page that is next', () 
     .when(advanceBroadcast({ before: 100, reached: 130, cursor: null }))
     .then([broadcastCompleted({ reached: 130 })]);
   given(broadcast, []).when(advanceBroadcast(page)).then([]);
+});
+
+test('a broadcast whose list of customers is built anew on the way begins again', async () => {
+  const asked: unknown[] = [];
+  const customers = {
+    async bySet(_tenant: string, _set: string, { cursor }: { readonly cursor?: string }) {
+      asked.push(cursor);
+      if (cursor !== undefined) throw new MillraceError('CURSOR_INVALID', 'of another version');
+      return { items: [{ document: { customerId: 'cust_1' } }], cursor: undefined };
+    },
+  };
+  const fanOut = broadcastFanOut({
+    documents: () => customers as never,
+    load: (async () => ({ state: { title: 'Sunday', category: 'maintenance' } })) as never,
+    waitFor: async () => undefined,
+  });
+  await givenReactor(fanOut)
+    .when(broadcastAdvanced({ reached: 100, cursor: 'old' }), { id: 'b-1' })
+    .thenSends([
+      {
+        id: 'cust_1',
+        command: notifyCustomer({
+          notificationId: idFromKey('broadcast test b-1 cust_1'),
+          category: 'maintenance',
+          title: 'Sunday',
+        }),
+      },
+      { id: 'b-1', command: advanceBroadcast({ before: 100, reached: 1, cursor: null }) },
+    ]);
+  assert.deepEqual(asked, ['old', undefined]);
 });
 
 test('the bus gets what is delivered under ids that a repeat has, too', () => {
