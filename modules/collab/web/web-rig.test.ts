@@ -92,6 +92,12 @@ export async function openRig(): Promise<Rig> {
 }
 
 export function personOf({ url }: Pick<ApiServer, 'url'>, name: string, token: string): Person {
-  const { ask, connect } = apiCaller(url, token);
-  return { name, token, send: ask, get: (path) => ask('GET', path), connect };
+  const caller = apiCaller(url, token);
+  return {
+    name,
+    token,
+    send: (method, path, body, headers) => caller.ask(method, path, body, headers),
+    get: (path) => caller.ask('GET', path),
+    connect: () => caller.connect(),
+  };
 }
