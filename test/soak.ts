@@ -1,5 +1,5 @@
 // Longer runs of the tests with random faults: `npm run soak -- --minutes 30` gives each of them that
-// long, two at a time; `store`, `subscriptions`, `outbox` or `tasks` behind it leaves out the others.
+// long, two at a time; `store`, `subscriptions`, `outbox`, `tasks` or `notify` behind it leaves out the others.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,6 +17,7 @@ const patterns = {
   ],
   outbox: ['test/outbox/{kill,queue-kill}*.test.ts'],
   tasks: ['test/tasks/kill*.test.ts'],
+  notify: ['test/scenarios/{notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts'],
 } as const;
 
 const { values, positionals } = parseArgs({
@@ -27,7 +28,7 @@ const isTopic = (word: string): word is keyof typeof patterns => Object.hasOwn(p
 const unknown = positionals.filter((word) => !isTopic(word));
 if (unknown.length > 0 || !(Number(values.minutes) > 0)) {
   process.stderr.write(
-    'usage: npm run soak -- [--minutes <N>] [store] [subscriptions] [outbox] [tasks]\n',
+    'usage: npm run soak -- [--minutes <N>] [store] [subscriptions] [outbox] [tasks] [notify]\n',
   );
   process.exit(2);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { afterLookup, afterPost, failureCodeOf } from './decide-outcome.ts';
 
-const rules = { attempt: 1, attemptsMax: 3, settleMs: 30_000, random: 0 };
+const rules = { attempt: 1, attemptsMax: 3, settleMs: 30_000, retryMs: 2_000, random: 0 };
 
 test('what was posted is sent, what Slack refuses for good has failed', () => {
   const sent = { kind: 'sent', ts: '1.2', channel: 'C1' } as const;

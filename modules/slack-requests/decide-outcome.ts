@@ -28,16 +28,16 @@ export interface AttemptRules {
   readonly attemptsMax: number;
   /** After an attempt that may have posted: until then Slack may still be at it. */
   readonly settleMs: number;
+  /** The first one's rest; each has twice the one before. */
+  readonly retryMs: number;
   readonly random: number;
 }
 
 type Retry = Extract<SlackPosted, { readonly kind: 'retry' }>;
 
-const backoff: Omit<BackoffPolicy, 'attemptsMax'> = {
-  initialMs: 2_000,
+const backoff: Omit<BackoffPolicy, 'attemptsMax' | 'initialMs' | 'jitterMs'> = {
   factor: 2,
   capMs: 5 * 60_000,
-  jitterMs: 1_000,
 };
 /** Where Slack asks for a pause and does not say for how long. */
 const pauseMsDefault = 30_000;
@@ -63,7 +63,7 @@ export function afterLookup(found: SlackFound, rules: AttemptRules): Step | unde
 }
 
 function again(retry: Retry, rules: AttemptRules, mayBePosted: boolean): Step {
-  const { attempt, attemptsMax, settleMs, random } = rules;
+  const { attempt, attemptsMax, settleMs, retryMs, random } = rules;
   const code = failureCodeOf(retry.error, retry.ambiguous === true);
   if (code === 'ratelimited') {
     // Slack did nothing: a pause, for all that goes there.
@@ -75,7 +75,8 @@ function again(retry: Retry, rules: AttemptRules, mayBePosted: boolean): Step {
       ? { kind: 'failed', code: 'outcome-unknown', reason: code, mayBePosted }
       : { kind: 'failed', code, mayBePosted };
   }
-  const waitMs = backoffMs({ ...backoff, attemptsMax }, attempt, random);
+  const policy = { ...backoff, initialMs: retryMs, jitterMs: retryMs / 2, attemptsMax };
+  const waitMs = backoffMs(policy, attempt, random);
   const delayMs = Math.max(waitMs, retry.afterMs ?? 0, mayBePosted ? settleMs : 0);
   return { kind: 'later', code, delayMs, mayBePosted, counts: true };
 }

@@ -6,7 +6,7 @@ import type { ModuleContext } from 'millrace/platform';
 import { subscription, type Subscription } from 'millrace/subscriptions';
 import type { KeyStore } from 'millrace/work';
 import { requestQueued } from './message-request-events.ts';
-import { messageRequest } from './message-request.ts';
+import { messageRequest, tagsOf } from './message-request.ts';
 import { jobIdOf, roundOf, sendJob } from './send-job.ts';
 
 type Context = Pick<ModuleContext, 'clock' | 'keys' | 'load' | 'observer' | 'workQueue'>;
@@ -21,7 +21,7 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
     filter: { types: [requestQueued.type] },
     // A queue that is away for long is no reason for a dead letter: the sweeper would have to do it all.
     retry: { initialMs: 500, factor: 2, capMs: 30_000, jitterMs: 500, attemptsMax: 100 },
-    async handler({ tenant, aggregate: { id }, payload, correlationId }) {
+    async handler({ tenant, aggregate: { id }, payload }) {
       const { round } = requestQueued.parse(payload);
       const { state } = await load(messageRequest, { tenant, id });
       if (state.status !== 'queued' || state.round !== round) return;
@@ -29,7 +29,8 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
       const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
       const jobId = await markDispatched(keys, { tenant, id, round });
       await queue.add(sendJob({ tenant, id, ...roundOf(jobId) }, state, clock.now()));
-      observer.log?.debug({ tenant, messageRequestId: id, jobId, correlationId }, 'request queued');
+      const tags = { tenant, messageRequestId: id, jobId, ...tagsOf(state) };
+      observer.log?.debug(tags, 'request queued');
     },
   });
 }

@@ -167,6 +167,12 @@ export const messageRequest = defineAggregate({
   },
 });
 
+/** In every line of the log about it, beside its tenant, its id and its job. */
+export function tagsOf({ content, correlationId }: RequestState) {
+  const { workspaceCode, templateCode, channelCode } = content ?? {};
+  return { workspaceCode, templateCode, channelCode, correlationId };
+}
+
 function known({ content }: RequestState, id: string): RequestContent {
   if (content !== undefined) return content;
   throw new Refused('message-request-unknown', `there is no request ${id}`);

@@ -56,10 +56,12 @@ export function messageOf(data: Data): Rendering {
     : failed('blocks-invalid', 'blocks are a list of objects');
 }
 
+const misplaced = /\{\{.{0,40}/s;
+
 /** Why no data could ever fill it. */
 export function templateProblem({ text, blocks }: Template): string | undefined {
-  const rest = `${text}${JSON.stringify(blocks ?? [])}`.replaceAll(placeholder, '');
-  const wrong = /\{\{.{0,40}/s.exec(rest)?.[0];
+  const parts = [text, JSON.stringify(blocks ?? [])];
+  const [wrong] = parts.flatMap((part) => part.replaceAll(placeholder, '').match(misplaced) ?? []);
   return wrong === undefined ? undefined : `'${wrong}' is no place for data, such as {{order.id}}`;
 }
 

@@ -15,7 +15,7 @@ import {
   recordSent,
   type RequestContent,
 } from './message-request-events.ts';
-import { messageRequest, type RequestState } from './message-request.ts';
+import { messageRequest, tagsOf, type RequestState } from './message-request.ts';
 import { prepareRequest, type Prepared } from './request-config.ts';
 import type { SecretBox } from './secret-box.ts';
 import { readSendJob } from './send-job.ts';
@@ -24,6 +24,7 @@ import { takeSendLock, type SendLock } from './send-lock.ts';
 interface WorkerRules {
   readonly lockMs: number;
   readonly settleMs: number;
+  readonly retryMs: number;
   readonly attemptsMax: number;
   readonly channelIntervalMs: number;
   readonly workspaceIntervalMs: number;
@@ -46,8 +47,8 @@ interface Asked {
   readonly id: string;
   readonly lock: SendLock;
   readonly signal: AbortSignal;
-  /** In every line of the log. */
-  readonly tags: Attributes;
+  /** In every line of the log; what the request says of itself is added once it is read. */
+  readonly tags: Record<string, Attributes[string]>;
 }
 
 type Ready = Extract<Prepared, { readonly kind: 'ready' }>;
@@ -61,19 +62,19 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
   const ids = createIds();
 
   async function attempt(asked: Asked): Promise<JobOutcome> {
-    const { tenant, lock } = asked;
+    const { tenant, lock, tags } = asked;
     const { state, revision } = await load(messageRequest, asked);
+    Object.assign(tags, tagsOf(state));
     const { content, status } = state;
     if (content === undefined || status !== 'queued') return undefined;
     const waitMs = Math.max(state.dueAtMs, quietUntilMs(state)) - clock.now();
     if (waitMs > 0) return { delayMs: waitMs };
-    const tags = { ...asked.tags, ...tagsOf(state) };
     const prepared = await prepareRequest(context, tenant, content);
-    if (prepared.kind === 'failed') return fail({ ...asked, tags }, state, prepared);
+    if (prepared.kind === 'failed') return fail(asked, state, prepared);
     const token = tokenOf(tenant, content.workspaceCode, prepared);
     if (token === undefined) {
       const reason = 'the token of the workspace does not open with the keys that are configured';
-      return fail({ ...asked, tags }, state, { code: 'secret-unreadable', reason });
+      return fail(asked, state, { code: 'secret-unreadable', reason });
     }
     const delayed = await wait(tenant, content, prepared);
     if (delayed !== undefined) return delayed;
@@ -87,8 +88,8 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       }
       throw error;
     }
-    const step = await perform({ ...asked, tags }, state, { prepared, content, token });
-    return close({ ...asked, tags }, state, step);
+    const step = await perform(asked, state, { prepared, content, token });
+    return close(asked, state, step);
   }
 
   /** Looks where it may be already, and posts it where it is not. */
@@ -101,7 +102,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       token,
     }: { readonly prepared: Ready; readonly content: RequestContent; readonly token: string },
   ): Promise<Step> {
-    const { id, lock, signal } = asked;
+    const { lock, signal } = asked;
     const { threadTs } = content;
     const looking = { token, signal };
     // Not cut off when the process stops: it would not be known what became of it.
@@ -110,6 +111,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       attempt: state.attempts + 1,
       attemptsMax: prepared.app?.attemptsMax ?? rules.attemptsMax,
       settleMs: rules.settleMs,
+      retryMs: rules.retryMs,
       random: random(),
     };
     if (state.mayBePosted) {
@@ -143,10 +145,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       },
       posting,
     );
-    observer.log?.debug(
-      { ...asked.tags, messageRequestId: id, kind: posted.kind },
-      'Slack was asked',
-    );
+    observer.log?.debug({ ...asked.tags, kind: posted.kind }, 'Slack was asked');
     return afterPost(posted, attemptRules);
   }
 
@@ -237,9 +236,9 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       return undefined;
     }
     const { tenant, messageRequestId: id, wasEnriched } = pointer;
-    const tags: Attributes = { tenant, messageRequestId: id, jobId: job.id };
+    const tags: Asked['tags'] = { tenant, messageRequestId: id, jobId: job.id };
     if (wasEnriched) observer.count?.('slack_requests_enriched_jobs_total', { tenant });
-    const span = observer.span?.('send slack message', tags);
+    const span = observer.span?.('send slack message', { ...tags });
     try {
       const fence = ids.next();
       const taken = await takeSendLock(keys, { tenant, id }, { fence, ttlMs: rules.lockMs, clock });
@@ -260,9 +259,4 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
 /** One request of one tenant: in shared channels several tenants may post. */
 function metadataId({ tenant, id }: Pick<Asked, 'id' | 'tenant'>): string {
   return `${tenant}/${id}`;
-}
-
-function tagsOf({ content, correlationId }: RequestState): Attributes {
-  const { workspaceCode, templateCode, channelCode } = content ?? {};
-  return { workspaceCode, templateCode, channelCode, correlationId };
 }

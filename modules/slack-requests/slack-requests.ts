@@ -37,6 +37,8 @@ export interface SlackRequestsOptions {
   readonly lockMs?: number;
   /** How long an attempt that may have posted rests before anybody looks. Default: 30 s. */
   readonly settleMs?: number;
+  /** Before the second attempt; later ones rest longer, for 5 minutes at most. Default: 2 s. */
+  readonly retryMs?: number;
   readonly channelIntervalMs?: number;
   readonly workspaceIntervalMs?: number;
   readonly sweepIntervalMs?: number;
@@ -52,6 +54,7 @@ export const slackRequestsDefaults = {
   timeoutMs: 10_000,
   lockMs: sendLockMs,
   settleMs: 30_000,
+  retryMs: 2_000,
   channelIntervalMs: 1_000,
   workspaceIntervalMs: 100,
   sweepIntervalMs: 30_000,

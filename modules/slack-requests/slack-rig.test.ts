@@ -26,6 +26,7 @@ export const quick: SlackRequestsOptions = {
   timeoutMs: 5_000,
   lockMs: 15_000,
   settleMs: 50,
+  retryMs: 50,
   channelIntervalMs: 0,
   workspaceIntervalMs: 0,
   sweepIntervalMs: 50,

@@ -6,7 +6,7 @@ import type { ModuleContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
 import type { KeyStore, WorkQueue } from 'millrace/work';
 import { replaceDispatched } from './dispatcher.ts';
-import { messageRequest } from './message-request.ts';
+import { messageRequest, tagsOf } from './message-request.ts';
 import { createOpenRequests, type OpenRequest } from './open-requests.ts';
 import { jobIdOf, roundOf, sendJob } from './send-job.ts';
 
@@ -63,11 +63,8 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
     if (before !== to && !(await replaceDispatched(keys, key, { from: before, to }))) return false;
     await queue.add(sendJob(next, state, clock.now()));
     observer.count?.('slack_requests_requeued_total', { tenant });
-    const { correlationId } = state;
-    observer.log?.warn(
-      { tenant, messageRequestId: id, jobId: to, correlationId },
-      'request requeued',
-    );
+    const tags = { tenant, messageRequestId: id, jobId: to, ...tagsOf(state) };
+    observer.log?.warn(tags, 'request requeued');
     return true;
   }
 

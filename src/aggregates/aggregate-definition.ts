@@ -57,6 +57,11 @@ export interface AggregateDefinition<
   readonly initial: State;
   readonly evolve: EvolveMap<NoInfer<State>, EventOf<Events[number]>>;
   readonly decide: DecideMap<NoInfer<State>, EventOf<Events[number]>, CommandOf<Commands[number]>>;
+  /**
+   * Whose personal data its events hold: all of them are sealed with that person's key, whoever sends the
+   * command. Default: those of commands whose headers name somebody.
+   */
+  readonly dataSubject?: (tenant: string, id: string) => string;
   /** Every 100 events, code version 1, unless told otherwise. */
   readonly snapshot?: Partial<SnapshotPolicy<NoInfer<State>>>;
   readonly upcasters?: readonly Upcaster[];

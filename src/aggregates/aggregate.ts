@@ -68,6 +68,8 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
   readonly events: readonly Named[];
   readonly initial: State;
   readonly snapshot: SnapshotPolicy<State>;
+  /** Whose personal data its events hold; absent: what the headers of a command say. */
+  readonly dataSubject?: (tenant: string, id: string) => string;
 
   /** Checks a command from outside: its type is one of ours, its payload fits the schema. */
   parseCommand(command: NewCommand): Command;

@@ -4,6 +4,7 @@
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { Aggregate, AggregateEvent, DecideContext } from './aggregate.ts';
 import type { CommandIdentity } from './command-identity.ts';
 import type { CommandRequest, CommandResult } from './command-handler.ts';
@@ -220,7 +221,7 @@ interface EventPlace {
   readonly index: number;
   /** Counts from 1, as the envelope does; revisions count from 0. */
   readonly version: number;
-  readonly aggregate: { readonly bc: string; readonly name: string };
+  readonly aggregate: Pick<Aggregate<unknown, NewEvent, NewCommand>, 'bc' | 'dataSubject' | 'name'>;
 }
 
 /** The store checks what it is given, so nothing is checked twice here. */
@@ -230,6 +231,7 @@ function toEnvelope<Command extends NewCommand>(
   { index, version, aggregate }: EventPlace,
 ): DomainEventEnvelope {
   const { tenant, id, user, command, causationId = identity.commandId } = request;
+  const subject = aggregate.dataSubject?.(tenant, id);
   return {
     type,
     eventId: identity.eventId(index),
@@ -240,7 +242,11 @@ function toEnvelope<Command extends NewCommand>(
     tenant,
     aggregate: { bc: aggregate.bc, type: aggregate.name, id, version },
     ...(user === undefined ? {} : { user }),
-    headers: { ...headers, [commandHeader]: command.type },
+    headers: {
+      ...headers,
+      ...(subject === undefined ? {} : { [subjectHeader]: subject }),
+      [commandHeader]: command.type,
+    },
     payload,
   };
 }

@@ -321,6 +321,27 @@ test('erased payloads are passed over, or given to the handler for them', async 
   assert.deepEqual((await handler.load(at)).state, { owner: 'account.opened.v1 of person-1' });
 });
 
+test('an aggregate of personal data seals every event, whatever the headers of a command say', async () => {
+  await using store = memoryEventStore();
+  const personal = defineAggregate({
+    bc: 'banking',
+    name: 'account',
+    version: 1,
+    events: [opened],
+    commands: [open],
+    initial: { owner: 'nobody' },
+    evolve: { 'account.opened.v1': (_state, { owner }) => ({ owner }) },
+    decide: { 'account.open': ({ owner }) => opened({ owner }) },
+    dataSubject: (tenant, id) => `account:${tenant}:${id}`,
+  });
+  await using handler = createCommandHandler(store, personal);
+  const headers = { [subjectHeader]: 'somebody-else' };
+  await handler.handle({ ...at, command: open({ owner: 'ada' }), headers });
+  assert.deepEqual((await handler.load(at)).state, { owner: 'ada' });
+  await store.forget(`account:${at.tenant}:${at.id}`);
+  assert.deepEqual((await handler.load(at)).state, { owner: 'nobody' });
+});
+
 test('telemetry hears of each outcome, and events carry the trace on', async () => {
   await using store = memoryEventStore();
   const listening = listeningObserver();

@@ -58,7 +58,7 @@ export function defineAggregate<
 ): Aggregate<State, EventOf<Events[number]>, CommandOf<Commands[number]>> {
   type Event = EventOf<Events[number]>;
   type Command = CommandOf<Commands[number]>;
-  const { bc, version, initial, forgotten } = definition;
+  const { bc, version, initial, forgotten, dataSubject } = definition;
   const name: string = definition.name;
   const complain = (reason: string): Error =>
     aggregateError('AGGREGATE_INVALID', `aggregate '${name}': ${reason}`, {
@@ -92,6 +92,7 @@ export function defineAggregate<
     events: [...events.values()],
     initial: deepFreeze(initial),
     snapshot: checkSnapshotPolicy(definition.snapshot, complain),
+    ...(dataSubject === undefined ? {} : { dataSubject }),
     interpret,
 
     parseCommand(command) {

@@ -1,6 +1,7 @@
 // From a broadcast to the inboxes of all customers of its tenant, a page at a time: killed on the way, it goes on
 // with the page that it was at, and whoever was told already is not told again.
 
+import { hasCode } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import type { ModuleContext } from '../platform/platform-module.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
@@ -53,11 +54,14 @@ export function broadcastFanOut({ documents, load, waitFor }: FanOutContext): Re
     const { bc, aggregate } = customerProjection.readModel;
     const customers = documents({ bc, aggregate }) as DocumentQueries<CustomerDocument>;
     const { state } = await load(broadcast, { tenant, id: broadcastId, signal });
-    const { items, cursor: next } = await customers.bySet(tenant, 'all', {
-      limit: fanOutLimits.pageSize,
-      cursor,
-    });
-    const reached = before + items.length;
+    const {
+      items,
+      cursor: next,
+      isAnew,
+    } = await pageBehind(cursor, (behind) =>
+      customers.bySet(tenant, 'all', { limit: fanOutLimits.pageSize, cursor: behind }),
+    );
+    const reached = (isAnew ? 0 : before) + items.length;
     return [
       ...items.map(({ document: { customerId } }) => messageFor(customerId, page, state)),
       {
@@ -65,6 +69,19 @@ export function broadcastFanOut({ documents, load, waitFor }: FanOutContext): Re
         command: advanceBroadcast({ before, reached, cursor: next ?? null }),
       },
     ];
+  }
+}
+
+/** The list was built anew meanwhile: from its begin, as whoever was told is not told again. */
+async function pageBehind<Found extends object>(
+  cursor: string | undefined,
+  read: (cursor: string | undefined) => Promise<Found>,
+): Promise<Found & { readonly isAnew: boolean }> {
+  try {
+    return { ...(await read(cursor)), isAnew: false };
+  } catch (error) {
+    if (!hasCode(error, 'CURSOR_INVALID')) throw error;
+    return { ...(await read(undefined)), isAnew: true };
   }
 }
 

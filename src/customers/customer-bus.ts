@@ -53,7 +53,7 @@ interface Told {
 
 export function toldBy(event: RecordedEvent): Told | undefined {
   if (inboxDelivered.is(event)) return { ...event.payload, step: 0 };
-  return inboxReminded.is(event) ? event.payload : undefined;
+  return inboxReminded.is(event) && event.payload.isSuppressed !== true ? event.payload : undefined;
 }
 
 /** The same for whoever publishes it again: the bus takes each id once within its window. */

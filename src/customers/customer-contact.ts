@@ -31,6 +31,7 @@ export const customerContact = defineAggregate({
   events: [contactChanged],
   commands: [changeContact],
   initial: nowhere,
+  dataSubject: customerSubject,
   evolve: { 'customer-contact.changed.v1': (_before, contact): CustomerContact => contact },
   decide: { 'customer-contact.change': (contact) => contactChanged(contact) },
 });

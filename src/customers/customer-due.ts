@@ -60,8 +60,14 @@ export function happening(state: InboxState, clockMs: number): Happening {
   };
 }
 
+/** Whose inbox. */
+interface InboxAddress {
+  readonly tenant: string;
+  readonly id: string;
+}
+
 /** Digests whose window is over, what waited for the end of the quiet hours, reminders. */
-export function bringDue(happens: Happening, tenant: string): void {
+export function bringDue(happens: Happening, address: InboxAddress): void {
   const isFull = (): boolean => happens.events.length >= limits.eventsPerCommand;
   for (const digest of dueDigests(happens)) {
     if (isFull()) return;
@@ -76,7 +82,7 @@ export function bringDue(happens: Happening, tenant: string): void {
     if (isFull()) return;
     const isDue =
       nag.dueAtMs <= happens.nowMs && quietFor(happens, nag.notice.category) === undefined;
-    if (isDue) remind(happens, nag, tenant);
+    if (isDue) remind(happens, nag, address);
   }
 }
 
@@ -87,6 +93,10 @@ export function tell(happens: Happening, notice: Notice): void {
   const isWanted = preferenceFor(state.preferences, notice.category).enabled;
   if (!isWanted || untilMs === undefined) return deliver(happens, notice);
   happens.add(inboxHeld({ at, notice, until: timeOf(untilMs) }));
+}
+
+export function isHeld(happens: Happening, category: Category): boolean {
+  return quietFor(happens, category) !== undefined;
 }
 
 /** Sets the customer's clock, where it does not come soon enough by itself. */
@@ -129,7 +139,7 @@ function dueDigests({ state, nowMs }: Happening): readonly OpenDigest[] {
     .toSorted((a, b) => a.toMs - b.toMs);
 }
 
-function closeDigest(happens: Happening, digest: OpenDigest): void {
+export function closeDigest(happens: Happening, digest: OpenDigest): void {
   const { digestId, key, fromMs, toMs, count, items } = digest;
   happens.add(digestClosed({ at: happens.at, digestId, count }));
   tell(happens, {
@@ -148,22 +158,27 @@ function deliver(happens: Happening, notice: Notice): void {
   else happens.add(inboxSuppressed({ at, notice }));
 }
 
-function remind(happens: Happening, { notice, step: before }: OpenNag, tenant: string): void {
+function remind(
+  happens: Happening,
+  { notice, step: before }: OpenNag,
+  { tenant, id }: InboxAddress,
+): void {
   const { at, nowMs, state } = happens;
   const { nag, notificationId } = notice;
   if (nag === undefined) return;
   const { everyMs, times, escalate } = nag;
   const step = before + 1;
-  const usual = preferenceFor(state.preferences, notice.category).channels;
+  const { enabled, channels: usual } = preferenceFor(state.preferences, notice.category);
   const isEscalated = escalate !== undefined && step >= escalate.after;
   const channels: Channel[] = isEscalated
     ? [...new Set([...usual, ...(escalate.channels ?? [])])]
     : usual;
   const nextAt = step >= times ? null : timeOf(nowMs + everyMs);
-  happens.add(inboxReminded({ at, notice, step, channels, nextAt }));
+  const heard = enabled ? { channels } : { channels: [], isSuppressed: true as const };
+  happens.add(inboxReminded({ at, notice, step, ...heard, nextAt }));
   if (escalate === undefined || step !== escalate.after) return;
   const { to } = escalate;
-  const copyId = idFromKey(`escalated ${tenant} ${to ?? ''} ${notificationId}`);
+  const copyId = idFromKey(`escalated ${tenant} ${id} ${to ?? ''} ${notificationId}`);
   happens.add(inboxEscalated({ at, notice, step, ...(to === undefined ? {} : { to, copyId }) }));
 }
 

@@ -36,7 +36,7 @@ export const customerEscalation = reactor({
         .filter((each): each is Counterpart => each !== undefined)
         .map(({ customerId, notificationId }) => ({
           id: customerId,
-          command: acknowledgeNotification({ notificationId, by }),
+          command: acknowledgeNotification({ notificationId, by, listed: {} }),
         })),
   },
 });

@@ -100,6 +100,8 @@ export const inboxReminded = defineEvent(
         /** The first reminder is 1. */
         step: count,
         channels: channelList,
+        /** The customer has turned the category off: nobody is told, but somebody else may be. */
+        isSuppressed: Type.Optional(Type.Literal(true)),
         /** Null: it was the last one. */
         nextAt: Type.Union([at, Type.Null()]),
       },
@@ -152,7 +154,19 @@ export const configureCustomer = defineCommand(
 );
 export const acknowledgeNotification = defineCommand(
   'customer-inbox.acknowledge',
-  payload(Type.Object({ notificationId: notificationIdSchema, by }, closed)),
+  payload(
+    Type.Object(
+      {
+        notificationId: notificationIdSchema,
+        by,
+        /** Somebody has seen that there is one: the inbox may have forgotten it. */
+        listed: Type.Optional(
+          Type.Object({ origin: Type.Optional(origin), copy: Type.Optional(origin) }, closed),
+        ),
+      },
+      closed,
+    ),
+  ),
 );
 /** Brings to its end whatever is due; anybody may ask, at any time. */
 export const wakeInbox = defineCommand(

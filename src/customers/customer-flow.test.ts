@@ -5,7 +5,10 @@ import type { DeliveryMessage } from '../delivery/delivery-message.ts';
 import type { IntegrationMessage } from '../outbox/outbox-projector.ts';
 import { givenEvent, givenNowMs } from '../testing/given-event.ts';
 import { given, givenReactor, givenSaga } from '../testing/index.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { idFromKey } from '../foundation/ids.ts';
 import { broadcast } from './broadcast.ts';
+import { broadcastFanOut } from './broadcast-fan-out.ts';
 import {
   advanceBroadcast,
   broadcastAdvanced,
@@ -77,8 +80,14 @@ test('what is escalated goes to the other customer, and what is acknowledged the
   await givenReactor(customerEscalation)
     .when(inboxAcknowledged({ ...acknowledged, origin, copy }))
     .thenSends([
-      { id: 'cust_1', command: acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }) },
-      { id: 'boss', command: acknowledgeNotification({ notificationId: 'copy', by: 'ada' }) },
+      {
+        id: 'cust_1',
+        command: acknowledgeNotification({ notificationId: 'n-1', by: 'ada', listed: {} }),
+      },
+      {
+        id: 'boss',
+        command: acknowledgeNotification({ notificationId: 'copy', by: 'ada', listed: {} }),
+      },
     ]);
   await givenReactor(customerEscalation).when(inboxAcknowledged(acknowledged)).thenSends([]);
 });
@@ -99,6 +108,36 @@ test('a broadcast is published once, and advances by the page that is next', () 
     .when(advanceBroadcast({ before: 100, reached: 130, cursor: null }))
     .then([broadcastCompleted({ reached: 130 })]);
   given(broadcast, []).when(advanceBroadcast(page)).then([]);
+});
+
+test('a broadcast whose list of customers is built anew on the way begins again', async () => {
+  const asked: unknown[] = [];
+  const customers = {
+    async bySet(_tenant: string, _set: string, { cursor }: { readonly cursor?: string }) {
+      asked.push(cursor);
+      if (cursor !== undefined) throw new MillraceError('CURSOR_INVALID', 'of another version');
+      return { items: [{ document: { customerId: 'cust_1' } }], cursor: undefined };
+    },
+  };
+  const fanOut = broadcastFanOut({
+    documents: () => customers as never,
+    load: (async () => ({ state: { title: 'Sunday', category: 'maintenance' } })) as never,
+    waitFor: async () => undefined,
+  });
+  await givenReactor(fanOut)
+    .when(broadcastAdvanced({ reached: 100, cursor: 'old' }), { id: 'b-1' })
+    .thenSends([
+      {
+        id: 'cust_1',
+        command: notifyCustomer({
+          notificationId: idFromKey('broadcast test b-1 cust_1'),
+          category: 'maintenance',
+          title: 'Sunday',
+        }),
+      },
+      { id: 'b-1', command: advanceBroadcast({ before: 100, reached: 1, cursor: null }) },
+    ]);
+  assert.deepEqual(asked, ['old', undefined]);
 });
 
 test('the bus gets what is delivered under ids that a repeat has, too', () => {
@@ -177,6 +216,13 @@ test('a mail is made for the address that the customer has when it is sent', asy
   );
   email = undefined;
   assert.deepEqual(await deliver({}), { kind: 'sent', skipped: 'the customer has no address' });
+});
+
+test('a reminder that the customer does not want is told nobody', () => {
+  const unwanted = { at, notice, channels: [], step: 2, nextAt: null, isSuppressed: true as const };
+  const event = recorded(inboxReminded(unwanted));
+  assert.deepEqual(messagesOf(event, { topic: 'ops', subjects: createSubjects() }), []);
+  assert.equal(newsOf(event), undefined);
 });
 
 test('a contact is what was said last', () => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { idFromKey } from '../foundation/ids.ts';
@@ -24,6 +25,7 @@ import {
 import { customerInbox } from './customer-inbox.ts';
 import { customerLimits } from './customer-limits.ts';
 import type { CustomerMessage, Preferences } from './customer-schemas.ts';
+import { applyInbox, initialInbox, type InboxEvent } from './customer-state.ts';
 import { digestWindowAt } from './digest-window.ts';
 
 const at = '2026-01-10T12:00:00.000Z';
@@ -45,6 +47,17 @@ const notice = (more: object = {}) => ({
 const delivered = (more: object = {}, when = at) =>
   inboxDelivered({ at: when, notice: notice(more), channels: ['socket'] });
 const time = (ms: number): string => new Date(ms).toISOString();
+
+/** For what is too long to be listed. */
+function givenState(
+  before: readonly InboxEvent[],
+  command: ReturnType<typeof notifyCustomer>,
+  atMs: number,
+): { readonly events: readonly InboxEvent[] } {
+  const state = before.reduce(applyInbox, initialInbox);
+  const known = { ...context, nowMs: atMs, revision: 0, commandId: 'c', correlationId: 'c' };
+  return { events: customerInbox.decide(command, state, { ...known, nextId: () => 'id' }) };
+}
 
 const preferences: Preferences = {
   timeZone: 'Europe/Berlin',
@@ -194,6 +207,81 @@ test('what is alike within its window is one, with a count', () => {
     .then([delivered({ notificationId: 'n-2', key: 'disk' }, time(endMs))]);
 });
 
+test('what breaks through is told however many wait', () => {
+  const full = Array.from({ length: customerLimits.heldMax }, (_, index) =>
+    inboxHeld({
+      at: time(night),
+      notice: notice({ notificationId: `h-${index}` }),
+      until: morning,
+    }),
+  );
+  const loud = configured({ categories: { alert: { ...on, breaksQuiet: true } } });
+  const set = wakeSet({ at: time(night), no: 1, wakeAt: morning });
+  given(customerInbox, [opened, loud, ...full, set])
+    .when(message({ category: 'alert' }), { ...context, nowMs: night })
+    .then([delivered({ category: 'alert' }, time(night))]);
+});
+
+test('an alert is not alike to an information of its key', () => {
+  given(customerInbox, [opened, delivered({ key: 'disk' })])
+    .when(message({ notificationId: 'n-2', category: 'alert', key: 'disk' }), context)
+    .then([delivered({ notificationId: 'n-2', category: 'alert', key: 'disk' })]);
+});
+
+test('what wants an answer is not merged into what nobody is reminded of', () => {
+  const often = { everyMs: 60_000, times: 2 };
+  const second = message({ notificationId: 'n-2', key: 'disk', nag: often });
+  const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
+  given(customerInbox, [opened, delivered({ key: 'disk' })])
+    .when(second, context)
+    .then([
+      delivered({ notificationId: 'n-2', key: 'disk', nag: often }),
+      wakeSet({ at, no: 1, wakeAt: time(nowMs + 60_000) }),
+    ]);
+  const set = wakeSet({ at, no: 1, wakeAt: time(nowMs + 60_000) });
+  given(customerInbox, [opened, delivered({ key: 'disk', nag: often }), set])
+    .when(second, context)
+    .then([merged]);
+  const done = inboxAcknowledged({ at, notificationId: 'n-1', by: 'ada' });
+  given(customerInbox, [opened, delivered({ key: 'disk' }), done])
+    .when(second, context)
+    .then([merged]);
+});
+
+test('a reminder tells how many it stands for by now', () => {
+  const often = { everyMs: 60_000, times: 1 };
+  const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
+  const set = wakeSet({ at, no: 1, wakeAt: time(nowMs + 60_000) });
+  given(customerInbox, [opened, delivered({ key: 'disk', nag: often }), set, merged])
+    .when(wakeInbox({ no: 1 }), { ...context, nowMs: nowMs + 60_000 })
+    .then([
+      inboxReminded({
+        at: time(nowMs + 60_000),
+        notice: notice({ key: 'disk', nag: often, count: 2 }),
+        step: 1,
+        channels: ['socket'],
+        nextAt: null,
+      }),
+    ]);
+});
+
+test('who acknowledges what was merged has acknowledged what it was merged into', () => {
+  const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
+  given(customerInbox, [opened, delivered({ key: 'disk' }), merged])
+    .when(acknowledgeNotification({ notificationId: 'n-2', by: 'ada' }), context)
+    .then([inboxAcknowledged({ at, notificationId: 'n-1', by: 'ada' })]);
+});
+
+test('what the inbox has forgotten can be acknowledged by whoever has it on a list', () => {
+  const origin = { customerId: 'boss', notificationId: 'n-0' };
+  given(customerInbox, [opened])
+    .when(
+      acknowledgeNotification({ notificationId: 'old', by: 'ada', listed: { origin } }),
+      context,
+    )
+    .then([inboxAcknowledged({ at, notificationId: 'old', by: 'ada', origin })]);
+});
+
 test('a key may be any word', () => {
   for (const key of ['__proto__', 'constructor', '7', 'toString']) {
     given(customerInbox, [opened, delivered({ key })])
@@ -302,6 +390,36 @@ test('a message of somebody whose clock is behind belongs to the next window, to
     ]);
 });
 
+test('a message finds its window closed, however many others are due with it', () => {
+  const keys = Array.from({ length: customerLimits.digestsMax }, (_, index) => `k-${index}`);
+  const windowOf = (key: string) => digestWindowAt({ ...address, key }, nowMs);
+  const openOf = (key: string) => {
+    const { digestId, fromMs, toMs } = windowOf(key);
+    return [
+      digestOpened({ at, digestId, key, windowMs: hour, from: time(fromMs), to: time(toMs) }),
+      digestAdded({ at, digestId, notificationId: key, category: 'info', title: 'Hello' }),
+    ];
+  };
+  const last = keys.at(-1) ?? '';
+  const late = message({ notificationId: 'late', digest: { key: last, windowMs: hour } });
+  const { events } = givenState([opened, ...keys.flatMap(openOf)], late, window.toMs);
+  const joined = events.findLast(({ type }) => type === 'customer-inbox.digest-added.v1');
+  const into = (joined?.payload as { digestId: string } | undefined)?.digestId;
+  assert.equal(into, digestWindowAt({ ...address, key: last }, window.toMs).digestId);
+  const closed = events.filter(
+    ({ type, payload }) =>
+      type === 'customer-inbox.digest-closed.v1' &&
+      (payload as { digestId: string }).digestId === windowOf(last).digestId,
+  );
+  assert.equal(closed.length, 1);
+});
+
+test('what is in a digest is acknowledged with it', () => {
+  given(customerInbox, [opened, ...collecting])
+    .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), context)
+    .thenRefused('notification-in-digest');
+});
+
 test('whoever comes second finds the window closed, and does nothing', () => {
   given(customerInbox, [opened, ...collecting, ...closing])
     .when(wakeInbox({ no: 1 }), { ...context, nowMs: window.toMs })
@@ -356,7 +474,7 @@ const reminded = (step: number, ms: number, channels: ('email' | 'socket')[], la
 const wakeAt = (no: number, fromMs: number) =>
   wakeSet({ at: time(fromMs), no, wakeAt: time(fromMs + 60_000) });
 const minute = (count: number): number => nowMs + count * 60_000;
-const copyId = idFromKey('escalated core boss n-1');
+const copyId = idFromKey('escalated core cust_1 boss n-1');
 const escalated = inboxEscalated({
   at: time(minute(2)),
   notice: notice({ category: 'alert', nag }),
@@ -382,6 +500,31 @@ test('it is reminded of until it was as often as it may, and goes to somebody el
     .when(wakeInbox({ no: 3 }), { ...context, nowMs: minute(3) })
     .then([reminded(3, minute(3), ['socket', 'email'], true)])
     .thenState(({ nags }) => Object.keys(nags).length === 0);
+});
+
+test('who has turned the category off is not reminded, but somebody else is told', () => {
+  const escalate = { after: 1, to: 'boss', channels: ['email' as const] };
+  const often = { everyMs: 60_000, times: 1, escalate };
+  const off = inboxConfigured({
+    at,
+    preferences: { ...preferences, categories: { info: { ...on, enabled: false } } },
+  });
+  const set = wakeSet({ at, no: 1, wakeAt: time(nowMs + 60_000) });
+  const ignored = notice({ nag: often });
+  const later = time(nowMs + 60_000);
+  given(customerInbox, [opened, delivered({ nag: often }), set, off])
+    .when(wakeInbox({ no: 1 }), { ...context, nowMs: nowMs + 60_000 })
+    .then([
+      inboxReminded({
+        at: later,
+        notice: ignored,
+        step: 1,
+        channels: [],
+        isSuppressed: true,
+        nextAt: null,
+      }),
+      inboxEscalated({ at: later, notice: ignored, step: 1, to: 'boss', copyId }),
+    ]);
 });
 
 test('of two who remind at once, the second finds it done', () => {

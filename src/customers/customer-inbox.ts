@@ -4,7 +4,16 @@ import { defineAggregate } from '../aggregates/define-aggregate.ts';
 import { Refused } from '../aggregates/refused.ts';
 import type { DecideContext } from '../aggregates/aggregate.ts';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
-import { bringDue, happening, setWake, tell, timeOf, type Happening } from './customer-due.ts';
+import {
+  bringDue,
+  closeDigest,
+  happening,
+  isHeld,
+  setWake,
+  tell,
+  timeOf,
+  type Happening,
+} from './customer-due.ts';
 import {
   acknowledgeNotification,
   configureCustomer,
@@ -30,6 +39,7 @@ import {
   entryOf,
   evolveInbox,
   initialInbox,
+  mergeSlot,
   preferenceFor,
   type InboxEvent,
   type InboxState,
@@ -70,6 +80,8 @@ export const customerInbox = defineAggregate({
   ],
   commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
   initial: initialInbox,
+  // 2: what was merged, and into which.
+  snapshot: { codeVersion: 2 },
   evolve: evolveInbox,
   decide: {
     'customer-inbox.notify': (message, state, context) =>
@@ -79,15 +91,15 @@ export const customerInbox = defineAggregate({
       return decided(state, context, (happens) => {
         happens.add(inboxConfigured({ at: happens.at, preferences }));
         // What waited for the old quiet hours may not have to any more.
-        bringDue(happens, context.tenant);
+        bringDue(happens, context);
       });
     },
-    'customer-inbox.acknowledge': ({ notificationId, by }, state, context) =>
-      decided(state, context, (happens) => acknowledge(happens, notificationId, by)),
+    'customer-inbox.acknowledge': (request, state, context) =>
+      decided(state, context, (happens) => acknowledge(happens, request)),
     'customer-inbox.wake': ({ no }, state, context) => {
       if (!state.isOpen) return [];
       const happens = happening(state, context.nowMs);
-      bringDue(happens, context.tenant);
+      bringDue(happens, context);
       setWake(happens, no);
       return happens.events;
     },
@@ -103,7 +115,7 @@ function decided(
     throw new Refused('customer-id-invalid', `'${id}' cannot be part of a subject`);
   }
   const happens = happening(state, nowMs);
-  bringDue(happens, tenant);
+  bringDue(happens, { tenant, id });
   const before = happens.events.length;
   if (!state.isOpen) happens.add(inboxOpened({ at: happens.at }));
   act(happens);
@@ -117,7 +129,6 @@ function accept(happens: Happening, message: CustomerMessage, context: DecideCon
   const { at, state, nowMs } = happens;
   const { notificationId, category, title, body, key, mergeMs, nag, origin } = message;
   if (entryOf(state.recent, notificationId) !== undefined) return;
-  checkMessage(message, state);
   const preference = preferenceFor(state.preferences, category);
   const notice = {
     notificationId,
@@ -131,8 +142,8 @@ function accept(happens: Happening, message: CustomerMessage, context: DecideCon
     ...(origin === undefined ? {} : { origin }),
   };
   if (!preference.enabled) return happens.add(inboxSuppressed({ at, notice }));
-  const alike = key === undefined ? undefined : entryOf(state.merges, key);
-  if (alike !== undefined && alike.untilMs > nowMs) {
+  const alike = key === undefined ? undefined : entryOf(state.merges, mergeSlot(category, key));
+  if (alike !== undefined && alike.untilMs > nowMs && mayMerge(state, alike, message)) {
     const { notificationId: first, count } = alike;
     const merged = { at, notificationId: first, mergedId: notificationId, count: count + 1 };
     return happens.add(inboxMerged(merged));
@@ -142,14 +153,26 @@ function accept(happens: Happening, message: CustomerMessage, context: DecideCon
     (preference.digestMs === undefined
       ? undefined
       : { key: category, windowMs: preference.digestMs });
-  if (digest === undefined || nag !== undefined) return tell(happens, notice);
+  // Whoever has to answer is not kept waiting for a digest.
+  if (digest === undefined || nag !== undefined) {
+    checkNag(message, state);
+    if (isHeld(happens, category)) checkRoom(state);
+    return tell(happens, notice);
+  }
   const address = { tenant: context.tenant, customerId: context.id, ...digest };
-  const open = entryOf(state.digests, digestSlot(digest));
+  let open = entryOf(state.digests, digestSlot(digest));
+  if (open !== undefined && open.toMs <= nowMs) {
+    // More were due than one command brings to their end: this one must not take in what comes late.
+    closeDigest(happens, open);
+    open = undefined;
+  }
   const window = open ?? digestWindowAt(address, nowMs);
   const { digestId, fromMs, toMs } = window;
   if (open === undefined) {
-    const count = Object.keys(state.digests).length;
+    const count = Object.keys(happens.state.digests).length;
     if (count >= limits.digestsMax) throw full('digests', count);
+    // It may have to wait for the end of quiet hours, too.
+    checkRoom(happens.state);
     happens.add(digestOpened({ at, digestId, ...digest, from: timeOf(fromMs), to: timeOf(toMs) }));
   }
   happens.add(
@@ -164,8 +187,24 @@ function accept(happens: Happening, message: CustomerMessage, context: DecideCon
   );
 }
 
-function checkMessage({ nag }: CustomerMessage, { held, nags }: InboxState): void {
-  if (held.length >= limits.heldMax) throw full('notifications that wait', held.length);
+/** What waits, and the digests that may: none is dropped later. */
+function checkRoom({ held, digests }: InboxState): void {
+  const count = held.length + Object.keys(digests).length;
+  if (count >= limits.heldMax) throw full('notifications that wait', count);
+}
+
+/** A message that wants an answer is no part of one that nobody is reminded of, unless it was answered. */
+function mayMerge(
+  { held, nags, recent }: InboxState,
+  { notificationId }: { readonly notificationId: string },
+  { nag }: CustomerMessage,
+): boolean {
+  if (nag === undefined || entryOf(recent, notificationId)?.isAcknowledged === true) return true;
+  const isNagged = entryOf(nags, notificationId) !== undefined;
+  return isNagged || held.some((each) => each.notificationId === notificationId && each.nag);
+}
+
+function checkNag({ nag }: CustomerMessage, { nags }: InboxState): void {
   if (nag === undefined) return;
   if (nag.escalate !== undefined && nag.escalate.after > nag.times) {
     const { escalate, times } = nag;
@@ -178,15 +217,25 @@ function checkMessage({ nag }: CustomerMessage, { held, nags }: InboxState): voi
   if (count >= limits.nagsMax) throw full('notifications that are reminded of', count);
 }
 
-function acknowledge(happens: Happening, notificationId: string, by: string): void {
-  const found = entryOf(happens.state.recent, notificationId);
-  const nag = entryOf(happens.state.nags, notificationId);
-  if (found === undefined && nag === undefined) {
+function acknowledge(
+  happens: Happening,
+  { notificationId: asked, by, listed }: ReturnType<typeof acknowledgeNotification>['payload'],
+): void {
+  const { recent, nags } = happens.state;
+  const { mergedInto, digestId } = entryOf(recent, asked) ?? {};
+  if (digestId !== undefined) {
+    throw new Refused('notification-in-digest', `${asked} is part of the digest ${digestId}`);
+  }
+  const notificationId = mergedInto ?? asked;
+  const found = entryOf(recent, notificationId);
+  const nag = entryOf(nags, notificationId);
+  const isKnown = found !== undefined || nag !== undefined || mergedInto !== undefined;
+  if (!isKnown && listed === undefined) {
     throw new Refused('notification-unknown', `there is no notification ${notificationId}`);
   }
   if (found?.isAcknowledged === true) return;
-  const origin = found?.origin ?? nag?.notice.origin;
-  const copy = found?.copy;
+  const origin = found?.origin ?? nag?.notice.origin ?? listed?.origin;
+  const copy = found?.copy ?? nag?.copy ?? listed?.copy;
   happens.add(
     inboxAcknowledged({
       at: happens.at,

@@ -7,12 +7,14 @@ import type {
   digestOpened,
   inboxAcknowledged,
   inboxDelivered,
+  inboxEscalated,
   inboxHeld,
   inboxMerged,
   inboxReminded,
   inboxSuppressed,
 } from './customer-events.ts';
 import type { Category, Notice } from './customer-schemas.ts';
+import type { Counterpart } from './customer-state.ts';
 
 /** `collecting`: a digest whose window is open. `suppressed`: the customer does not want it. */
 export type NotificationStatus =
@@ -40,6 +42,9 @@ export interface NotificationDocument {
   readonly acknowledgedAt: string | null;
   readonly acknowledgedBy: string | null;
   readonly digest: NonNullable<Notice['digest']> | null;
+  /** Escalated from there, and to there. */
+  readonly origin: Counterpart | null;
+  readonly copy: Counterpart | null;
 }
 
 type PayloadOf<Definition extends { parse(payload: unknown): unknown }> = ProjectedEvent<
@@ -53,7 +58,7 @@ interface Identified {
 }
 
 /** A customer's ids are its own: two customers may have the same. */
-function notificationDocumentId(customerId: string, notificationId: string): string {
+export function notificationDocumentId(customerId: string, notificationId: string): string {
   return `${customerId}.${notificationId}`;
 }
 
@@ -118,6 +123,13 @@ export const notificationProjection = projection({
       before === null ? null : { ...before, count: before.count + 1 },
     'customer-inbox.reminded.v1': (before, { payload }: PayloadOf<typeof inboxReminded>) =>
       before === null ? null : { ...before, reminders: payload.step },
+    'customer-inbox.escalated.v1': (before, { payload }: PayloadOf<typeof inboxEscalated>) => {
+      const { to: customerId, copyId: notificationId } = payload;
+      if (before === null || customerId === undefined || notificationId === undefined) {
+        return before;
+      }
+      return { ...before, copy: { customerId, notificationId } };
+    },
     'customer-inbox.acknowledged.v1': (before, event: PayloadOf<typeof inboxAcknowledged>) => {
       const { at: acknowledgedAt, by: acknowledgedBy } = event.payload;
       const status = 'acknowledged' as const;
@@ -133,7 +145,7 @@ function documentOf(
   { aggregate, payload: { at } }: ProjectedEvent<{ readonly at: string }>,
   notice: Notice,
 ): NotificationDocument {
-  const { notificationId, category, title, body, key, count, digest } = notice;
+  const { notificationId, category, title, body, key, count, digest, origin } = notice;
   return {
     notificationId,
     customerId: aggregate.id,
@@ -150,5 +162,7 @@ function documentOf(
     acknowledgedAt: null,
     acknowledgedBy: null,
     digest: digest ?? null,
+    origin: origin ?? null,
+    copy: before?.copy ?? null,
   };
 }

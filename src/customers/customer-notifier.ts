@@ -1,13 +1,13 @@
 // Customers and broadcasts as programs use them: tell, follow, list, acknowledge; what the routes and the
 // WebSocket do, too.
 
+import type { NewEvent } from '../contracts/envelope.ts';
 import { buildStreamName } from '../contracts/stream-name.ts';
 import { createIds } from '../foundation/ids.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Flow } from '../platform/flow-of.ts';
 import type { WebContext } from '../platform/module-web.ts';
 import type { DocumentQueries, Page } from '../projections/documents.ts';
-import { subjectHeader } from '../store/erasure.ts';
 import { parsePosition, type Position } from '../store/position.ts';
 import {
   publishBroadcast,
@@ -15,7 +15,7 @@ import {
   type BroadcastCategory,
 } from './broadcast-events.ts';
 import { broadcastProjection, type BroadcastDocument } from './broadcast-projection.ts';
-import { customerContact, customerSubject, type CustomerContact } from './customer-contact.ts';
+import { customerContact, type CustomerContact } from './customer-contact.ts';
 import {
   acknowledgeNotification,
   changeContact,
@@ -24,7 +24,11 @@ import {
 } from './customer-events.ts';
 import { customerInbox } from './customer-inbox.ts';
 import { newsOf, type CustomerNews } from './customer-news.ts';
-import { notificationProjection, type NotificationDocument } from './customer-notifications.ts';
+import {
+  notificationDocumentId,
+  notificationProjection,
+  type NotificationDocument,
+} from './customer-notifications.ts';
 import type { CustomerMessage, Preferences } from './customer-schemas.ts';
 
 export interface CustomerAddress extends Flow {
@@ -50,6 +54,8 @@ export type NotifyOutcome = 'delivered' | 'held' | 'merged' | 'digested' | 'supp
 export interface Notified {
   readonly notificationId: string;
   readonly outcome: NotifyOutcome;
+  /** The notification that it was merged into, or the digest that it is in. */
+  readonly partOf?: string;
   readonly position: Position | undefined;
 }
 
@@ -163,12 +169,27 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
         const about = (notice as { readonly notificationId?: string } | undefined)?.notificationId;
         return outcomes[type] !== undefined && [about, mergedId, id].includes(notificationId);
       });
-      return { notificationId, outcome: outcomes[own?.type ?? ''] ?? 'known', position };
+      const outcome = outcomes[own?.type ?? ''] ?? 'known';
+      return { notificationId, outcome, ...partOf(own), position };
     },
     async acknowledge({ customerId, notificationId, by, ...request }) {
-      const command = acknowledgeNotification({ notificationId, by });
-      const { position } = await handle({ ...request, id: customerId, command });
-      return { position };
+      const acknowledge = async (listed?: Listed): Promise<{ position: Position | undefined }> => {
+        const vouched = listed === undefined ? {} : { listed };
+        const command = acknowledgeNotification({ notificationId, by, ...vouched });
+        const { position } = await handle({ ...request, id: customerId, command });
+        return { position };
+      };
+      try {
+        return await acknowledge();
+      } catch (error) {
+        if (!isUnknown(error)) throw error;
+        // Older than what the inbox remembers: what stands in the list can be acknowledged nevertheless.
+        const id = notificationDocumentId(customerId, notificationId);
+        const queries = documentsOf<NotificationDocument>(notificationProjection);
+        const found = await queries.get(request.tenant, id);
+        if (found === undefined || found.document.status === 'collecting') throw error;
+        return acknowledge(counterpartsOf(found.document));
+      }
     },
     async configure({ customerId, preferences, ...request }) {
       await handle({ ...request, id: customerId, command: configureCustomer({ preferences }) });
@@ -177,10 +198,8 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
       const { state } = await load(customerInbox, { tenant, id: customerId, ...signalOf(signal) });
       return state.preferences;
     },
-    async changeContact({ customerId, contact, headers, ...request }) {
-      const subject = { [subjectHeader]: customerSubject(request.tenant, customerId) };
-      const command = changeContact(contact);
-      await handle({ ...request, headers: { ...headers, ...subject }, id: customerId, command });
+    async changeContact({ customerId, contact, ...request }) {
+      await handle({ ...request, id: customerId, command: changeContact(contact) });
     },
     async contact({ tenant, customerId, signal }) {
       const address = { tenant, id: customerId, ...signalOf(signal) };
@@ -223,6 +242,24 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
       return broadcastsIn(store.subscribe({ filter, signal, ...behind }));
     },
   };
+}
+
+type Listed = NonNullable<Parameters<typeof acknowledgeNotification>[0]['listed']>;
+
+function isUnknown(error: unknown): boolean {
+  return hasCode(error, 'COMMAND_REFUSED') && error.details?.['reason'] === 'notification-unknown';
+}
+
+function counterpartsOf({ origin, copy }: NotificationDocument): Listed {
+  return { ...(origin === null ? {} : { origin }), ...(copy === null ? {} : { copy }) };
+}
+
+function partOf(own: NewEvent | undefined): { readonly partOf?: string } {
+  const { digestId, mergedId, notificationId } = (own?.payload ?? {}) as Readonly<
+    Record<string, string | undefined>
+  >;
+  const whole = digestId ?? (mergedId === undefined ? undefined : notificationId);
+  return whole === undefined ? {} : { partOf: whole };
 }
 
 async function* newsIn(

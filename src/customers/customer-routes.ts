@@ -3,6 +3,7 @@
 import type { TObject, TSchema } from 'typebox';
 import { Type } from '../contracts/type.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { flowOf } from '../platform/flow-of.ts';
 import { route, type ApiRequest, type Route } from '../platform/route.ts';
@@ -55,6 +56,8 @@ const notificationDocument = Type.Object({
   acknowledgedAt: textOrNull,
   acknowledgedBy: textOrNull,
   digest: Type.Unknown(),
+  origin: Type.Unknown(),
+  copy: Type.Unknown(),
 });
 
 /** A repeat under one key is the same notification, and has one effect. */
@@ -64,6 +67,11 @@ export function repeatOf(
   given: string | undefined,
 ): { readonly id?: string; readonly idempotencyKey?: string } {
   if (given === undefined) return {};
+  if (given === '') {
+    throw new MillraceError('REQUEST_INVALID', 'the idempotency key is empty', {
+      details: { field: 'idempotency-key' },
+    });
+  }
   const key = buildIdempotencyKey({ tenant, service: 'notify', operation, naturalKey: given });
   return { id: idFromKey(key), idempotencyKey: key };
 }
@@ -101,6 +109,9 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
           schema: Type.Object({
             notificationId: text,
             outcome: oneOf(['delivered', 'held', 'merged', 'digested', 'suppressed', 'known']),
+            partOf: Type.Optional(
+              Type.String({ description: 'What it was merged into, or the digest that it is in.' }),
+            ),
           }),
         },
         422: { description: 'The inbox is full, or an escalation would never come' },
@@ -112,12 +123,12 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
           'notify',
           keyOf(request, address.customerId),
         );
-        const { notificationId, outcome } = await notifier.notify({
+        const { position: _position, ...body } = await notifier.notify({
           ...address,
           message: { ...request.body, ...(id === undefined ? {} : { notificationId: id }) },
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         });
-        return { status: 201, body: { notificationId, outcome } };
+        return { status: 201, body };
       },
     }),
     of({
@@ -153,7 +164,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
       params: Type.Object({ customerId: customerIdSchema, notificationId: notificationIdSchema }),
       answers: {
         204: { description: 'Done, now or before' },
-        422: { description: 'There is no such notification among the latest' },
+        422: { description: 'There is no such notification, or it is part of a digest' },
       },
       async handle(request) {
         const { who, address } = asking(request, 'own');
@@ -239,7 +250,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
 /** Two customers may be told under one key of the sender's. */
 function keyOf({ headers }: Pick<ApiRequest, 'headers'>, customerId: string): string | undefined {
   const given = headers['idempotency-key'];
-  return given === undefined ? undefined : `${customerId}|${given}`;
+  return given === undefined || given === '' ? given : `${customerId}|${given}`;
 }
 
 async function* sentNews(news: AsyncIterable<CustomerNews>): AsyncGenerator<SentEvent> {

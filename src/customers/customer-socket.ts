@@ -34,9 +34,9 @@ const position = Type.String({ description: 'For `after`.' });
 
 const messages = {
   'notify.follow': Type.Object({ customerId: customerIdSchema, tenant, after }),
-  'notify.unfollow': Type.Object({ customerId: customerIdSchema }),
+  'notify.unfollow': Type.Object({ customerId: customerIdSchema, tenant }),
   'notify.follow-broadcasts': Type.Object({ tenant, after }),
-  'notify.unfollow-broadcasts': Type.Object({}),
+  'notify.unfollow-broadcasts': Type.Object({ tenant }),
   'notify.acknowledge': Type.Object({
     customerId: customerIdSchema,
     notificationId: notificationIdSchema,
@@ -44,12 +44,14 @@ const messages = {
   }),
 } as const;
 
-const about = { customerId: text, notificationId: text, position, at: text };
+const toldOf = Type.Optional(Type.String({ description: 'As it was asked for.' }));
+const about = { customerId: text, tenant: toldOf, notificationId: text, position, at: text };
 
 const sends = {
-  'notify.following': Type.Object({ customerId: Type.Optional(text) }),
+  'notify.following': Type.Object({ customerId: Type.Optional(text), tenant: toldOf }),
   'notify.unfollowed': Type.Object({
     customerId: Type.Optional(text),
+    tenant: toldOf,
     reason: Type.Optional(text),
   }),
   'notify.notification': Type.Object({
@@ -64,6 +66,7 @@ const sends = {
   'notify.merged': Type.Object({ ...about, count: Type.Integer() }),
   'notify.acknowledged': Type.Object({ ...about, by: text }),
   'notify.broadcast': Type.Object({
+    tenant: toldOf,
     broadcastId: text,
     category: text,
     title: text,
@@ -74,6 +77,12 @@ const sends = {
 } as const;
 
 type Session = SocketSession<typeof messages>;
+
+/** Of a customer, or broadcasts. */
+interface Asked {
+  readonly customerId?: string;
+  readonly tenant?: string | undefined;
+}
 
 export function customerSocket(
   notifier: Notifier,
@@ -87,22 +96,21 @@ export function customerSocket(
 
     /** A second one of the same begins anew: clients that come again need not know what they had. */
     function follow(
-      name: string,
-      customerId: string | undefined,
-      open: (signal: AbortSignal) => AsyncIterable<object>,
+      asked: Asked,
+      open: (tenant: string, signal: AbortSignal) => AsyncIterable<object>,
     ): void {
+      const { name, whose, tenant: asker } = told(asked);
       if (!follows.has(name) && follows.size >= customerSocketLimits.followsMax) {
         throw new MillraceError('RATE_LIMITED', 'this connection follows too many', {
           details: { retryAfterSeconds: 1 },
         });
       }
       const ending = new AbortController();
-      const news = open(AbortSignal.any([ending.signal, client.signal]));
+      const news = open(asker, AbortSignal.any([ending.signal, client.signal]));
       follows.get(name)?.abort();
       follows.set(name, ending);
-      const whose = customerId === undefined ? {} : { customerId };
       client.send({ type: 'notify.following', ...whose });
-      void pass(news, ending.signal).then(
+      void pass(news, whose, ending.signal).then(
         () => undefined,
         (error: unknown) => {
           if (ending.signal.aborted || client.signal.aborted) return;
@@ -114,15 +122,20 @@ export function customerSocket(
     }
 
     /** At the pace of the client: what it does not read is not fetched. */
-    async function pass(news: AsyncIterable<object>, ended: AbortSignal): Promise<void> {
+    async function pass(
+      news: AsyncIterable<object>,
+      whose: object,
+      ended: AbortSignal,
+    ): Promise<void> {
       for await (const each of news) {
         if (ended.aborted || client.signal.aborted) return;
-        client.send(each);
+        client.send({ ...whose, ...each });
         await client.whenSent();
       }
     }
 
-    function unfollow(name: string, customerId?: string): void {
+    function unfollow(asked: Asked): void {
+      const { name, whose } = told(asked);
       const found = follows.get(name);
       if (found === undefined) {
         throw new MillraceError('REQUEST_INVALID', 'this connection does not follow that', {
@@ -131,32 +144,41 @@ export function customerSocket(
       }
       found.abort();
       follows.delete(name);
-      client.send({
-        type: 'notify.unfollowed',
+      client.send({ type: 'notify.unfollowed', ...whose });
+    }
+
+    /** Customers of two tenants may have one name: whoever may ask for both is told which it is. */
+    function told({ customerId, tenant: asked }: Asked): {
+      readonly tenant: string;
+      readonly name: string;
+      readonly whose: object;
+    } {
+      const whose = {
+        ...(customerId === undefined ? {} : { customerId }),
+        ...(asked === undefined ? {} : { tenant: asked }),
+      };
+      const who = mayNotify(principal, {
+        deed: 'read',
+        tenant: asked,
         ...(customerId === undefined ? {} : { customerId }),
       });
+      return { tenant: who.tenant, name: `${who.tenant} ${customerId ?? ''}`, whose };
     }
 
     return {
       on: {
         'notify.follow'({ customerId, tenant: asked, after: behind }) {
-          const deed = 'read';
-          const who = mayNotify(principal, { deed, tenant: asked, customerId });
-          const address = { tenant: who.tenant, customerId };
-          follow(`customer ${customerId}`, customerId, (signal) =>
-            socketNews(customerId, notifier.follow({ ...address, after: behind, signal })),
+          follow({ customerId, tenant: asked }, (of, signal) =>
+            socketNews(notifier.follow({ tenant: of, customerId, after: behind, signal })),
           );
         },
-        'notify.unfollow': ({ customerId }) => unfollow(`customer ${customerId}`, customerId),
+        'notify.unfollow': unfollow,
         'notify.follow-broadcasts'({ tenant: asked, after: behind }) {
-          const who = mayNotify(principal, { deed: 'read', tenant: asked });
-          follow('broadcasts', undefined, (signal) =>
-            socketBroadcasts(
-              notifier.followBroadcasts({ tenant: who.tenant, after: behind, signal }),
-            ),
+          follow({ tenant: asked }, (of, signal) =>
+            socketBroadcasts(notifier.followBroadcasts({ tenant: of, after: behind, signal })),
           );
         },
-        'notify.unfollow-broadcasts': () => unfollow('broadcasts'),
+        'notify.unfollow-broadcasts': unfollow,
         async 'notify.acknowledge'({ customerId, notificationId, tenant: asked }, { signal }) {
           const deed = 'own';
           const who = mayNotify(principal, { deed, tenant: asked, customerId });
@@ -172,11 +194,8 @@ export function customerSocket(
   }
 }
 
-async function* socketNews(
-  customerId: string,
-  news: ReturnType<Notifier['follow']>,
-): AsyncGenerator<object> {
-  for await (const { kind, ...each } of news) yield { type: `notify.${kind}`, customerId, ...each };
+async function* socketNews(news: ReturnType<Notifier['follow']>): AsyncGenerator<object> {
+  for await (const { kind, ...each } of news) yield { type: `notify.${kind}`, ...each };
 }
 
 async function* socketBroadcasts(

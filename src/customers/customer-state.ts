@@ -47,6 +47,8 @@ export interface OpenNag {
   /** Reminders so far. */
   readonly step: number;
   readonly dueAtMs: number;
+  /** At whom it was escalated to. */
+  readonly copy?: Counterpart;
 }
 
 /** Of the same notification at another customer. */
@@ -59,6 +61,9 @@ interface RecentNotification {
   readonly isAcknowledged: boolean;
   readonly origin?: Counterpart;
   readonly copy?: Counterpart;
+  /** Whoever acknowledges it acknowledges that one. */
+  readonly mergedInto?: string;
+  readonly digestId?: string;
 }
 
 type Book<Entry> = Readonly<Record<string, Entry>>;
@@ -70,7 +75,7 @@ export interface InboxState {
   readonly preferences: Preferences;
   /** In the order in which they came. */
   readonly held: readonly Notice[];
-  /** By key. */
+  /** By `mergeSlot`. */
   readonly merges: Book<OpenMerge>;
   /** By `digestSlot`. */
   readonly digests: Book<OpenDigest>;
@@ -157,7 +162,13 @@ export const evolveInbox: Evolve = {
         merge.notificationId === notificationId ? { ...merge, count } : merge,
       ]),
     );
-    return known({ ...before, held, merges }, { notificationId: mergedId });
+    const nag = entryOf(before.nags, notificationId);
+    const nags =
+      nag === undefined
+        ? before.nags
+        : put(before.nags, notificationId, { ...nag, notice: { ...nag.notice, count } });
+    const mergedInto = notificationId;
+    return known({ ...before, held, merges, nags }, { notificationId: mergedId }, { mergedInto });
   },
   'customer-inbox.digest-opened.v1': (state, { at, digestId, key, windowMs, from, to }) => {
     const before = passed(state, at);
@@ -166,7 +177,7 @@ export const evolveInbox: Evolve = {
     return { ...before, digests: put(before.digests, digestSlot(digest), digest) };
   },
   'customer-inbox.digest-added.v1': (state, { at, digestId, notificationId, title, key }) => {
-    const before = known(passed(state, at), { notificationId });
+    const before = known(passed(state, at), { notificationId }, { digestId });
     const digests = Object.fromEntries(
       Object.entries(before.digests).map(([slot, digest]) => [
         slot,
@@ -188,7 +199,12 @@ export const evolveInbox: Evolve = {
       nags:
         nextAt === null
           ? without(before.nags, notificationId)
-          : put(before.nags, notificationId, { notice, step, dueAtMs: Date.parse(nextAt) }),
+          : put(before.nags, notificationId, {
+              ...entryOf(before.nags, notificationId),
+              notice,
+              step,
+              dueAtMs: Date.parse(nextAt),
+            }),
     };
   },
   'customer-inbox.escalated.v1': (state, { at, notice: { notificationId }, to, copyId }) => {
@@ -196,7 +212,12 @@ export const evolveInbox: Evolve = {
     if (to === undefined || copyId === undefined) return before;
     const copy = { customerId: to, notificationId: copyId };
     const entry = entryOf(before.recent, notificationId) ?? { isAcknowledged: false };
-    return { ...before, recent: put(before.recent, notificationId, { ...entry, copy }) };
+    const nag = entryOf(before.nags, notificationId);
+    return {
+      ...before,
+      recent: put(before.recent, notificationId, { ...entry, copy }),
+      nags: nag === undefined ? before.nags : put(before.nags, notificationId, { ...nag, copy }),
+    };
   },
   'customer-inbox.acknowledged.v1': (state, { at, notificationId }) => {
     const before = released(passed(state, at), { notificationId });
@@ -204,7 +225,10 @@ export const evolveInbox: Evolve = {
     return {
       ...before,
       nags: without(before.nags, notificationId),
-      recent: put(before.recent, notificationId, { ...entry, isAcknowledged: true }),
+      recent: latest(
+        put(before.recent, notificationId, { ...entry, isAcknowledged: true }),
+        limits.recentMax,
+      ),
     };
   },
   'customer-inbox.wake-set.v1': (state, { at, no, wakeAt }) => ({
@@ -239,21 +263,24 @@ function released(
 }
 
 function merging(state: InboxState, notice: Notice, heldUntilMs = 0): InboxState {
-  const { key, mergeMs = limits.mergeMsDefault, notificationId, count } = notice;
+  const { category, key, mergeMs = limits.mergeMsDefault, notificationId, count } = notice;
   if (key === undefined) return state;
   // What waits together is told together, however long it waits.
   const untilMs = Math.max(state.clockMs + mergeMs, heldUntilMs);
-  const merges = put(without(state.merges, key), key, { notificationId, untilMs, count });
+  const slot = mergeSlot(category, key);
+  const merges = put(without(state.merges, slot), slot, { notificationId, untilMs, count });
   return { ...state, merges: latest(merges, limits.mergesMax) };
 }
 
 function known(
   state: InboxState,
   { notificationId, origin }: Pick<Notice, 'notificationId' | 'origin'>,
+  part: Pick<RecentNotification, 'digestId' | 'mergedInto'> = {},
 ): InboxState {
   const entry = entryOf(state.recent, notificationId) ?? {
     isAcknowledged: false,
     ...(origin === undefined ? {} : { origin }),
+    ...part,
   };
   const recent = put(without(state.recent, notificationId), notificationId, entry);
   return { ...state, recent: latest(recent, limits.recentMax) };
@@ -270,6 +297,11 @@ function withItem(digest: OpenDigest, title: string, key: string | undefined): O
   if (items.length >= limits.digestItemsMax) return { ...digest, count };
   const item = { title, count: 1, ...(key === undefined ? {} : { key }) };
   return { ...digest, count, items: [...items, item] };
+}
+
+/** What is urgent is not alike to what is not: of each category, a key stands for itself. */
+export function mergeSlot(category: Category, key: string): string {
+  return `${category} ${key}`;
 }
 
 /** Keys are anybody's words: `__proto__` and numbers, which objects put first, are words like others. */

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { customerRig, until } from './customer-rig.test.ts';
+import { apiCaller, eventually } from '../testing/api-caller.ts';
+import { customerSubject } from './customer-contact.ts';
+import { customerLimits } from './customer-limits.ts';
+import { customerRig } from './customer-rig.test.ts';
 
 const base = '/api/v1/notify/customers/cust_1';
 const hello = { category: 'info', title: 'Hello', body: 'How are you?' };
@@ -35,7 +38,7 @@ test('a customer is told over the WebSocket, sees it in the list, and acknowledg
   const list = async () =>
     (await me.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
       .body.notifications;
-  await until(async () => (await list())[0]?.['status'] === 'acknowledged');
+  await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
   const [document] = await list();
   assert.deepEqual(
     [document?.['title'], document?.['acknowledgedBy'], document?.['count']],
@@ -171,7 +174,7 @@ test('a broadcast reaches every customer as that one wants it, and whoever follo
   const broadcasts = async () =>
     (await shop.ask<{ broadcasts: Record<string, unknown>[] }>('GET', '/api/v1/notify/broadcasts'))
       .body.broadcasts;
-  await until(async () => (await broadcasts())[0]?.['status'] === 'completed');
+  await eventually(async () => (await broadcasts())[0]?.['status'] === 'completed');
   assert.equal((await broadcasts())[0]?.['reached'], customers.length);
   const events = await Array.fromAsync(rig.platform.engines.store.readAll());
   const told = events.filter(
@@ -201,7 +204,7 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   await shop.ask('POST', '/api/v1/notify/broadcasts', { category: 'announcement', title: 'News' });
   const bus = await rig.platform.engines.bus();
   const read = (pattern: string) => Array.fromAsync(bus.read(pattern));
-  await until(async () => (await read('gbe.notify.>')).length === 4);
+  await eventually(async () => (await read('gbe.notify.>')).length === 4);
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
   assert.deepEqual([alert?.id, alert?.tenant], [told.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
@@ -214,4 +217,97 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   });
   assert.equal((await read('gbe.notify.customer.cust_1.info')).length, 1);
   assert.equal((await read('gbe.notify.broadcast.announcement')).length, 1);
+});
+
+test('a contact is sealed whoever changes it, and gone with the key of its customer', async () => {
+  await using rig = await customerRig();
+  const shop = await rig.caller('shop', ['append', 'read']);
+  const { store } = rig.platform.engines;
+  const contact = { email: 'ada@example.org' };
+  await shop.ask('PUT', `${base}/contact`, contact);
+  const command = { id: 'cust_1', payload: { email: 'lovelace@example.org' } };
+  await shop.ask('POST', '/api/v1/commands/customer-contact.change', command);
+  assert.deepEqual((await shop.ask('GET', `${base}/contact`)).body, command.payload);
+  await store.forget(customerSubject('core', 'cust_1'));
+  assert.deepEqual((await shop.ask('GET', `${base}/contact`)).body, {});
+  const events = await Array.fromAsync(store.readAll());
+  assert.equal(JSON.stringify(events).includes('example.org'), false);
+  // Whoever comes back is somebody new, under another id.
+  const again = await shop.ask('PUT', `${base}/contact`, contact);
+  assert.deepEqual([again.status, again.body['code']], [410, 'SUBJECT_FORGOTTEN']);
+});
+
+test('two tenants have customers of one name, and who follows both is told of which each is', async () => {
+  await using rig = await customerRig();
+  const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
+  const all = apiCaller(rig.url, secret);
+  using screen = all.connect();
+  await screen.hear('ready');
+  for (const tenant of ['core', 'other']) {
+    screen.say({ type: 'notify.follow', customerId: 'cust_1', tenant });
+    await screen.hear('notify.following', (told) => told['tenant'] === tenant);
+  }
+  for (const tenant of ['core', 'other']) {
+    const body = { category: 'info', title: `of ${tenant}` };
+    await all.ask('POST', `${base}/notifications`, body, { 'x-tenant-id': tenant });
+    const told = await screen.hear('notify.notification', (each) => each['tenant'] === tenant);
+    assert.deepEqual([told['title'], told['customerId']], [`of ${tenant}`, 'cust_1']);
+  }
+  screen.say({ type: 'notify.unfollow', customerId: 'cust_1', tenant: 'core' });
+  const ended = await screen.hear('notify.unfollowed');
+  assert.equal(ended['tenant'], 'core');
+});
+
+test('a notification that newer ones have pushed out of memory can be acknowledged from the list', async () => {
+  await using rig = await customerRig();
+  const shop = await rig.caller('shop', ['append', 'read']);
+  const { notificationId } = (await shop.ask('POST', `${base}/notifications`, hello)).body;
+  const title = 'Newer';
+  const command = (index: number) => ({
+    type: 'customer-inbox.notify',
+    payload: { notificationId: `n-${index}`, category: 'info', title },
+  });
+  for (let index = 0; index < customerLimits.recentMax; index += 1) {
+    await rig.platform.handle({ tenant: 'core', id: 'cust_1', command: command(index) });
+  }
+  const open = async () =>
+    (
+      await shop.ask<{ notifications: Record<string, unknown>[] }>(
+        'GET',
+        `${base}/notifications?open=true&limit=200`,
+      )
+    ).body.notifications;
+  await eventually(async () => (await open())[0]?.['notificationId'] === 'n-499');
+  const path = `${base}/notifications/${String(notificationId)}/acknowledge`;
+  assert.equal((await shop.ask('POST', path)).status, 204);
+  assert.equal((await shop.ask('POST', path)).status, 204);
+  const events = await Array.fromAsync(rig.platform.engines.store.readAll());
+  const done = events.filter(({ type }) => type === 'customer-inbox.acknowledged.v1');
+  assert.equal(done.length, 1);
+});
+
+test('an empty key is refused, and what is part of another says of which', async () => {
+  await using rig = await customerRig();
+  const shop = await rig.caller('shop', ['append', 'read']);
+  const empty = await shop.ask('POST', `${base}/notifications`, hello, { 'idempotency-key': '' });
+  assert.deepEqual([empty.status, empty.body['code']], [400, 'REQUEST_INVALID']);
+  const keyed = { ...hello, key: 'greeting' };
+  const [first, second] = [
+    await shop.ask('POST', `${base}/notifications`, keyed),
+    await shop.ask('POST', `${base}/notifications`, keyed),
+  ];
+  assert.equal(second.body['partOf'], first.body['notificationId']);
+  const path = `${base}/notifications/${String(second.body['notificationId'])}/acknowledge`;
+  assert.equal((await shop.ask('POST', path)).status, 204);
+  const list = async () =>
+    (await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
+      .body.notifications;
+  await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
+  const windowMs = 60_000;
+  const digest = { ...hello, digest: { key: 'sales', windowMs } };
+  const sent = await shop.ask('POST', `${base}/notifications`, digest);
+  const item = `${base}/notifications/${String(sent.body['notificationId'])}/acknowledge`;
+  const refused = await shop.ask('POST', item);
+  assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
+  await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
 });

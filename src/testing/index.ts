@@ -1,3 +1,12 @@
+export {
+  apiCaller,
+  eventually,
+  type ApiAnswer,
+  type ApiCaller,
+  type ApiSocket,
+  type SentNews,
+  type SocketMessage,
+} from './api-caller.ts';
 export { fakeClock, type FakeClock } from './fake-clock.ts';
 export { stressLifecycle, type LifecycleStressOptions } from './lifecycle-stress.ts';
 export { seededRandom, type SeededRandom } from './seeded-random.ts';

@@ -4,12 +4,18 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { callerOf, type Answer, type Caller } from '../../src/customers/customer-rig.test.ts';
 import { notifications } from '../../src/customers/index.ts';
 import { createPlatform, type Platform } from '../../src/platform/index.ts';
-import { startChild, startSmtp, type Child } from '../../src/testing/index.ts';
+import {
+  apiCaller,
+  startChild,
+  startSmtp,
+  type ApiAnswer,
+  type ApiCaller,
+  type Child,
+} from '../../src/testing/index.ts';
 import { freePort } from '../../src/testing/servers/free-port.ts';
-import { createWorkspace, inTime, until } from '../store/rig.ts';
+import { createWorkspace, inTime, newSeed, sampled, until } from '../store/rig.ts';
 import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
 
 const tenant = 'core';
@@ -31,12 +37,15 @@ const hops = [
   'reactor broadcast.advanced.v1',
 ] as const;
 const broadcastId = (index: number): string => `b-${index}`;
-const strikes: readonly NotifyStrike[] = hops.map((at, index) => ({
+const seed = newSeed();
+/** Some of them, which each run chooses; in the soak all. */
+const strikes: readonly NotifyStrike[] = sampled(hops, 3, seed).map((at, index) => ({
   at,
   who: at.includes('broadcast') ? broadcastId(index) : `k-${index}`,
 }));
 
-test('a product that is killed at each hop tells every customer everything once', async () => {
+test('a product that is killed at each hop tells every customer everything once', async (t) => {
+  t.diagnostic(`MILLRACE_SEED=${seed}: ${strikes.map(({ at }) => at).join(', ')}`);
   await using workspace = await createWorkspace();
   await using smtp = await startSmtp();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
@@ -59,25 +68,27 @@ test('a product that is killed at each hop tells every customer everything once'
     scopes: ['append', 'read'],
     tenant,
   });
-  const shop = callerOf(`http://127.0.0.1:${port}`, secret);
-  for (let index = 0; index < others; index += 1) {
+  const shop = apiCaller(`http://127.0.0.1:${port}`, secret);
+  const isSpread = strikes.some(({ at }) => at.includes('broadcast'));
+  for (let index = 0; isSpread && index < others; index += 1) {
     const preferences = { timeZone: 'UTC', quietHours: [], categories: {} };
     const command = { type: 'customer-inbox.configure', payload: { preferences } };
     await platform.handle({ tenant, id: `o-${index}`, command });
   }
 
   let child: Child | undefined;
+  let telling = Promise.resolve();
   let mails = 0;
   try {
     for (const [index, strike] of strikes.entries()) {
+      // Whoever was not answered asks the next one.
       child = await start(strike);
-      const telling = tellStory(shop, index, strike);
-      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
-      child = await start();
       await telling;
-      await child.kill();
+      telling = tellStory(shop, index, strike);
+      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
     }
     child = await start();
+    await telling;
     for (const index of strikes.keys()) await acknowledgeCopy(shop, index);
     await isOver(platform, shop);
     mails = await everythingOnce(platform, shop);
@@ -90,16 +101,15 @@ test('a product that is killed at each hop tells every customer everything once'
   }
   const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
   assert.equal(new Set(ids).size, mails);
-  assert.ok(
-    ids.length > new Set(ids).size,
-    'the mail that was not settled went again, as the same',
-  );
+  if (strikes.some(({ at }) => at === 'mail')) {
+    assert.ok(ids.length > mails, 'the mail that was not settled went again, as the same');
+  }
   assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
   assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
 });
 
 /** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until answered. */
-async function tellStory(shop: Caller, index: number, strike: NotifyStrike): Promise<void> {
+async function tellStory(shop: ApiCaller, index: number, strike: NotifyStrike): Promise<void> {
   const path = `${base}/k-${index}`;
   const every = { enabled: true, channels: ['socket', 'email'], breaksQuiet: false };
   await insist(shop, 'PUT', `${path}/preferences`, {
@@ -123,24 +133,24 @@ async function tellStory(shop: Caller, index: number, strike: NotifyStrike): Pro
 
 /** Until it is answered, each time as the same one. */
 async function insist(
-  shop: Caller,
+  shop: ApiCaller,
   method: string,
   path: string,
   body?: object,
   key?: string,
-): Promise<Answer> {
-  let answer: Answer | undefined;
+): Promise<ApiAnswer> {
+  let answer: ApiAnswer | undefined;
   await until(`${method} ${path} is answered`, async () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     answer = await shop.ask(method, path, body, headers).catch(() => undefined);
     return answer !== undefined;
   });
   assert.ok((answer?.status ?? 500) < 300, `${path}: ${JSON.stringify(answer?.body)}`);
-  return answer as Answer;
+  return answer as ApiAnswer;
 }
 
 /** By the other customer, after all reminders: the first one's is acknowledged with it. */
-async function acknowledgeCopy(shop: Caller, index: number): Promise<void> {
+async function acknowledgeCopy(shop: ApiCaller, index: number): Promise<void> {
   let copyId: string | undefined;
   await until(`k-${index} is reminded`, async () => {
     const list = await listOf(shop, `k-${index}`).catch(() => []);
@@ -160,12 +170,12 @@ async function acknowledgeCopy(shop: Caller, index: number): Promise<void> {
 
 type Notification = Readonly<Record<string, unknown>>;
 
-async function listOf(shop: Caller, customer: string): Promise<readonly Notification[]> {
+async function listOf(shop: ApiCaller, customer: string): Promise<readonly Notification[]> {
   const path = `${base}/${customer}/notifications`;
   return (await shop.ask<{ notifications: Notification[] }>('GET', path)).body.notifications;
 }
 
-async function isOver(platform: Platform, shop: Caller): Promise<void> {
+async function isOver(platform: Platform, shop: ApiCaller): Promise<void> {
   for (const [index, { at }] of strikes.entries()) {
     await until(`the story of k-${index} is over`, async () => {
       const list = await listOf(shop, `k-${index}`);
@@ -191,7 +201,7 @@ function broadcastOf({ modules }: Platform) {
 }
 
 /** How many mails have to be sent. */
-async function everythingOnce(platform: Platform, shop: Caller): Promise<number> {
+async function everythingOnce(platform: Platform, shop: ApiCaller): Promise<number> {
   const events = await Array.fromAsync(platform.engines.store.readAll());
   const countOf = (id: string, type: string, fits: (payload: object) => boolean = () => true) =>
     events.filter(

@@ -8,8 +8,8 @@ import { smtpDestination } from '../../src/adapters/smtp/index.ts';
 import { webhookDestination } from '../../src/adapters/webhook/index.ts';
 import { composeNotificationMail } from '../../src/customers/index.ts';
 import type { EngineUrls } from '../../src/platform/index.ts';
-import { startSmtp } from '../../src/testing/index.ts';
-import { customerRig, type Caller, type Told } from '../../src/customers/customer-rig.test.ts';
+import { startSmtp, type ApiCaller, type SocketMessage } from '../../src/testing/index.ts';
+import { customerRig } from '../../src/customers/customer-rig.test.ts';
 import { until } from '../store/rig.ts';
 
 const base = '/api/v1/notify/customers';
@@ -41,7 +41,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   const shop = await rig.caller('shop', ['append', 'read']);
   const ada = await rig.caller('ada', ['use']);
   const tell = async (customer: string, message: object) =>
-    (await shop.ask('POST', `${base}/${customer}/notifications`, message)).body as Told & {
+    (await shop.ask('POST', `${base}/${customer}/notifications`, message)).body as SocketMessage & {
       notificationId: string;
       outcome: string;
     };
@@ -91,7 +91,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
     Array.from({ length: 20 }, () => tell('ada', { category: 'info', title: 'Sold', digest })),
   );
   assert.ok(sold.every(({ outcome }) => outcome === 'digested'));
-  const digests = (): readonly Told[] =>
+  const digests = (): readonly SocketMessage[] =>
     screen.told.filter(({ category }) => category === 'digest');
   await until('all are in digests', () => {
     return digests().reduce((sum, { count }) => sum + Number(count), 0) === 20;
@@ -104,7 +104,8 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   // Again and again, then to somebody else; who acknowledges that has acknowledged both.
   const nag = { everyMs: 1_000, times: 50, escalate: { after: 2, to: 'boss' } };
   const nagged = await tell('ada', { category: 'info', title: 'Answer', nag });
-  const isIt = ({ notificationId }: Told): boolean => notificationId === nagged.notificationId;
+  const isIt = ({ notificationId }: SocketMessage): boolean =>
+    notificationId === nagged.notificationId;
   await screen.hear('notify.notification', (told) => isIt(told) && told['reminder'] === 2);
   const copy = await openOf(shop, 'boss');
   assert.equal(copy['title'], 'Answer');
@@ -126,7 +127,10 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   assert.equal(await storage.deadLetters.count({}), 0);
 }
 
-async function openOf(shop: Caller, customer: string): Promise<Readonly<Record<string, unknown>>> {
+async function openOf(
+  shop: ApiCaller,
+  customer: string,
+): Promise<Readonly<Record<string, unknown>>> {
   let found: Readonly<Record<string, unknown>> | undefined;
   await until(`${customer} is told`, async () => {
     const asked = `${base}/${customer}/notifications?open=true`;

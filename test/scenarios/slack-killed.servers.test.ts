@@ -5,15 +5,18 @@ import { test } from 'node:test';
 import { startRedis } from '../../src/testing/index.ts';
 import { slackKilledAtEveryStep } from './slack-killed.ts';
 
-test('on Redis and BullMQ: killed at every step, each request is posted exactly once', async () => {
+test('on Redis and BullMQ: killed at every step, each request is posted exactly once', async (t) => {
   await using redis = await startRedis();
   const folder = await mkdtemp(join(tmpdir(), 'millrace-slack-'));
   try {
-    await slackKilledAtEveryStep({
-      store: `sqlite:${folder}/events.db`,
-      keys: redis.url,
-      queue: redis.url,
-    });
+    await slackKilledAtEveryStep(
+      {
+        store: `sqlite:${folder}/events.db`,
+        keys: redis.url,
+        queue: redis.url,
+      },
+      t,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,6 +1,7 @@
 // Slack requests while their process is killed at every step: each is posted exactly once, and says so.
 
 import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
 import {
   configureWorkspace,
   createRequest,
@@ -11,6 +12,7 @@ import {
 } from '../../modules/slack-requests/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { startChild, startFakeSlack, type Child } from '../../src/testing/index.ts';
+import { newSeed, sampled } from '../store/rig.ts';
 import type { SlackWorkerInput } from './slack-worker-main.ts';
 
 const tenant = 'core';
@@ -28,10 +30,18 @@ const calls = [
   'message-request.record-sent',
   'remove send-lock',
 ];
-const moments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
+const allMoments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
 const script = new URL('./slack-worker-main.ts', import.meta.url);
 
-export async function slackKilledAtEveryStep(engines: EngineUrls): Promise<void> {
+/** Some steps, which each run chooses; in the soak all. */
+export async function slackKilledAtEveryStep(
+  engines: EngineUrls,
+  t: Pick<TestContext, 'diagnostic'>,
+  count = 4,
+): Promise<void> {
+  const seed = newSeed();
+  const moments = sampled(allMoments, count, seed);
+  t.diagnostic(`MILLRACE_SEED=${seed}: ${moments.join(', ')}`);
   await using slack = await startFakeSlack({ tokens: [token] });
   const options: SlackRequestsOptions = {
     secretKeys,
@@ -39,6 +49,7 @@ export async function slackKilledAtEveryStep(engines: EngineUrls): Promise<void>
     timeoutMs: 1_000,
     lockMs: 2_500,
     settleMs: 50,
+    retryMs: 50,
     channelIntervalMs: 0,
     workspaceIntervalMs: 0,
     sweepIntervalMs: 100,

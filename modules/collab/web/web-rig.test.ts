@@ -3,19 +3,21 @@
 import { createHmac } from 'node:crypto';
 import { createPlatform, type Platform } from 'millrace/platform';
 import { startApi, type ApiServer } from 'millrace/server/api';
+import {
+  apiCaller,
+  eventually,
+  type ApiAnswer,
+  type ApiSocket,
+  type SocketMessage,
+} from 'millrace/testing';
 import { collab } from '../collab.ts';
 
-export interface Told {
-  readonly type: string;
-  readonly position?: string;
-  readonly [field: string]: unknown;
-}
-
-export interface Answer<Body = Readonly<Record<string, unknown>>> {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: Body;
-}
+export type Told = SocketMessage;
+export type Answer<Body = Readonly<Record<string, unknown>>> = ApiAnswer<Body>;
+/** A WebSocket of a person. */
+export type Screen = ApiSocket;
+/** Looks again and again, for a minute at most. */
+export const until = eventually;
 
 export interface Person {
   readonly name: string;
@@ -28,15 +30,6 @@ export interface Person {
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer<Body>>;
   connect(): Screen;
-}
-
-/** A WebSocket of a person. */
-export interface Screen extends Disposable {
-  readonly told: readonly Told[];
-  say(message: object): void;
-  /** The first that fits, once it is there. */
-  hear(type: string, fits?: (told: Told) => boolean): Promise<Told>;
-  closed(): Promise<void>;
 }
 
 export interface Rig extends AsyncDisposable {
@@ -98,64 +91,13 @@ export async function openRig(): Promise<Rig> {
   };
 }
 
-type Address = Pick<ApiServer, 'url'>;
-
-export function personOf(server: Address, name: string, token: string): Person {
-  const ask = async (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<Answer<never>> => {
-    const answer = await fetch(server.url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    return {
-      status: answer.status,
-      headers: answer.headers,
-      body: JSON.parse(text === '' ? '{}' : text) as never,
-    };
-  };
+export function personOf({ url }: Pick<ApiServer, 'url'>, name: string, token: string): Person {
+  const caller = apiCaller(url, token);
   return {
     name,
     token,
-    send: ask,
-    get: (path) => ask('GET', path),
-    connect: () => screenOf(server, token),
+    send: (method, path, body, headers) => caller.ask(method, path, body, headers),
+    get: (path) => caller.ask('GET', path),
+    connect: () => caller.connect(),
   };
-}
-
-function screenOf(server: Address, token: string): Screen {
-  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws?token=${token}`);
-  const told: Told[] = [];
-  let isClosed = false;
-  socket.addEventListener('message', ({ data }) => told.push(JSON.parse(String(data)) as Told));
-  socket.addEventListener('close', () => (isClosed = true));
-  return {
-    told,
-    say: (message) => socket.send(JSON.stringify(message)),
-    async hear(type, fits = () => true) {
-      const isIt = (each: Told): boolean => each.type === type && fits(each);
-      await until(() => told.some(isIt));
-      return told.find(isIt) as Told;
-    },
-    closed: () => until(() => isClosed),
-    [Symbol.dispose]: () => socket.close(),
-  };
-}
-
-/** Looks again and again, for a minute at most. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 60_000;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error('it did not happen within a minute');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

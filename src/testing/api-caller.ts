@@ -1,0 +1,134 @@
+// Somebody with a token, as tests of a served platform need one: HTTP, server-sent events, WebSocket.
+
+export interface ApiAnswer<Body = Readonly<Record<string, unknown>>> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface SentNews {
+  readonly event: string;
+  readonly id: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export interface SocketMessage {
+  readonly type: string;
+  readonly position?: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ApiSocket extends Disposable {
+  readonly told: readonly SocketMessage[];
+  say(message: object): void;
+  /** The first that fits, once it is there. */
+  hear(type: string, fits?: (told: SocketMessage) => boolean): Promise<SocketMessage>;
+  closed(): Promise<void>;
+}
+
+export interface ApiCaller {
+  readonly token: string;
+  ask<Body = Readonly<Record<string, unknown>>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ApiAnswer<Body>>;
+  connect(): ApiSocket;
+  /** The events of a stream of server-sent events, until so many are there. */
+  follow(path: string, count: number): Promise<readonly SentNews[]>;
+}
+
+/**
+ * Calls a served platform with a token.
+ *
+ * @example
+ * import { createPlatform } from 'millrace/platform';
+ * import { startApi } from 'millrace/server/api';
+ * import { apiCaller } from 'millrace/testing';
+ *
+ * await using platform = await createPlatform({ engines: { store: 'memory:' } });
+ * await using server = await startApi(platform, { port: 0 });
+ * const { secret } = await platform.tokens.create({ name: 'shop', scopes: ['read'], tenant: 'core' });
+ * console.log((await apiCaller(server.url, secret).ask('GET', '/api/v1/events')).status); // 200
+ */
+export function apiCaller(url: string, token: string): ApiCaller {
+  const authorization = `Bearer ${token}`;
+  return {
+    token,
+    async ask(method, path, body, headers = {}) {
+      const answer = await fetch(url + path, {
+        method,
+        headers: {
+          authorization,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      const parsed = JSON.parse(text === '' ? '{}' : text) as never;
+      return { status: answer.status, headers: answer.headers, body: parsed };
+    },
+    connect: () => socketOf(url, token),
+    async follow(path, count) {
+      const ending = new AbortController();
+      const { signal } = ending;
+      const answer = await fetch(url + path, { headers: { authorization }, signal });
+      const found: SentNews[] = [];
+      let rest = '';
+      const decoder = new TextDecoder();
+      for await (const chunk of answer.body ?? []) {
+        rest += decoder.decode(chunk as Uint8Array, { stream: true });
+        const blocks = rest.split('\n\n');
+        rest = blocks.pop() ?? '';
+        found.push(...blocks.filter((each) => !each.startsWith(':')).map(newsIn));
+        if (found.length >= count) break;
+      }
+      ending.abort();
+      return found;
+    },
+  };
+}
+
+function newsIn(block: string): SentNews {
+  const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
+  return { event: field('event'), id: field('id'), data: JSON.parse(field('data')) as never };
+}
+
+function socketOf(url: string, token: string): ApiSocket {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws?token=${token}`);
+  const told: SocketMessage[] = [];
+  let isClosed = false;
+  socket.addEventListener('message', ({ data }) => {
+    told.push(JSON.parse(String(data)) as SocketMessage);
+  });
+  socket.addEventListener('close', () => (isClosed = true));
+  return {
+    told,
+    say: (message) => socket.send(JSON.stringify(message)),
+    async hear(type, fits = () => true) {
+      const isIt = (each: SocketMessage): boolean => each.type === type && fits(each);
+      await eventually(() => told.some(isIt));
+      return told.find(isIt) as SocketMessage;
+    },
+    closed: () => eventually(() => isClosed),
+    [Symbol.dispose]: () => socket.close(),
+  };
+}
+
+/**
+ * Looks again and again, for a minute at most: for what has no signal, as other processes' doings.
+ *
+ * @example
+ * import { eventually } from 'millrace/testing';
+ *
+ * const whenServed = (url: string) => eventually(async () => (await fetch(url)).ok);
+ */
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error('it did not happen within a minute');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

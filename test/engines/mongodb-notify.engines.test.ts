@@ -1,0 +1,21 @@
+// What customers are told, with the store on what speaks MongoDB's protocol.
+
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startRedis } from '../../src/testing/index.ts';
+import { notifyScenario } from '../scenarios/notify-scenario.ts';
+import { createWorkspace } from '../store/rig.ts';
+import { onEachMongodb } from './mongodb-targets.ts';
+
+onEachMongodb('notifications', (target) => {
+  test('a customer is told now, together, again, and by every channel', async () => {
+    await using workspace = await createWorkspace();
+    await using redis = await startRedis();
+    await notifyScenario({
+      store: `${target.url()}/${target.newDatabase()}`,
+      outbox: `sqlite:${join(workspace.folder, 'outbox.db')}`,
+      keys: redis.url,
+      bus: redis.url,
+    });
+  });
+});

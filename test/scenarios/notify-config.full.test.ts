@@ -1,0 +1,45 @@
+// A configuration that names the module, as the documents show it: what `millrace start` serves.
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { apiCaller } from '../../src/testing/index.ts';
+import { startProduct } from '../start-product.ts';
+import { createWorkspace } from '../store/rig.ts';
+
+const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
+
+const config = `
+import { notifications } from '${source('customers/index.ts')}';
+import { defineConfig } from '${source('platform/index.ts')}';
+
+export default defineConfig({ modules: [notifications()] });
+`;
+
+for (const command of ['start', 'dev']) {
+  test(`millrace ${command} serves customers and broadcasts of a configuration, and their topics`, async (t) => {
+    await using workspace = await createWorkspace();
+    await writeFile(join(workspace.folder, 'millrace.config.ts'), config);
+    const more = command === 'dev' ? ['--no-watch'] : [];
+    const product = await startProduct(workspace.folder, [command, '--no-kurrent', ...more]);
+    t.after(() => product.signal('SIGKILL'));
+    const shop = apiCaller(product.base, product.token ?? '');
+    const core = { 'x-tenant-id': 'core' };
+    const customer = '/api/v1/notify/customers/cust_1';
+    const channels = ['socket', 'topic'];
+    const alert = { enabled: true, channels, breaksQuiet: true };
+    const preferences = { timeZone: 'UTC', quietHours: [], categories: { alert } };
+    await shop.ask('PUT', `${customer}/preferences`, preferences, core);
+    await shop.ask('PUT', `${customer}/contact`, { topic: 'server-alerts' }, core);
+    const message = { category: 'alert', title: 'The disk is full' };
+    const told = await shop.ask('POST', `${customer}/notifications`, message, core);
+    assert.deepEqual([told.status, told.body['outcome']], [201, 'delivered']);
+    // Whoever reads the topic in ntfy's way sees it, too.
+    const topic = await fetch(`${product.base}/server-alerts/raw?since=all`);
+    for await (const chunk of topic.body ?? []) {
+      if (new TextDecoder().decode(chunk).includes('The disk is full')) break;
+    }
+    assert.equal(await product.stop('SIGTERM'), 0);
+  });
+}
