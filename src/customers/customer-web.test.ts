@@ -215,3 +215,25 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   assert.equal((await read('gbe.notify.customer.cust_1.info')).length, 1);
   assert.equal((await read('gbe.notify.broadcast.announcement')).length, 1);
 });
+
+test('the reference tells which headers do something', async () => {
+  await using rig = await customerRig();
+  const admin = await rig.caller('ops', ['admin']);
+  interface Shown {
+    readonly paths: Readonly<
+      Record<
+        string,
+        Readonly<Record<string, { readonly parameters?: readonly { name: string }[] }>>
+      >
+    >;
+  }
+  const { body } = await admin.ask<Shown>('GET', '/openapi.json');
+  const shown = (method: string, path: string): readonly string[] =>
+    (body.paths[`/api/v1/notify/${path}`]?.[method]?.parameters ?? []).map(({ name }) => name);
+  const customer = 'customers/{customerId}';
+  assert.ok(shown('post', `${customer}/notifications`).includes('Idempotency-Key'));
+  assert.ok(shown('post', 'broadcasts').includes('Idempotency-Key'));
+  assert.ok(shown('put', `${customer}/preferences`).includes('traceparent'));
+  assert.ok(shown('get', `${customer}/follow`).includes('Last-Event-ID'));
+  assert.ok(shown('get', 'broadcasts/follow').includes('Last-Event-ID'));
+});
