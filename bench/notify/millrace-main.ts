@@ -1,14 +1,18 @@
 // Our topics as a process of its own, on SQLite with every commit synced; told what, tells where.
 
+import type { TopicDurability } from '../../src/notify/topic-bus.ts';
 import { openTopics } from '../../src/notify/topics.ts';
 import { openBus } from '../../src/platform/open-bus.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 
-const { file } = JSON.parse(process.argv[2] ?? '{}') as { readonly file: string };
+const { file, durability = 'synced' } = JSON.parse(process.argv[2] ?? '{}') as {
+  readonly file: string;
+  readonly durability?: TopicDurability;
+};
 const bus = await openBus(`sqlite:${file}`);
 const limits = { subscriptionsMax: 100_000, newTopicsBurst: 100_000 };
-const topics = await openTopics(bus, { limits });
+const topics = await openTopics(bus, { limits, durability });
 const handler = createNtfyHandler(topics, { exemptHosts: ['127.0.0.1'] });
 const server = await startNtfyServer(handler);
 process.send?.({ url: server.url });

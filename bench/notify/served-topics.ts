@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import type { TopicDurability } from '../../src/notify/topic-bus.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { startNtfy } from '../../test/engines/ntfy-server.ts';
 
@@ -11,8 +12,9 @@ export interface ServedTopics extends AsyncDisposable {
   readonly pid: number;
 }
 
-export async function startOurs(file: string): Promise<ServedTopics> {
-  const child = startChild(new URL('./millrace-main.ts', import.meta.url), { input: { file } });
+export async function startOurs(file: string, durability: TopicDurability): Promise<ServedTopics> {
+  const script = new URL('./millrace-main.ts', import.meta.url);
+  const child = startChild(script, { input: { file, durability } });
   const isUrl = (message: unknown): message is { readonly url: string } =>
     typeof (message as { readonly url?: unknown }).url === 'string';
   const { url } = await child.message(isUrl);

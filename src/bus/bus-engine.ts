@@ -98,11 +98,12 @@ export interface BusEngine extends AsyncDisposable {
 
   /**
    * Stores in the given order (per subject). Each on its own, unless `atomicBatch`: after a rejection
-   * some may be stored, and the same ids may be appended again.
+   * some may be stored, and the same ids may be appended again. `isRelaxed`: readers may have them before
+   * they are as safe as the answer promises.
    */
   append(
     entries: readonly EngineEntry[],
-    options: { readonly dedupeWindowMs: number },
+    options: { readonly dedupeWindowMs: number; readonly isRelaxed: boolean },
   ): Promise<readonly Appended[]>;
 
   /**

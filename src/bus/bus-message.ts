@@ -20,7 +20,15 @@ export interface NewMessage {
   /** Default: `application/json`. */
   readonly contentType?: string | undefined;
   readonly schemaVersion?: number | undefined;
+  /**
+   * What readers may see. `synced` (default): what is on the disk. `relaxed`: what is stored and has its
+   * place, which a loss of power in the millisecond before it is on the disk takes back. Whoever publishes
+   * it is answered when it is on the disk, either way. Brokers (Redis, NATS) have settings of their own.
+   */
+  readonly durability?: MessageDurability | undefined;
 }
+
+export type MessageDurability = 'synced' | 'relaxed';
 
 export interface Published {
   readonly id: string;

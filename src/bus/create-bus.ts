@@ -90,9 +90,12 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
   };
 
-  async function store(entries: readonly EngineEntry[]): Promise<readonly Published[]> {
+  async function store(
+    entries: readonly EngineEntry[],
+    isRelaxed = false,
+  ): Promise<readonly Published[]> {
     failIfClosed();
-    const appended = await engine.append(entries, { dedupeWindowMs });
+    const appended = await engine.append(entries, { dedupeWindowMs, isRelaxed });
     const duplicates = appended.filter(({ isDuplicate }) => isDuplicate).length;
     observer.count?.('bus_published_total', {}, entries.length - duplicates);
     if (duplicates > 0) observer.count?.('bus_duplicates_total', {}, duplicates);
@@ -155,7 +158,12 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     async publishMany(messages) {
       wholeNumber('messages', messages.length, { min: 0, max: limits.publishMax });
       failIfClosed();
-      return messages.length === 0 ? [] : store(messages.map((each) => codec.encode(each)));
+      if (messages.length === 0) return [];
+      const isRelaxed = messages.every(({ durability }) => durability === 'relaxed');
+      return store(
+        messages.map((each) => codec.encode(each)),
+        isRelaxed,
+      );
     },
 
     async group(definition): Promise<BusGroup> {

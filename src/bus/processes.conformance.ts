@@ -31,6 +31,55 @@ export const processCases: BusCases = {
     }
   },
 
+  async 'a member that waits is woken by its own messages alone, whoever publishes what beside them'(
+    bus,
+    context,
+  ) {
+    await using second = await secondOf(context);
+    const group = await second.group(workers);
+    const waiting = group.fetch({ waitMs: 60_000 });
+    const over = new AbortController();
+    const busy = (async () => {
+      while (!over.signal.aborted) {
+        await second.publish({ subject: 'gbe.events.system.health', payload: 1 });
+      }
+    })();
+    await publishNumbers(bus, 1);
+    assert.deepEqual(numbersOf(await waiting), [0]);
+    over.abort();
+    await busy;
+  },
+
+  async 'readers in two processes have one order, whatever is synced when'(bus, context) {
+    await using second = await secondOf(context);
+    await using here = await bus.subscribe(queue);
+    await using there = await second.subscribe(queue);
+    const count = 60;
+    const publishing = [bus, second].map(async (each, at) => {
+      for (let n = 0; n < count / 2; n += 1) {
+        const durability = n % 3 === 0 ? ('synced' as const) : ('relaxed' as const);
+        await each.publish({ subject: queue, payload: { n: n * 2 + at }, durability });
+      }
+    });
+    const [seenHere, seenThere] = await Promise.all(
+      [here, there].map(async (live) => {
+        const seen: string[] = [];
+        for await (const { sequence, payload } of live) {
+          seen.push(`${sequence} ${(payload as { readonly n: number }).n}`);
+          if (seen.length === count) break;
+        }
+        return seen;
+      }),
+    );
+    await Promise.all(publishing);
+    assert.deepEqual(seenHere, seenThere);
+    const stored = await Array.fromAsync(bus.read(queue));
+    assert.deepEqual(
+      seenHere,
+      stored.map(({ sequence, payload }) => `${sequence} ${(payload as { readonly n: number }).n}`),
+    );
+  },
+
   async 'members of a group in two processes share it'(bus, context) {
     await using second = await secondOf(context);
     await publishNumbers(bus, 100);

@@ -160,6 +160,7 @@ export async function runProduct(
           isLoopback: isLoopback(host),
           cwd,
           url: () => ntfyUrl,
+          version,
           observer,
         }),
       )

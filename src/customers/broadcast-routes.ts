@@ -4,6 +4,7 @@ import { Type } from '../contracts/type.ts';
 import { flowOf } from '../platform/flow-of.ts';
 import { route, type ApiRequest, type Route } from '../platform/route.ts';
 import { serverSentEvents, type SentEvent } from '../platform/server-sent-events.ts';
+import { followHeadersShown, repeatHeadersShown } from './headers-shown.ts';
 import { broadcastFields } from './broadcast-events.ts';
 import { mayNotify, type Asker, type NotifyDeed } from './customer-access.ts';
 import type { BroadcastNews, Notifier } from './customer-notifier.ts';
@@ -38,6 +39,7 @@ export function broadcastRoutes(notifier: Notifier): readonly Route[] {
       tag,
       access: 'append',
       body: Type.Object(broadcastFields, fields.closed),
+      headersShown: repeatHeadersShown,
       answers: {
         201: {
           description: 'It is stored, and will be told',
@@ -92,6 +94,7 @@ export function broadcastRoutes(notifier: Notifier): readonly Route[] {
       access: 'known',
       isLong: true,
       query: Type.Object({ after: Type.Optional(Type.String({ maxLength: 40 })) }),
+      headersShown: followHeadersShown,
       answers: { 200: { description: 'As they come', contentType: 'text/event-stream' } },
       async handle(request) {
         const { tenant } = asking(request, 'read');

@@ -5,9 +5,10 @@ import { Type } from '../contracts/type.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import { flowOf } from '../platform/flow-of.ts';
+import { flowHeadersShown, flowOf } from '../platform/flow-of.ts';
 import { route, type ApiRequest, type Route } from '../platform/route.ts';
 import { serverSentEvents, type SentEvent } from '../platform/server-sent-events.ts';
+import { followHeadersShown, repeatHeadersShown } from './headers-shown.ts';
 import { mayNotify, type Asker, type NotifyDeed } from './customer-access.ts';
 import type { CustomerNews } from './customer-news.ts';
 import type { CustomerAddress, Notifier } from './customer-notifier.ts';
@@ -103,6 +104,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
         'At once, at the end of the quiet hours, in a digest, as one with what is alike, or not at all: as the customer wants it; `outcome` says which. With `Idempotency-Key` a repeat is the same notification.',
       params: customerParams,
       body: Type.Object({ category: oneOf(['alert', 'info']), ...messageFields }, closed),
+      headersShown: repeatHeadersShown,
       answers: {
         201: {
           description: 'It is stored, and will be told',
@@ -162,6 +164,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
       path: `${base}/notifications/{notificationId}/acknowledge`,
       summary: 'Acknowledges a notification: nobody is reminded of it any more',
       params: Type.Object({ customerId: customerIdSchema, notificationId: notificationIdSchema }),
+      headersShown: flowHeadersShown,
       answers: {
         204: { description: 'Done, now or before' },
         422: { description: 'There is no such notification, or it is part of a digest' },
@@ -182,6 +185,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
       isLong: true,
       params: customerParams,
       query: Type.Object({ after: Type.Optional(Type.String({ maxLength: 40 })) }),
+      headersShown: followHeadersShown,
       answers: { 200: { description: 'As they come', contentType: 'text/event-stream' } },
       async handle(request) {
         const { address } = asking(request, 'read');
@@ -209,6 +213,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
         'Per category: whether, by which channels, whether also in quiet hours, whether in digests. Quiet hours are by the clock on the wall of the time zone.',
       params: customerParams,
       body: preferencesSchema,
+      headersShown: flowHeadersShown,
       answers: {
         200: { description: 'As they are now', schema: preferencesSchema },
         422: { description: 'There is no such time zone, or the quiet hours never end' },
@@ -237,6 +242,7 @@ export function customerRoutes(notifier: Notifier): readonly Route[] {
       description: 'Personal data: sealed with a key of the customer, and gone with it.',
       params: customerParams,
       body: contactBody,
+      headersShown: flowHeadersShown,
       answers: { 200: { description: 'As it is now', schema: contactBody } },
       async handle(request) {
         const { address } = asking(request, 'own');

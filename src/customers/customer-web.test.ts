@@ -310,4 +310,25 @@ test('an empty key is refused, and what is part of another says of which', async
   const refused = await shop.ask('POST', item);
   assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
   await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
+
+test('the reference tells which headers do something', async () => {
+  await using rig = await customerRig();
+  const admin = await rig.caller('ops', ['admin']);
+  interface Shown {
+    readonly paths: Readonly<
+      Record<
+        string,
+        Readonly<Record<string, { readonly parameters?: readonly { name: string }[] }>>
+      >
+    >;
+  }
+  const { body } = await admin.ask<Shown>('GET', '/openapi.json');
+  const shown = (method: string, path: string): readonly string[] =>
+    (body.paths[`/api/v1/notify/${path}`]?.[method]?.parameters ?? []).map(({ name }) => name);
+  const customer = 'customers/{customerId}';
+  assert.ok(shown('post', `${customer}/notifications`).includes('Idempotency-Key'));
+  assert.ok(shown('post', 'broadcasts').includes('Idempotency-Key'));
+  assert.ok(shown('put', `${customer}/preferences`).includes('traceparent'));
+  assert.ok(shown('get', `${customer}/follow`).includes('Last-Event-ID'));
+  assert.ok(shown('get', 'broadcasts/follow').includes('Last-Event-ID'));
 });

@@ -25,33 +25,51 @@ export interface AccessBook {
 const everybody = '*';
 
 export function createAccessBook(
-  rules: readonly AccessRule[],
+  directory: { readonly version: number; readonly rules: readonly AccessRule[] },
   defaultAccess: TopicPermission,
 ): AccessBook {
-  const compiled = rules
-    .map(({ user = everybody, topic, permission }) => ({
-      user,
-      pattern: patternOf(topic),
-      length: topic.length,
-      permission,
-    }))
-    // The user's own rule before everybody's, then the longer pattern, then the one that lets write.
-    .toSorted(
-      (a, b) =>
-        Number(a.user === everybody) - Number(b.user === everybody) ||
-        b.length - a.length ||
-        Number(allows(b.permission, 'write')) - Number(allows(a.permission, 'write')),
-    );
+  let version = directory.version;
+  let compiled = compileRules(directory.rules);
   return {
     may(user, topic, wanted) {
       if (user?.role === 'admin') return true;
       if (user?.permission !== undefined) return allows(user.permission, wanted);
+      if (version !== directory.version) {
+        ({ version } = directory);
+        compiled = compileRules(directory.rules);
+      }
       const rule = compiled.find(
         (each) => (each.user === everybody || each.user === user?.name) && each.pattern.test(topic),
       );
       return allows(rule?.permission ?? defaultAccess, wanted);
     },
   };
+}
+
+interface CompiledRule {
+  readonly user: string;
+  readonly pattern: RegExp;
+  readonly length: number;
+  readonly permission: TopicPermission;
+}
+
+function compileRules(rules: readonly AccessRule[]): readonly CompiledRule[] {
+  return (
+    rules
+      .map(({ user = everybody, topic, permission }) => ({
+        user,
+        pattern: patternOf(topic),
+        length: topic.length,
+        permission,
+      }))
+      // The user's own rule before everybody's, then the longer pattern, then the one that lets write.
+      .toSorted(
+        (a, b) =>
+          Number(a.user === everybody) - Number(b.user === everybody) ||
+          b.length - a.length ||
+          Number(allows(b.permission, 'write')) - Number(allows(a.permission, 'write')),
+      )
+  );
 }
 
 function allows(permission: TopicPermission, wanted: 'read' | 'write'): boolean {

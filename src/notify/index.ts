@@ -3,12 +3,13 @@ export type { AttachmentFacts, AttachmentStore, StoredAttachment } from './attac
 export { fileAttachments } from './file-attachments.ts';
 export { hashNotifyPassword } from './notify-password.ts';
 export type { NotifyTokenSettings, NotifyUserSettings } from './notify-users.ts';
+export { openUserDirectory, type UserDirectoryOptions } from './open-user-directory.ts';
 export type { MessageFilter } from './message-filter.ts';
 export type { PublishParams, PublishRules } from './publish-params.ts';
 export type { PeekedBody } from './publish-body.ts';
 export type { Since } from './since.ts';
 export type { NamedTemplate } from './template-files.ts';
-export type { TopicBus, TopicBusDelivery, TopicBusMessage } from './topic-bus.ts';
+export type { TopicBus, TopicBusDelivery, TopicBusMessage, TopicDurability } from './topic-bus.ts';
 export type { TopicBatch, TopicReader } from './topic-hub.ts';
 export type { PlacedMessage } from './topic-log.ts';
 export type { TopicAction, TopicAttachment, TopicEvent, TopicMessage } from './topic-message.ts';
@@ -21,4 +22,5 @@ export {
   type Topics,
   type TopicsOptions,
 } from './topics.ts';
+export type { DirectoryUser, UserBook, UserChange, UserDirectory } from './user-directory.ts';
 export { notifyLimits, type NotifyLimits, type VisitorBook } from './visitor-limits.ts';

@@ -6,12 +6,15 @@ import fc from 'fast-check';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createAccessBook } from './access-rules.ts';
 import { parseGoDuration, parseLongDuration } from './go-duration.ts';
+import { createMessageRate } from './message-rate.ts';
 import { decodeMimeWords } from './mime-words.ts';
 import { parseNaturalTime } from './natural-time.ts';
 import { renderTemplate } from './render-template.ts';
+import { templateFunctionNames } from './template-functions.ts';
 import { parseSince } from './since.ts';
 import { comparePlaces } from './topic-bus.ts';
 import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './topic-message.ts';
+import { createUserBook } from './user-directory.ts';
 import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
 
 test('an id says in which second it was given out, and looks as those of ntfy', () => {
@@ -88,15 +91,13 @@ test('places order messages of one engine, whether they are one number or two', 
 });
 
 test("the user's own rule goes before everybody's, then the longer one, then the one that lets write", () => {
-  const book = createAccessBook(
-    [
-      { topic: '*', permission: 'deny' },
-      { topic: 'up*', permission: 'write-only' },
-      { user: 'ann', topic: 'up12', permission: 'read-only' },
-      { user: 'ann', topic: 'up*', permission: 'read-write' },
-    ],
-    'read-write',
-  );
+  const access = [
+    { topic: '*', permission: 'deny' },
+    { topic: 'up*', permission: 'write-only' },
+    { user: 'ann', topic: 'up12', permission: 'read-only' },
+    { user: 'ann', topic: 'up*', permission: 'read-write' },
+  ] as const;
+  const book = createAccessBook(createUserBook({ access }), 'read-write');
   const ann = { name: 'ann', role: 'user' } as const;
   assert.equal(book.may(undefined, 'other', 'read'), false);
   assert.equal(book.may(undefined, 'up9', 'write'), true);
@@ -104,6 +105,24 @@ test("the user's own rule goes before everybody's, then the longer one, then the
   assert.equal(book.may(ann, 'up12', 'write'), false);
   assert.equal(book.may(ann, 'up2', 'write'), true);
   assert.equal(book.may({ name: 'root', role: 'admin' }, 'other', 'write'), true);
+});
+
+test('messages a second are told over the last minutes, from the first whole one on', async () => {
+  const clock = fakeClock();
+  const rate = createMessageRate(clock);
+  for (let at = 0; at < 120; at += 1) rate.count();
+  assert.equal(rate.perSecond(), 0);
+  await clock.advance(60_000);
+  assert.equal(rate.perSecond(), 2);
+  await clock.advance(60_000);
+  assert.equal(rate.perSecond(), 1);
+  rate.count();
+  assert.equal(rate.total, 121);
+  // The one behind the last look is seen by the next; the first 120 are forgotten with theirs.
+  await clock.advance(9 * 60_000);
+  assert.equal(rate.perSecond(), 1 / 540);
+  await clock.advance(20 * 60_000);
+  assert.equal(rate.perSecond(), 0);
 });
 
 test('a bucket fills again as time goes by, and a day ends', async () => {
@@ -135,12 +154,39 @@ test('since is what ntfy takes for it', () => {
   assert.throws(() => parseSince('2d', at), /invalid since/);
 });
 
+test('templates have the functions that ntfy has, and no others', () => {
+  const ofGo = 'and eq ge gt html index js le len lt ne not or print printf println urlquery';
+  const ofSprig = `
+    add add1 adler32sum ago all any append atoi b32dec b32enc b64dec b64enc base biggest cat ceil
+    chunk clean coalesce compact concat contains date dateInZone dateModify deepEqual default dict
+    dig dir div duration durationRound empty ext fail first floor fromJSON get has hasKey
+    hasPrefix hasSuffix htmlDate htmlDateInZone indent initial isAbs join keys kindIs kindOf last
+    list lower max maxf min minf mod mul mustAppend mustChunk mustCompact mustDateModify mustFirst
+    mustFromJSON mustHas mustInitial mustLast mustPrepend mustPush mustRegexFind mustRegexFindAll
+    mustRegexMatch mustRegexReplaceAll mustRegexReplaceAllLiteral mustRegexSplit mustRest
+    mustReverse mustSlice mustToDate mustToJSON mustToPrettyJSON mustToRawJSON mustUniq
+    mustWithout nindent now omit osBase osClean osDir osExt osIsAbs pick pluck plural prepend push
+    quote randInt regexFind regexFindAll regexMatch regexQuoteMeta regexReplaceAll
+    regexReplaceAllLiteral regexSplit repeat replace rest reverse round seq set sha1sum sha256sum
+    sha512sum slice sortAlpha split splitList splitn squote sub substr ternary title toDate
+    toDecimal toJSON toPrettyJSON toRawJSON toString toStrings trim trimAll trimPrefix trimSuffix
+    trunc tuple typeIs typeIsLike typeOf uniq unixEpoch unset until untilStep upper urlJoin
+    urlParse values without`;
+  const names = `${ofGo} ${ofSprig}`.trim().split(/\s+/);
+  assert.deepEqual(templateFunctionNames, names.toSorted());
+});
+
 test('a template that would never end, or say too much, is refused', () => {
   const long = JSON.stringify({ l: Array.from({ length: 700 }, () => 1) });
   const nested = '{{range .l}}{{range $.l}}{{range $.l}}x{{end}}{{end}}{{end}}';
   assert.throws(() => renderTemplate(nested, long, 'x'), /timed out/);
   assert.throws(() => renderTemplate('{{printf "%99999s" "x"}}', '{}', 'x'), /too large/);
-  assert.throws(() => renderTemplate('{{repeat 9999999 "x"}}', '{}', 'x'), /too long/);
+  assert.throws(() => renderTemplate('{{repeat 9999999 "x"}}', '{}', 'x'), /exceeds limit/);
+  // A layout that could be read in very many ways is read in one.
+  const digits = `{{toDate "${'2'.repeat(60)}" "${'1'.repeat(90)}x" | unixEpoch}}`;
+  assert.equal(renderTemplate(digits, '{}', 'x'), '-62135596800');
+  const pattern = `{{regexMatch "(a+)+$" "${'a'.repeat(60)}b"}}`;
+  assert.equal(renderTemplate(pattern, '{}', 'x'), 'false');
   fc.assert(
     fc.property(fc.string({ maxLength: 30 }), fc.jsonValue(), (text, data) => {
       try {

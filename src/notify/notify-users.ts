@@ -5,6 +5,7 @@ import { MillraceError } from '../foundation/error.ts';
 import type { NotifyUser } from './access-rules.ts';
 import { refused } from './ntfy-problems.ts';
 import { fitsPasswordHash, isPasswordHash } from './notify-password.ts';
+import type { UserBook } from './user-directory.ts';
 
 export interface NotifyUserSettings {
   readonly name: string;
@@ -29,26 +30,27 @@ export interface NotifyUsers {
   authenticate(authorization: string | undefined): Promise<NotifyUser | undefined>;
   /** Nobody is known, and so nobody can be asked who they are. */
   readonly isOpen: boolean;
+  /** Whether this is still somebody: users may be removed. */
+  isKnown(user: NotifyUser): boolean;
 }
 
 const rememberedMax = 1_000;
 
 export function createNotifyUsers(options: {
-  readonly users?: readonly NotifyUserSettings[];
+  readonly directory: UserBook;
   readonly tokens?: readonly NotifyTokenSettings[];
   readonly verifyForeign?: VerifyForeignToken;
 }): NotifyUsers {
-  const { users = [], tokens = [], verifyForeign } = options;
-  const byName = new Map(users.map((each) => [each.name, each]));
+  const { directory, tokens = [], verifyForeign } = options;
   const byToken = new Map(tokens.map(({ token, user }) => [digest(token), user]));
-  checkUsers(users, tokens);
+  checkTokens(tokens, directory);
   /** Passwords that fitted: deriving a key for each request would take more than all the rest. */
   const fitted = new Map<string, string>();
 
   function known(name: string): NotifyUser {
-    const found = byName.get(name);
+    const found = directory.find(name);
     if (found === undefined) throw refused('unauthorized');
-    return { name, role: found.role ?? 'user' };
+    return { name, role: found.role };
   }
 
   function byBearer(secret: string): NotifyUser {
@@ -60,7 +62,7 @@ export function createNotifyUsers(options: {
   }
 
   async function byPassword(name: string, password: string): Promise<NotifyUser> {
-    const found = byName.get(name);
+    const found = directory.find(name);
     const key = digest(`${name}\0${password}`);
     if (found !== undefined && fitted.get(key) === found.passwordHash) return known(name);
     // Also for names that nobody has: how long it takes would tell which there are.
@@ -73,7 +75,11 @@ export function createNotifyUsers(options: {
   }
 
   return {
-    isOpen: users.length === 0,
+    get isOpen() {
+      return directory.users.length === 0;
+    },
+    isKnown: ({ name, permission }) =>
+      permission !== undefined || directory.find(name) !== undefined,
     async authenticate(authorization) {
       if (authorization === undefined) return undefined;
       const [, scheme = '', rest = ''] = /^(basic|bearer) +(.*)$/i.exec(authorization.trim()) ?? [];
@@ -95,21 +101,20 @@ function digest(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }
 
-function checkUsers(
-  users: readonly NotifyUserSettings[],
-  tokens: readonly NotifyTokenSettings[],
-): void {
+export function checkUsers(users: readonly NotifyUserSettings[]): void {
   for (const { name, passwordHash } of users) {
     if (!/^[-_.+@a-zA-Z0-9]{1,64}$/.test(name)) throw wrong('users', `'${name}' is no user name`);
     if (!isPasswordHash(passwordHash)) {
       throw wrong('users', `the password of '${name}' is not hashed: use hashNotifyPassword`);
     }
   }
+}
+
+function checkTokens(tokens: readonly NotifyTokenSettings[], directory: UserBook): void {
   for (const { token, user } of tokens) {
     if (!/^tk_[-_A-Za-z0-9]{29}$/.test(token))
       throw wrong('tokens', 'a token is tk_ and 29 letters');
-    if (!users.some(({ name }) => name === user))
-      throw wrong('tokens', `there is no user '${user}'`);
+    if (directory.find(user) === undefined) throw wrong('tokens', `there is no user '${user}'`);
   }
 }
 

@@ -89,6 +89,9 @@ export const ntfyProblems = {
     link: '/publish/#icons',
   },
   jsonInvalid: { code: 40024, error: 'invalid request: request body must be valid JSON' },
+  permissionInvalid: { code: 40025, error: 'invalid request: incorrect permission string' },
+  tierUnknown: { code: 40030, error: 'invalid request: tier does not exist' },
+  userUnknown: { code: 40031, error: 'invalid request: user does not exist' },
   callsDisabled: {
     code: 40032,
     error: 'invalid request: calling is disabled',
@@ -149,6 +152,11 @@ export const ntfyProblems = {
   unauthorized: { code: 40101, error: 'unauthorized', link: authentication },
   forbidden: { code: 40301, error: 'forbidden', link: authentication },
   pageNotFound: { code: 40401, error: 'page not found' },
+  userExists: { code: 40901, error: 'conflict: user already exists' },
+  userProvisioned: {
+    code: 40905,
+    error: 'conflict: cannot change or delete provisioned user',
+  },
   attachmentTooLarge: {
     code: 41301,
     error: 'attachment too large, or bandwidth limit reached',

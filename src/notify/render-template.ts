@@ -9,7 +9,13 @@ import {
   type TemplatePipe,
   type TemplateTerm,
 } from './template-syntax.ts';
-import { isEmptyValue, shownValue, type TemplateValue } from './template-values.ts';
+import {
+  isEmptyValue,
+  shownValue,
+  TemplateTime,
+  typeOfValue,
+  type TemplateValue,
+} from './template-values.ts';
 
 export const templateLimits = {
   templateBytesMax: 32_768,
@@ -193,7 +199,7 @@ function entriesOf(value: TemplateValue): readonly (readonly [TemplateValue, Tem
     const count = Math.min(Number(value), templateLimits.stepsMax);
     return Array.from({ length: Math.max(0, count) }, (_, at) => [BigInt(at), BigInt(at)] as const);
   }
-  if (typeof value === 'object') {
+  if (typeof value === 'object' && !(value instanceof TemplateTime)) {
     return Object.keys(value)
       .toSorted()
       .map((key) => [key, value[key]] as const);
@@ -207,8 +213,11 @@ function fieldOf(value: TemplateValue, name: string): TemplateValue {
   if (value === null) {
     throw new TemplateProblem('failed', `nil pointer evaluating interface {}.${name}`);
   }
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    throw new TemplateProblem('failed', `can't evaluate field ${name} in type ${typeof value}`);
+  if (typeof value !== 'object' || Array.isArray(value) || value instanceof TemplateTime) {
+    throw new TemplateProblem(
+      'failed',
+      `can't evaluate field ${name} in type ${typeOfValue(value)}`,
+    );
   }
   return Object.hasOwn(value, name) ? value[name] : undefined;
 }

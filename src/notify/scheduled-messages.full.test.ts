@@ -22,7 +22,7 @@ async function deliverThrough(
   opened.defer(() => removeTempFolder(folder));
   // Ids are forgotten at once: it is not the bus that keeps the second one away.
   const bus = opened.use(await openBus(`sqlite:${join(folder, 'bus.db')}`, { dedupeWindowMs: 1 }));
-  const log = createTopicLog(bus, { clock, keptMs: 43_200_000 });
+  const log = createTopicLog(bus, { clock, keptMs: 43_200_000, durability: 'synced' });
   const done = Promise.withResolvers<void>();
   let turn = 0;
   const spoiled: TopicLog = {

@@ -1,6 +1,18 @@
 // The values of templates: what JSON has, and Go's whole numbers beside its floating ones.
 
+import { formatGoTime } from './go-time.ts';
 import { TemplateProblem } from './template-syntax.ts';
+import { localZone } from './time-zones.ts';
+
+const goTimeLayout = '2006-01-02 15:04:05.999999999 -0700 MST';
+
+/** A moment, as Go's `time.Time`. */
+export class TemplateTime {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+}
 
 export type TemplateValue =
   | string
@@ -9,6 +21,7 @@ export type TemplateValue =
   | boolean
   | null
   | undefined
+  | TemplateTime
   | TemplateValue[]
   | { [name: string]: TemplateValue };
 
@@ -17,6 +30,7 @@ export function shownValue(value: TemplateValue): string {
   if (value === undefined || value === null) return '<no value>';
   if (typeof value === 'number') return shownNumber(value);
   if (Array.isArray(value)) return `[${value.map(inner).join(' ')}]`;
+  if (value instanceof TemplateTime) return formatGoTime(value.ms, goTimeLayout, localZone());
   if (typeof value !== 'object') return String(value);
   const entries = Object.keys(value)
     .toSorted()
@@ -37,14 +51,17 @@ function shownNumber(value: number): string {
 export function isEmptyValue(value: TemplateValue): boolean {
   if (value === undefined || value === null || value === false || value === '') return true;
   if (value === 0 || value === 0n) return true;
+  if (value instanceof TemplateTime) return false;
   return typeof value === 'object' && lengthOf(value) === 0;
 }
 
 export function lengthOf(value: TemplateValue): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (Array.isArray(value)) return value.length;
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length;
-  throw new TemplateProblem('failed', `len of type ${typeof value}`);
+  if (typeof value === 'object' && value !== null && !(value instanceof TemplateTime)) {
+    return Object.keys(value).length;
+  }
+  throw new TemplateProblem('failed', `len of type ${typeOfValue(value)}`);
 }
 
 /** Go compares whole numbers with whole ones only. */
@@ -65,4 +82,75 @@ export function compareValues(first: TemplateValue, second: TemplateValue): numb
 
 function incomparable(): TemplateProblem {
   return new TemplateProblem('failed', 'incompatible types for comparison');
+}
+
+/** Go's name of its type. Whole numbers have one here. */
+export function typeOfValue(value: TemplateValue): string {
+  if (value === undefined || value === null) return '<nil>';
+  if (value instanceof TemplateTime) return 'time.Time';
+  if (Array.isArray(value)) return '[]interface {}';
+  const names: Readonly<Record<string, string>> = {
+    string: 'string',
+    number: 'float64',
+    bigint: 'int',
+    boolean: 'bool',
+  };
+  return names[typeof value] ?? 'map[string]interface {}';
+}
+
+export function kindOfValue(value: TemplateValue): string {
+  const type = typeOfValue(value);
+  const kinds: Readonly<Record<string, string>> = {
+    '<nil>': 'invalid',
+    'time.Time': 'struct',
+    '[]interface {}': 'slice',
+    'map[string]interface {}': 'map',
+  };
+  return kinds[type] ?? type;
+}
+
+export function deepEqualValues(first: TemplateValue, second: TemplateValue): boolean {
+  if (typeOfValue(first) !== typeOfValue(second)) return false;
+  if (Array.isArray(first) && Array.isArray(second)) {
+    return (
+      first.length === second.length && first.every((each, at) => deepEqualValues(each, second[at]))
+    );
+  }
+  if (first instanceof TemplateTime && second instanceof TemplateTime)
+    return first.ms === second.ms;
+  if (typeof first !== 'object' || first === null)
+    return (first ?? undefined) === (second ?? undefined);
+  const [a, b] = [first, second] as Record<string, TemplateValue>[];
+  const keys = Object.keys(a ?? {});
+  return (
+    keys.length === Object.keys(b ?? {}).length &&
+    keys.every((key) => Object.hasOwn(b ?? {}, key) && deepEqualValues(a?.[key], b?.[key]))
+  );
+}
+
+/** As Go writes JSON: keys in order, and for pages of HTML harmless. */
+export function goJson(
+  value: TemplateValue,
+  { isForHtml, indent }: { readonly isForHtml: boolean; readonly indent?: number },
+): string {
+  const json = JSON.stringify(plain(value), undefined, indent);
+  const isUnsafe = isForHtml ? /[<>&\u2028\u2029]/g : /[\u2028\u2029]/g;
+  return json.replaceAll(
+    isUnsafe,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function plain(value: TemplateValue): unknown {
+  if (value === undefined) return null;
+  if (typeof value === 'bigint') return Number(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof TemplateTime) {
+    return formatGoTime(value.ms, '2006-01-02T15:04:05.999999999Z07:00', localZone());
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.keys(value)
+    .toSorted()
+    .map((key) => [key, plain(value[key])]);
+  return Object.fromEntries(entries);
 }

@@ -20,12 +20,19 @@ interface TopicBusReadOptions {
   readonly signal?: AbortSignal;
 }
 
+/**
+ * What readers may see: what is on the disk (`synced`), or what is stored and has its place (`relaxed`), which a
+ * loss of power within the next millisecond may take back. The publisher is answered when it is on the disk.
+ */
+export type TopicDurability = 'synced' | 'relaxed';
+
 export interface TopicBus {
   publish(message: {
     readonly subject: string;
     readonly payload: unknown;
     readonly id: string;
     readonly headers?: Readonly<Record<string, string>>;
+    readonly durability?: TopicDurability;
   }): Promise<unknown>;
   subscribe(
     pattern: string,

@@ -19,6 +19,8 @@ export interface TopicBatch {
 export interface TopicReader {
   readonly topics: readonly string[];
   readonly filter: MessageFilter;
+  /** Asked again when that may have changed. Absent: always. */
+  mayRead?(): boolean;
   /** Never waits. */
   deliver(batch: TopicBatch): void;
   /** Messages may have been missed: it has to come again and say what it has. */
@@ -36,8 +38,8 @@ interface TopicSeat {
 
 export interface TopicHub extends AsyncDisposable {
   join(reader: TopicReader): TopicSeat;
-  /** Ends all of them. */
-  cut(): void;
+  /** Ends those that are meant. Default: all of them. */
+  cut(isMeant?: (reader: TopicReader) => boolean): void;
   readonly readers: number;
 }
 
@@ -99,8 +101,8 @@ export function createTopicHub(
     waiting.push(message);
     if (isFlushing) return;
     isFlushing = true;
-    // Behind everything that the bus has given at once.
-    setImmediate(flush);
+    // Behind everything that the bus has given at once, and not behind the answers to whoever published it.
+    process.nextTick(flush);
   }
 
   function flush(): void {
@@ -199,8 +201,8 @@ export function createTopicHub(
         },
       };
     },
-    cut() {
-      for (const entry of allEntries()) entry.reader.cut();
+    cut(isMeant = () => true) {
+      for (const { reader } of allEntries()) if (isMeant(reader)) reader.cut();
     },
     get readers() {
       return readers;

@@ -3,7 +3,12 @@
 import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Since } from './since.ts';
-import { comparePlaces, type TopicBus, type TopicBusMessage } from './topic-bus.ts';
+import {
+  comparePlaces,
+  type TopicBus,
+  type TopicBusMessage,
+  type TopicDurability,
+} from './topic-bus.ts';
 import { timeOfMessageId, toTopicMessage, type TopicMessage } from './topic-message.ts';
 
 /** A message and where it stands. */
@@ -46,7 +51,11 @@ export function placed(found: TopicBusMessage): PlacedMessage {
 
 export function createTopicLog(
   bus: TopicBus,
-  { clock, keptMs }: { readonly clock: Clock; readonly keptMs: number },
+  {
+    clock,
+    keptMs,
+    durability,
+  }: { readonly clock: Clock; readonly keptMs: number; readonly durability: TopicDurability },
 ): TopicLog {
   /** Everything that was stored since then and is kept still. */
   async function readFrom(topic: string, fromMs: number): Promise<PlacedMessage[]> {
@@ -91,7 +100,8 @@ export function createTopicLog(
   return {
     async append(message) {
       const { id, topic } = message;
-      await bus.publish({ subject: subjects.notify.topic(topic), id, payload: message });
+      const subject = subjects.notify.topic(topic);
+      await bus.publish({ subject, id, payload: message, durability });
     },
     async read(topics, since) {
       if (since.kind === 'none') return [];

@@ -7,6 +7,7 @@ import type { AttachmentStore } from './attachment-store.ts';
 import { buildMessage, changeMessage, pollRequest } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';
 import { createKnownTopics } from './known-topics.ts';
+import { createMessageRate } from './message-rate.ts';
 import { refused } from './ntfy-problems.ts';
 import {
   attachedName,
@@ -22,7 +23,7 @@ import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import type { Since } from './since.ts';
 import type { NamedTemplate } from './template-files.ts';
-import type { TopicBus } from './topic-bus.ts';
+import type { TopicBus, TopicDurability } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
 import { createTopicLog, type PlacedMessage } from './topic-log.ts';
 import { newMessageId, type TopicAttachment, type TopicMessage } from './topic-message.ts';
@@ -50,6 +51,8 @@ export interface TopicsOptions {
   readonly sendEmail?: (mail: NotifyEmail) => Promise<void>;
   /** Told of what was published, so that phones are woken. */
   readonly forward?: (message: TopicMessage) => void;
+  /** Whether readers get messages before they are on the disk. Default: `synced`, they do not. */
+  readonly durability?: TopicDurability;
   /** Whether this process delivers what is scheduled. Default: true. */
   readonly isScheduler?: boolean;
 }
@@ -103,7 +106,11 @@ export interface Topics extends AsyncDisposable {
   follow(reader: TopicReader, request: ReadRequest, opened: () => void): Promise<Disposable>;
   /** Ends all who follow; they come again, here or elsewhere. */
   cut(): void;
+  /** Ends those of them that are meant. */
+  cutThose(isMeant: (reader: TopicReader) => boolean): void;
   readonly published: number;
+  /** Over the last minutes, as ntfy tells it. */
+  readonly publishedPerSecond: number;
   readonly readers: number;
 }
 
@@ -129,7 +136,8 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const visitors = createVisitorBook(limits, clock);
   const reserved = [...reservedTopics, ...(options.reserved ?? [])];
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
-  const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs });
+  const { durability = 'synced' } = options;
+  const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
   const stopping = new AbortController();
   await using opened = new AsyncDisposableStack();
   const hub = opened.use(createTopicHub(bus, { clock, observer }));
@@ -144,7 +152,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   );
   const all = opened.move();
   const sweeping = attachments === undefined ? undefined : sweepFiles(attachments);
-  let published = 0;
+  const published = createMessageRate(clock);
 
   async function sweepFiles(files: AttachmentStore): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -263,7 +271,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
           await options.sendEmail?.({ to: params.email, message, sender: visitor });
         }
       }
-      published += 1;
+      published.count();
       observer.count?.('notify_published_total', {});
       return message;
     },
@@ -274,7 +282,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       const message = changeMessage(event, sequenceId, facts);
       await log.append(message);
       if (event === 'message_delete') await callOff(topic, sequenceId);
-      published += 1;
+      published.count();
       return message;
     },
     async read(request) {
@@ -298,8 +306,12 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       return { [Symbol.dispose]: () => seat.leave() };
     },
     cut: () => hub.cut(),
+    cutThose: (isMeant) => hub.cut(isMeant),
     get published() {
-      return published;
+      return published.total;
+    },
+    get publishedPerSecond() {
+      return published.perSecond();
     },
     get readers() {
       return hub.readers;

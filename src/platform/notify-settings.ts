@@ -3,6 +3,7 @@
 import type { AccessRule, TopicPermission } from '../notify/access-rules.ts';
 import type { NotifyTokenSettings, NotifyUserSettings } from '../notify/notify-users.ts';
 import type { NamedTemplate } from '../notify/template-files.ts';
+import type { TopicDurability } from '../notify/topic-bus.ts';
 import type { NotifyLimits } from '../notify/visitor-limits.ts';
 
 export interface NotifySettings {
@@ -16,6 +17,11 @@ export interface NotifySettings {
   /** Default: `.millrace/attachments`; false: files are refused. */
   readonly attachments?: string | false;
   readonly limits?: Partial<NotifyLimits>;
+  /**
+   * `relaxed`: readers get a message once it is stored, before it is on the disk; ntfy gives it out before it
+   * is stored. Default: `synced`. Either way a publish is answered when its message is on the disk.
+   */
+  readonly durability?: TopicDurability;
   /** Addresses whose requests and messages are not counted. */
   readonly exemptHosts?: readonly string[];
   /** Addresses are what the last proxy says (`X-Forwarded-For`). */

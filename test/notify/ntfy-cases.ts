@@ -1,5 +1,6 @@
 // Every case of ntfy's API: run against our server, and against ntfy's own.
 
+import { adminCases } from './ntfy-admin-cases.ts';
 import type { NtfyCase } from './ntfy-case.ts';
 import { changeCases, delayCases, templateCases } from './ntfy-later-cases.ts';
 import { jsonCases, publishCases } from './ntfy-publish-cases.ts';
@@ -12,6 +13,8 @@ import {
   readCases,
 } from './ntfy-read-cases.ts';
 
+import { templateFunctionCases } from './ntfy-template-cases.ts';
+
 export const ntfyCases: readonly NtfyCase[] = [
   ...publishCases,
   ...jsonCases,
@@ -19,9 +22,11 @@ export const ntfyCases: readonly NtfyCase[] = [
   ...delayCases,
   ...changeCases,
   ...templateCases,
+  ...templateFunctionCases,
   ...readCases,
   ...followCases,
   ...accessCases,
   ...fileCases,
   ...factCases,
+  ...adminCases,
 ];

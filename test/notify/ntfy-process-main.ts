@@ -1,10 +1,12 @@
 // Our ntfy as a process of its own: told where its bus is, tells where it listens.
 
+import type { TopicDurability } from '../../src/notify/topic-bus.ts';
 import { startOurNtfy } from './our-ntfy.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as {
   readonly folder: string;
   readonly bus: string;
+  readonly more?: { readonly durability: TopicDurability };
 };
 const server = await startOurNtfy({ ...input, limits: { delayMsMin: 0 } });
 process.send?.({ url: server.url });

@@ -8,6 +8,7 @@ import { createNotifyUsers } from '../../src/notify/notify-users.ts';
 import { openTopics, type TopicsOptions } from '../../src/notify/topics.ts';
 import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
 import { openBus } from '../../src/platform/open-bus.ts';
+import { memoryUserDirectory } from '../../src/notify/user-directory.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { freePort } from '../../src/testing/servers/free-port.ts';
@@ -46,10 +47,12 @@ export async function startOurNtfy(options: {
       passwordHash: await hashNotifyPassword(password),
     })),
   );
+  const directory = memoryUserDirectory({ users: known, access: rules });
   const handler = opened.use(
     createNtfyHandler(topics, {
-      users: createNotifyUsers({ users: known, tokens }),
-      access: rules,
+      users: createNotifyUsers({ directory, tokens }),
+      directory,
+      version: '1.2.3',
       exemptHosts: isExempt ? ['127.0.0.1'] : [],
       clock,
     }),

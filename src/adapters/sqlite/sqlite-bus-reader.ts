@@ -29,6 +29,9 @@ export interface SqliteBusReader {
   close(): void;
 }
 
+/** Messages of others behind a group's cursor before it is moved. */
+const passedMax = 10_000;
+
 export function openSqliteBusReader(path: string, busyTimeoutMs: number): SqliteBusReader {
   const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
   const rows = (sql: string) => {
@@ -42,11 +45,15 @@ export function openSqliteBusReader(path: string, busyTimeoutMs: number): Sqlite
     'select seq from bus_messages where stored_at_ms >= ? order by seq limit 1',
   );
   const due = rows(
-    `select (select min(available_at_ms) from bus_pending p where p.group_id = g.id) as due,
-       case when g.cursor < (select max(seq) from bus_messages)
-         and g.max_ack_pending > (select count(*) from bus_pending p where p.group_id = g.id)
-         then 1 else 0 end as fresh
+    `select g.id, g.cursor, (select max(seq) from bus_messages) as head,
+       (select min(available_at_ms) from bus_pending p where p.group_id = g.id) as due,
+       g.max_ack_pending > (select count(*) from bus_pending p where p.group_id = g.id) as room
      from bus_groups g where g.name = ?`,
+  );
+  const ofGroup = rows(
+    `select 1 from bus_messages m where m.seq > ? and m.seq <= ? and exists
+       (select 1 from bus_group_streams b where b.group_id = ? and b.stream_id = +m.stream_id)
+     limit 1`,
   );
   const newStreams = rows('select id, subject from bus_streams where id > ? order by id');
   const subjects = rows('select id, subject from bus_streams where subject > ? order by subject');
@@ -88,6 +95,27 @@ export function openSqliteBusReader(path: string, busyTimeoutMs: number): Sqlite
   );
 
   const headNow = (): number => Number(head()[0]?.['seq'] ?? 0);
+  /** Of each group, up to where everything behind its cursor is others'. */
+  const passed = new Map<string, { readonly cursor: string; readonly to: number }>();
+
+  /**
+   * Whether a message behind the cursor is the group's. What is not is passed by here: a commit that only
+   * moves the cursor would come, and be synced, behind every message of everybody.
+   */
+  function hasFresh(group: string, row: SqlRow): boolean {
+    const [from, to] = [Number(row['cursor']), Number(row['head'] ?? 0)];
+    // Not for ever: whoever begins anew walks from the cursor.
+    if (to - from > passedMax) return true;
+    // Another group of this name, or one that was set back, begins anew.
+    const cursor = `${Number(row['id'])}:${from}`;
+    const before = passed.get(group);
+    const after = before?.cursor === cursor ? before.to : from;
+    if (to <= after) return false;
+    if (ofGroup(after, to, Number(row['id'])).length > 0) return true;
+    passed.set(group, { cursor, to });
+    return false;
+  }
+
   const timeOf = (seq: SqlRow[string] | undefined): Date | undefined =>
     seq === null || seq === undefined
       ? undefined
@@ -124,7 +152,7 @@ export function openSqliteBusReader(path: string, busyTimeoutMs: number): Sqlite
     dueAtMs(group, nowMs) {
       const [row] = due(group);
       // One that is gone is told by the fetch itself.
-      if (row === undefined || row['fresh'] === 1) return 0;
+      if (row === undefined || (row['room'] === 1 && hasFresh(group, row))) return 0;
       const dueMs = row['due'] ?? null;
       if (dueMs === null) return undefined;
       return Number(dueMs) <= nowMs ? 0 : Number(dueMs);

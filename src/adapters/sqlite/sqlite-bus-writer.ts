@@ -41,6 +41,8 @@ export type BusRequest =
       readonly entries: readonly EngineEntry[];
       readonly dedupeWindowMs: number;
       readonly nowMs: number;
+      /** Seen once it is committed; answered once it is synced. */
+      readonly isRelaxed: boolean;
     }
   | { readonly op: 'ensureGroup'; readonly group: BusGroupRow }
   | {
@@ -66,6 +68,8 @@ export type BusAnswer<R extends BusRequest> = BusAnswers[R['op']];
 
 /** Up to so many streams are looked at one by one; a group of more walks along all messages. */
 const fewStreams = 8;
+/** Looking for ids that are over costs as much as a message: some messages share it. */
+const forgetEvery = 32;
 
 export function createSqliteBus(database: DatabaseSync): (request: BusRequest) => unknown {
   const query = createBusQuery(database);
@@ -74,9 +78,7 @@ export function createSqliteBus(database: DatabaseSync): (request: BusRequest) =
   const groupRow = (name: string): SqlRow | undefined =>
     one('select * from bus_groups where name = ?', name);
 
-  function streamFor(subject: string): number {
-    const known = streamId(subject);
-    if (known !== undefined) return known;
+  function newStream(subject: string): number {
     const id = number('insert into bus_streams (subject) values (?) returning id', subject);
     for (const group of all('select id, filters from bus_groups')) {
       if (isTaken(filtersOf(group), subject)) bind(Number(group['id']), id);
@@ -92,14 +94,17 @@ export function createSqliteBus(database: DatabaseSync): (request: BusRequest) =
     { subject, id, data, meta }: EngineEntry,
     { dedupeWindowMs, nowMs }: { readonly dedupeWindowMs: number; readonly nowMs: number },
   ): Appended {
-    const stream = streamFor(subject);
-    const before = one(
-      'select seq from bus_message_ids where stream_id = ? and id = ? and expires_at_ms > ?',
-      stream,
+    const known = one(
+      `select s.id, i.seq from bus_streams s left join bus_message_ids i
+         on i.stream_id = s.id and i.id = ? and i.expires_at_ms > ?
+       where s.subject = ?`,
       id,
       nowMs,
+      subject,
     );
-    if (before !== undefined) return { sequence: String(before['seq']), isDuplicate: true };
+    const before = known?.['seq'] ?? null;
+    if (before !== null) return { sequence: String(before), isDuplicate: true };
+    const stream = known === undefined ? newStream(subject) : Number(known['id']);
     const seq = number(
       'insert into bus_messages (stream_id, stored_at_ms, data, meta) values (?, ?, ?, ?) returning seq',
       stream,
@@ -123,8 +128,14 @@ export function createSqliteBus(database: DatabaseSync): (request: BusRequest) =
     return { sequence: String(seq), isDuplicate: false };
   }
 
+  let unforgotten = 0;
+
   /** More than come in: what is forgotten never piles up, and no commit waits for it. */
-  function forgetIds(nowMs: number, count: number): void {
+  function forgetIds(nowMs: number, appended: number): void {
+    unforgotten += appended;
+    if (unforgotten < forgetEvery) return;
+    const count = unforgotten;
+    unforgotten = 0;
     all(
       `delete from bus_message_ids where (stream_id, id) in
          (select stream_id, id from bus_message_ids where expires_at_ms <= ? limit ?)`,

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,3 +67,49 @@ for (const { name, skip, run } of busConformance({
 })) {
   test(`bus in SQLite: ${name}`, { skip: skip ?? false }, run);
 }
+
+test('bus in SQLite: a relaxed message is seen by readers before its publisher is answered', async () => {
+  const { path, bus } = await prepare();
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => bus[Symbol.asyncDispose]());
+  await using live = await bus.subscribe('gbe.>');
+  const happened: string[] = [];
+  const reading = (async () => {
+    for await (const { id } of live) {
+      happened.push(`seen ${id}`);
+      if (id === 'm-2') break;
+    }
+  })();
+  for (const id of ['m-1', 'm-2']) {
+    const message = { subject: 'gbe.events.system.health', id, payload: 1 };
+    await bus.publish({ ...message, durability: 'relaxed' });
+    happened.push(`answered ${id}`);
+  }
+  await reading;
+  assert.deepEqual(happened, ['seen m-1', 'answered m-1', 'seen m-2', 'answered m-2']);
+  // What comes behind is synced before it is seen, and everything before it with it.
+  const database = new DatabaseSync(path, { readOnly: true });
+  assert.equal(database.prepare('select count(*) as n from bus_messages').get()?.['n'], 2);
+  database.close();
+});
+
+test("bus in SQLite: others' messages cost a group that waits no commit", async () => {
+  const { path, bus } = await prepare();
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => bus[Symbol.asyncDispose]());
+  const group = await bus.group({ group: 'waiting', subject: 'gbe.events.audit.change' });
+  const waiting = group.fetch({ waitMs: 60_000 });
+  for (let n = 0; n < 20; n += 1) {
+    await bus.publish({ subject: 'gbe.events.system.health', payload: n });
+  }
+  const database = new DatabaseSync(path, { readOnly: true });
+  const cursor = database.prepare("select cursor from bus_groups where name = 'waiting'");
+  assert.equal(cursor.get()?.['cursor'], 0);
+  await bus.publish({ subject: 'gbe.events.audit.change', payload: 'mine' });
+  assert.deepEqual(
+    (await waiting).map(({ payload }) => payload),
+    ['mine'],
+  );
+  assert.equal(Number(cursor.get()?.['cursor']) > 0, true);
+  database.close();
+});

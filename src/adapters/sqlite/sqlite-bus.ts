@@ -4,14 +4,23 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Bus, StartFrom } from '../../bus/bus.ts';
-import type { BusEngine, FetchRequest, LeasedEntry, StoredEntry } from '../../bus/bus-engine.ts';
+import type {
+  Appended,
+  BusEngine,
+  EngineEntry,
+  FetchRequest,
+  GroupSettings,
+  LeasedEntry,
+  StoredEntry,
+} from '../../bus/bus-engine.ts';
 import { busLimits } from '../../bus/bus-limits.ts';
 import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import { groupConflict, unknownGroup } from '../../bus/group-errors.ts';
-import { aborted, systemClock, type Clock } from '../../foundation/clock.ts';
+import { aborted, systemClock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { createWaiters } from '../../store/waiters.ts';
 import { openSqliteBusReader, toStored } from './sqlite-bus-reader.ts';
+import { createBusTail } from './sqlite-bus-tail.ts';
+import { createBusWaits } from './sqlite-bus-waits.ts';
 import type { BusAnswer, BusRequest, BusStart } from './sqlite-bus-writer.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { pathOf } from './sqlite-path.ts';
@@ -25,6 +34,9 @@ export interface SqliteBusOptions extends BusOptions {
 
 /** Looked at by file events; this is for file systems that have none. */
 const watchPollMs = 250;
+
+/** A write that is not answered so long after the last one waits for something. */
+const answerMs = 20;
 
 /**
  * Opens (and, where it is new, creates) the bus in a file; it may be the event store's. Several processes
@@ -44,7 +56,7 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
   const { busyTimeoutMs = 10_000, clock = systemClock } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
-  const waiters = createWaiters();
+  const tail = createBusTail();
   const writer = await startSqliteWriter({ path, busyTimeoutMs });
   const reader = openSqliteBusReader(path, busyTimeoutMs);
   let version = reader.dataVersion();
@@ -56,17 +68,67 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       version = reader.dataVersion();
       return version !== before;
     },
-    onMore: () => waiters.wakeAll(),
+    onMore: () => waits.byOthers({ isForReaders: !isAnswerNear() }),
   });
+  const waits = createBusWaits(clock, (isAnybody) => others.setWaiting(isAnybody));
   let isClosed = false;
+  let appending = 0;
+  let answeredAtMs = 0;
 
-  async function write<R extends BusRequest>(request: R): Promise<BusAnswer<R>> {
+  /**
+   * While appends are answered one after the other, the commit that is seen first is mostly their own, and its
+   * answer wakes all readers. One that waits for another process's lock keeps nobody from looking.
+   */
+  function isAnswerNear(): boolean {
+    return appending > 0 && clock.now() - answeredAtMs < answerMs;
+  }
+
+  async function write<R extends BusRequest>(
+    request: R,
+    onCommitted: (answer: BusAnswer<R>) => void = () => waits.all(),
+  ): Promise<BusAnswer<R>> {
     try {
-      const answer = (await writer.bus(request)) as BusAnswer<R>;
-      waiters.wakeAll();
-      return answer;
+      const answer = await writer.bus(request, (committed) =>
+        onCommitted(committed as BusAnswer<R>),
+      );
+      return answer as BusAnswer<R>;
     } catch (error) {
       throw busError(error);
+    }
+  }
+
+  /** What is gone from the file is not given out of memory. */
+  function writeLess<R extends BusRequest>(request: R): Promise<BusAnswer<R>> {
+    return write(request, () => {
+      tail.forget();
+      waits.all();
+    });
+  }
+
+  async function append(
+    entries: readonly EngineEntry[],
+    { dedupeWindowMs, isRelaxed }: Parameters<BusEngine['append']>[1],
+  ): Promise<readonly Appended[]> {
+    const nowMs = clock.now();
+    let isTold = false;
+    const tell = (): void => {
+      if (!isTold) appending -= 1;
+      isTold = true;
+      answeredAtMs = clock.now();
+      waits.appended(entries.map(({ subject }) => subject));
+    };
+    appending += 1;
+    try {
+      return await write(
+        { op: 'append', entries, dedupeWindowMs, nowMs, isRelaxed },
+        (appended) => {
+          tail.add(entries, appended, { storedAtMs: nowMs });
+          tell();
+        },
+      );
+    } finally {
+      // Also when nothing was stored: who left it to this answer must look for what others wrote.
+      if (!isTold) tell();
     }
   }
 
@@ -79,22 +141,8 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
     }
   }
 
-  /** Until somebody commits, or the time is over. */
-  async function wait(ms: number, signal: AbortSignal, isThere: () => boolean): Promise<void> {
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    try {
-      const woken = waiters.wait(either, isThere);
-      if (waiters.size > 0) others.setWaiting(true);
-      await Promise.race([woken, sleep(clock, ms, either)]);
-    } finally {
-      over.abort('over');
-      if (waiters.size === 0) others.setWaiting(false);
-    }
-  }
-
   async function fetch(
-    group: string,
+    { name: group, filters }: GroupSettings,
     { limit, waitMs, signal }: FetchRequest,
   ): Promise<readonly LeasedEntry[]> {
     const deadlineMs = clock.now() + waitMs;
@@ -102,17 +150,19 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       if (signal.aborted) throw aborted(signal);
       const nowMs = clock.now();
       // Looked at without the writer first: whoever waits must not take the write lock for nothing.
-      if (read(() => reader.dueAtMs(group, nowMs)) === 0) {
-        const { isUnknown, rows } = await write({ op: 'fetch', group, limit, nowMs });
+      const dueMs = read(() => reader.dueAtMs(group, nowMs));
+      if (dueMs === 0) {
+        const { isUnknown, rows } = await write({ op: 'fetch', group, limit, nowMs }, () =>
+          waits.changed(group),
+        );
         if (isUnknown) throw unknownGroup(group);
         if (rows.length > 0) return rows.map(toLeased);
       }
       const leftMs = deadlineMs - clock.now();
       if (leftMs <= 0) return [];
-      const dueMs = read(() => reader.dueAtMs(group, clock.now()));
       if (dueMs === 0) continue;
-      const isThere = (): boolean => read(() => reader.dueAtMs(group, clock.now())) === 0;
-      await wait(Math.min(leftMs, (dueMs ?? Infinity) - clock.now()), signal, isThere);
+      const due = (): number | undefined => read(() => reader.dueAtMs(group, clock.now()));
+      await waits.member({ name: group, filters }, { ms: leftMs, signal, due });
     }
   }
 
@@ -130,13 +180,20 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
     let { after } = how;
     for (;;) {
       if (signal.aborted) throw aborted(signal);
-      const head = upTo ?? read(() => reader.head());
-      const batch = head <= after ? [] : read(() => scan({ after, upTo: head, limit }));
-      after = batch.length < limit ? Math.max(after, head) : Number(batch.at(-1)?.position);
-      if (batch.length > 0) yield batch;
-      if (after < head) continue;
-      if (upTo !== undefined) return;
-      await wait(Infinity, signal, () => read(() => reader.head()) > after);
+      const known = upTo === undefined ? tail.read(pattern, { after, limit }) : undefined;
+      if (known !== undefined) {
+        after = known.considered;
+        if (known.entries.length > 0) yield known.entries;
+        if (after < tail.last) continue;
+      } else {
+        const head = upTo ?? read(() => reader.head());
+        const batch = head <= after ? [] : read(() => scan({ after, upTo: head, limit }));
+        after = batch.length < limit ? Math.max(after, head) : Number(batch.at(-1)?.position);
+        if (batch.length > 0) yield batch;
+        if (after < head) continue;
+        if (upTo !== undefined) return;
+      }
+      await waits.reader(signal, () => tail.last > after || read(() => reader.head()) > after);
     }
   }
 
@@ -151,8 +208,7 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       pendingList: true,
       streamBytes: true,
     },
-    append: (entries, { dedupeWindowMs }) =>
-      write({ op: 'append', entries, dedupeWindowMs, nowMs: clock.now() }),
+    append,
     async ensureGroup(settings) {
       const group = { ...settings, start: toStart(settings.start) };
       const there = await write({ op: 'ensureGroup', group });
@@ -160,15 +216,19 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       const [was = '', wanted = ''] = [there[0], settings.filters[0]];
       throw groupConflict(settings.name, { there: was, wanted });
     },
-    fetch: ({ name }, request) => fetch(name, request),
-    settle: ({ name }, settlements) =>
-      write({
+    fetch,
+    settle({ name }, settlements) {
+      const request = {
         op: 'settle',
         group: name,
         settlements,
         dedupeWindowMs: busLimits.dedupeWindowMsDefault,
         nowMs: clock.now(),
-      }),
+      } as const;
+      // A dead letter is a message, of another stream.
+      const isOwn = settlements.every(({ kind }) => kind !== 'dead');
+      return write(request, () => (isOwn ? waits.changed(name) : waits.all()));
+    },
     async read(pattern, { from, isLive, signal, batchMax }) {
       const start = toStart(from);
       const head = read(() => reader.head());
@@ -178,10 +238,11 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       });
       return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
     },
-    remove: (subject, sequences) => write({ op: 'remove', subject, seqs: sequences.map(seqOf) }),
+    remove: (subject, sequences) =>
+      writeLess({ op: 'remove', subject, seqs: sequences.map(seqOf) }),
     streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
     trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
-      write({
+      writeLess({
         op: 'trim',
         subject,
         order: {
@@ -190,7 +251,7 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
           beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
         },
       }),
-    deleteStream: (subject) => write({ op: 'deleteStream', subject }),
+    deleteStream: (subject) => writeLess({ op: 'deleteStream', subject }),
     groups: async () => read(() => reader.groups()),
     async pending(group, limit) {
       const found = read(() => reader.pending(group, limit));
@@ -208,14 +269,9 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       // The last connection to close empties the log into the file, and only the writer's may.
       reader.close();
       await writer[Symbol.asyncDispose]();
-      waiters.wakeAll();
+      waits.all();
     },
   };
-}
-
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  // A timer knows no infinity; whoever waits that long is woken, or aborted.
-  return clock.sleep(Math.min(Math.max(ms, 0), 2_147_483_647), signal);
 }
 
 function toStart(start: StartFrom): BusStart {

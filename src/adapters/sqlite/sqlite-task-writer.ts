@@ -97,7 +97,13 @@ export function createSqliteTasks(
   function tell(messages: readonly TaskMessage[], nowMs: number): void {
     if (messages.length === 0) return;
     const entries = messages.map(({ entry }) => entry);
-    const appended = bus({ op: 'append', entries, dedupeWindowMs, nowMs }) as readonly Appended[];
+    const appended = bus({
+      op: 'append',
+      entries,
+      dedupeWindowMs,
+      nowMs,
+      isRelaxed: false,
+    }) as readonly Appended[];
     for (const [at, { taskId, place }] of messages.entries()) {
       const seq = Number(appended[at]?.sequence ?? 0);
       if (taskId === undefined || place === 'none') continue;

@@ -11,10 +11,12 @@ import { createSqliteBus } from './sqlite-bus-writer.ts';
 import { createSqliteDocuments } from './sqlite-documents.ts';
 import { createSqliteTasks } from './sqlite-task-writer.ts';
 import { describeFailure, isBusy, unmetText } from './sqlite-error.ts';
+import { createSqliteLogSync } from './sqlite-log-sync.ts';
 import { configureSqlite, migrateSqlite } from './sqlite-schema.ts';
 import type {
   InlineWrites,
   SqlStatement,
+  WriterCommitted,
   WriterMessage,
   WriterReplies,
   WriterReply,
@@ -74,6 +76,7 @@ function serve(database: DatabaseSync): void {
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const statements = new Map<string, StatementSync>();
+  const log = createSqliteLogSync(database, path);
 
   port?.on('message', (first: Message) => {
     let message: Message | undefined = first;
@@ -86,8 +89,9 @@ function serve(database: DatabaseSync): void {
         if (more === undefined) break;
         closing = take(more, work);
       }
-      if (work.length > 0) port.postMessage(runGroup(work));
+      if (work.length > 0) answer(work);
       if (closing) {
+        log.close();
         database.close();
         port.close();
         return;
@@ -95,6 +99,23 @@ function serve(database: DatabaseSync): void {
       message = lingering();
     }
   });
+
+  function answer(work: readonly Work[]): void {
+    if (!work.every(isRelaxed)) {
+      log.beforeSeen();
+      port?.postMessage(runGroup(work));
+      return;
+    }
+    log.afterSeen();
+    const { replies } = runGroup(work);
+    port?.postMessage({ committed: replies } satisfies WriterCommitted);
+    try {
+      log.sync();
+      port?.postMessage({ outcomes: [], replies } satisfies WriterReplies);
+    } catch (error) {
+      port?.postMessage(refuse(work, error));
+    }
+  }
 
   function runGroup(work: readonly Work[]): WriterReplies {
     try {
@@ -192,6 +213,11 @@ function serve(database: DatabaseSync): void {
     }
     return rows;
   }
+}
+
+function isRelaxed(work: Work): boolean {
+  if ('write' in work || work.kind !== 'bus') return false;
+  return work.request.op === 'append' && work.request.isRelaxed;
 }
 
 function received(): Message | undefined {

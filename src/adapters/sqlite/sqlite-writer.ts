@@ -57,6 +57,11 @@ export interface WriterReplies {
   readonly replies: readonly WriterReply[];
 }
 
+/** What everybody sees by now, and what is answered once it is synced, too. */
+export interface WriterCommitted {
+  readonly committed: readonly WriterReply[];
+}
+
 export type WriterReply =
   | { readonly id: number; readonly ok: true; readonly result: unknown }
   | { readonly id: number; readonly ok: false; readonly error: SqliteFailure };
@@ -76,7 +81,8 @@ export interface SqliteWriter extends AsyncDisposable {
   ): Promise<readonly WriteOutcome[] | 'moved'>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   documents(request: DocumentRequest): Promise<unknown>;
-  bus(request: BusRequest): Promise<unknown>;
+  /** `onCommitted` comes first, in the order of commits. */
+  bus(request: BusRequest, onCommitted: (answer: unknown) => void): Promise<unknown>;
   tasks(request: TaskRequest): Promise<unknown>;
 }
 
@@ -85,6 +91,8 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 interface Pending {
   /** Of an append: what there is to tell of once it is committed. */
   readonly appended?: { readonly writes: readonly StreamWrite[]; readonly nowMs: number };
+  /** Told once, within the turn in which it came. */
+  onCommitted?: ((result: unknown) => void) | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -131,8 +139,9 @@ export async function startSqliteWriter(
 
   const opened = Promise.withResolvers<void>();
   // Under `node --watch`, what the thread imports is told by messages, too: those are not ours.
-  worker.on('message', (message: WriterReplies | WriterReply | object) => {
+  worker.on('message', (message: WriterReplies | WriterCommitted | WriterReply | object) => {
     if ('replies' in message) takeReplies(message);
+    else if ('committed' in message) tellCommitted(message);
     else if ('ok' in message && message.ok) opened.resolve();
     else if ('ok' in message) {
       opened.reject(sqliteError(message.error, { path, doing: 'write' }));
@@ -156,6 +165,7 @@ export async function startSqliteWriter(
     const answer = (id: number, result: unknown): void => {
       const waiter = taken(id);
       if (waiter?.appended !== undefined) appends.push(...rowsOf(waiter.appended, result));
+      told(waiter, result);
       waiter?.resolve(result);
     };
     for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
@@ -171,6 +181,15 @@ export async function startSqliteWriter(
     if (pending.size === 0) setImmediate(letGo);
     // Also when nothing was written: who left it to this answer to be woken must look for others' appends.
     if (appending < before) onAppended(appends.toSorted(bySequence).flat());
+  }
+
+  function tellCommitted({ committed }: WriterCommitted): void {
+    for (const reply of committed) if (reply.ok) told(pending.get(reply.id), reply.result);
+  }
+
+  function told(waiter: Pending | undefined, result: unknown): void {
+    waiter?.onCommitted?.(result);
+    if (waiter !== undefined) waiter.onCommitted = undefined;
   }
 
   function taken(id: number): Pending | undefined {
@@ -189,7 +208,7 @@ export async function startSqliteWriter(
 
   function request(
     send: (id: number) => void,
-    appended?: NonNullable<Pending['appended']>,
+    about: Pick<Pending, 'appended' | 'onCommitted'> = {},
   ): Promise<unknown> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
@@ -206,15 +225,15 @@ export async function startSqliteWriter(
         isHeld = true;
         worker.ref();
       }
-      if (appended !== undefined) appending += 1;
-      pending.set(id, { resolve, reject, ...(appended === undefined ? {} : { appended }) });
+      if (about.appended !== undefined) appending += 1;
+      pending.set(id, { ...about, resolve, reject });
       send(id);
     });
   }
 
   /** Requests are taken in the order in which they were made. */
-  function post(body: RequestBody, appended?: Pending['appended']): Promise<unknown> {
-    return request((id) => bundleUp({ ...body, id }), appended);
+  function post(body: RequestBody, about?: Parameters<typeof request>[1]): Promise<unknown> {
+    return request((id) => bundleUp({ ...body, id }), about);
   }
 
   function bundleUp(part: string | WriterRequest): void {
@@ -255,17 +274,17 @@ export async function startSqliteWriter(
       const appended = { writes, nowMs };
       const outcomes =
         inline === undefined && isPlain(writes)
-          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })), appended)
+          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })), { appended })
           : post(
               { kind: 'append', ...appended, ...(inline === undefined ? {} : { inline }) },
-              appended,
+              { appended },
             );
       return outcomes as Promise<readonly WriteOutcome[] | 'moved'>;
     },
     run: (statements) =>
       post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
     documents: (body) => post(body),
-    bus: (body) => post({ kind: 'bus', request: body }),
+    bus: (body, onCommitted) => post({ kind: 'bus', request: body }, { onCommitted }),
     tasks: (body) => post({ kind: 'tasks', request: body }),
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;

@@ -4,20 +4,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import {
-  createAccessBook,
-  type AccessRule,
-  type TopicPermission,
-} from '../../notify/access-rules.ts';
+import { createAccessBook, type TopicPermission } from '../../notify/access-rules.ts';
 import { readJsonPublish } from '../../notify/json-publish.ts';
 import { readFilter } from '../../notify/message-filter.ts';
 import { createNotifyUsers, type NotifyUsers } from '../../notify/notify-users.ts';
+import { memoryUserDirectory, type UserDirectory } from '../../notify/user-directory.ts';
 import { refused } from '../../notify/ntfy-problems.ts';
 import { readPublishParams, unifiedPushNames } from '../../notify/publish-params.ts';
 import { requestParams, type RequestHeaders } from '../../notify/request-params.ts';
 import { parseSince } from '../../notify/since.ts';
 import { messageJson } from '../../notify/topic-message.ts';
 import type { TopicBody, Topics } from '../../notify/topics.ts';
+import { administer } from './ntfy-administration.ts';
 import { answerJson, answerProblem, anyOrigin, toldProblem } from './ntfy-answer.ts';
 import { bodyOf, peekBody } from './ntfy-body.ts';
 import { answerFile } from './ntfy-file.ts';
@@ -34,11 +32,14 @@ import { refuseUpgrade } from './refuse-upgrade.ts';
 export interface NtfyHandlerOptions {
   /** Default: nobody is known. */
   readonly users?: NotifyUsers;
-  readonly access?: readonly AccessRule[];
+  /** Who there is and what they may, which administrators change. Default: nobody, in memory. */
+  readonly directory?: UserDirectory;
   /** For topics that no rule is about. Default: read-write. */
   readonly defaultAccess?: TopicPermission;
   readonly exemptHosts?: readonly string[];
   readonly isBehindProxy?: boolean;
+  /** What administrators are told. */
+  readonly version?: string;
   readonly clock?: Clock;
   readonly observer?: Observer;
 }
@@ -70,12 +71,15 @@ interface Publish {
 
 export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = {}): NtfyHandler {
   const { clock = systemClock, observer = silentObserver } = options;
-  const { users = createNotifyUsers({}), isBehindProxy = false, exemptHosts = [] } = options;
-  const access = createAccessBook(options.access ?? [], options.defaultAccess ?? 'read-write');
+  const { directory = memoryUserDirectory(), isBehindProxy = false, exemptHosts = [] } = options;
+  const { users = createNotifyUsers({ directory }), version = '' } = options;
+  const access = createAccessBook(directory, options.defaultAccess ?? 'read-write');
   const { limits, visitors } = topics;
   const keepalives = createKeepalives(limits.keepaliveMs);
   const sockets = createNtfyWebSockets();
   const who = { users, visitors, isBehindProxy, exemptHosts };
+  // Who may not read any more is not read to any longer, in whichever process that was said.
+  directory.onChanged(() => topics.cutThose((reader) => reader.mayRead?.() === false));
 
   function admit({ name, isExempt }: Visitor): void {
     if (!isExempt) visitors.request(name);
@@ -160,6 +164,9 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       request: { topics: names, since, withScheduled },
       said,
       filter: readFilter(params),
+      mayRead: () =>
+        (visitor.user === undefined || users.isKnown(visitor.user)) &&
+        names.every((topic) => access.may(visitor.user, topic, 'read')),
       keepalives,
       nowMs: () => clock.now(),
       isPoll,
@@ -217,6 +224,11 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         return answerFile(topics, route.id, { request, response });
       case 'matrixPush':
         return pushMatrix(asked);
+      case 'administration': {
+        const isAdmin = visitor.user?.role === 'admin';
+        if (!isAdmin) throw refused(users.isOpen ? 'pageNotFound' : 'unauthorized');
+        return administer(route.deed, { request, response, directory, version });
+      }
       default:
         return tell(asked, route.kind);
     }
@@ -229,7 +241,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       case 'stats':
         return answerJson(
           response,
-          JSON.stringify({ messages: topics.published, messages_rate: 0 }),
+          JSON.stringify({ messages: topics.published, messages_rate: topics.publishedPerSecond }),
         );
       case 'config': {
         const headers = [...anyOrigin, 'Cache-Control', 'no-cache'];
@@ -243,9 +255,6 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       }
       case 'account':
         return answerJson(response, JSON.stringify(await accountOf(topics, visitor)));
-      case 'administration':
-        if (users.isOpen) throw refused('pageNotFound');
-        throw refused(visitor.user?.role === 'admin' ? 'pageNotFound' : 'unauthorized');
       case 'matrixDiscovery':
         if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
         return answerJson(response, '{"unifiedpush":{"gateway":"matrix"}}', { headers: [] });

@@ -2,8 +2,19 @@
 
 export type NtfyRoute =
   | { readonly kind: 'health' | 'stats' | 'config' | 'configJs' | 'account' | 'options' | 'empty' }
-  /** Needs an administrator, and there is nothing behind it here. */
-  | { readonly kind: 'administration' | 'absent' }
+  /** Needs an administrator. */
+  | {
+      readonly kind: 'administration';
+      readonly deed:
+        | 'version'
+        | 'list-users'
+        | 'add-user'
+        | 'change-user'
+        | 'remove-user'
+        | 'allow'
+        | 'reset';
+    }
+  | { readonly kind: 'absent' }
   | { readonly kind: 'matrixDiscovery' | 'matrixPush' | 'publishJson' }
   | { readonly kind: 'file'; readonly id: string }
   | { readonly kind: 'publish'; readonly topic: string; readonly sequenceId?: string }
@@ -37,14 +48,14 @@ const fixed: Readonly<Record<string, NtfyRoute>> = {
   'GET /v1/config': { kind: 'config' },
   'GET /config.js': { kind: 'configJs' },
   'GET /v1/account': { kind: 'account' },
-  'GET /v1/version': { kind: 'administration' },
-  'GET /v1/users': { kind: 'administration' },
-  'POST /v1/users': { kind: 'administration' },
-  'PUT /v1/users': { kind: 'administration' },
-  'DELETE /v1/users': { kind: 'administration' },
-  'PUT /v1/users/access': { kind: 'administration' },
-  'POST /v1/users/access': { kind: 'administration' },
-  'DELETE /v1/users/access': { kind: 'administration' },
+  'GET /v1/version': { kind: 'administration', deed: 'version' },
+  'GET /v1/users': { kind: 'administration', deed: 'list-users' },
+  'POST /v1/users': { kind: 'administration', deed: 'add-user' },
+  'PUT /v1/users': { kind: 'administration', deed: 'change-user' },
+  'DELETE /v1/users': { kind: 'administration', deed: 'remove-user' },
+  'PUT /v1/users/access': { kind: 'administration', deed: 'allow' },
+  'POST /v1/users/access': { kind: 'administration', deed: 'allow' },
+  'DELETE /v1/users/access': { kind: 'administration', deed: 'reset' },
   // Web push, payments and accounts that people make themselves are not configured.
   'POST /v1/webpush': { kind: 'absent' },
   'DELETE /v1/webpush': { kind: 'absent' },

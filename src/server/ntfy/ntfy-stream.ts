@@ -25,6 +25,7 @@ export interface Following {
   /** The topics as the path says them. */
   readonly said: string;
   readonly filter: TopicReader['filter'];
+  readonly mayRead: () => boolean;
   readonly keepalives: Keepalives;
   readonly nowMs: () => number;
 }
@@ -43,7 +44,7 @@ export async function followOverHttp(
     readonly following: Following;
   },
 ): Promise<void> {
-  const { request, said, filter, keepalives, nowMs } = following;
+  const { request, said, filter, mayRead, keepalives, nowMs } = following;
   if (response.socket === null) await once(response, 'socket');
   const socket = response.socket as Socket;
   const isChunked = asked.httpVersion !== '1.0';
@@ -57,6 +58,7 @@ export async function followOverHttp(
   const reader: TopicReader = {
     topics: request.topics,
     filter,
+    mayRead,
     deliver: (batch) => send(streamBatch(form, batch, isChunked)),
     cut() {
       isCut = true;

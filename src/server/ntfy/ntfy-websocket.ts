@@ -43,7 +43,7 @@ export function createNtfyWebSockets(): NtfyWebSockets {
 
   return {
     async follow(topics, { request, socket, head, following, isPoll }) {
-      const { request: reading, said, filter, keepalives, nowMs } = following;
+      const { request: reading, said, filter, mayRead, keepalives, nowMs } = following;
       server ??= open();
       const upgrading = await server;
       const client = await new Promise<WebSocket>((resolve) => {
@@ -67,6 +67,7 @@ export function createNtfyWebSockets(): NtfyWebSockets {
       const reader: TopicReader = {
         topics: reading.topics,
         filter,
+        mayRead,
         deliver: (batch) => send(frameBatch(batch)),
         cut: () => client.close(1_001),
       };

@@ -5,6 +5,7 @@ import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { NotifyUser } from '../../notify/access-rules.ts';
 import { fileAttachments } from '../../notify/file-attachments.ts';
 import { createNotifyUsers } from '../../notify/notify-users.ts';
+import { openUserDirectory } from '../../notify/open-user-directory.ts';
 import { openTopics, type NotifyEmail } from '../../notify/topics.ts';
 import { createUpstreamPolls } from '../../notify/upstream-polls.ts';
 import type { Platform } from '../../platform/create-platform.ts';
@@ -19,6 +20,8 @@ export interface OpenNtfyOptions {
   readonly cwd?: string;
   /** Where it listens, once that is known. */
   readonly url: () => string | undefined;
+  /** Of the product, for administrators. */
+  readonly version?: string;
   readonly observer?: Observer;
 }
 
@@ -65,6 +68,7 @@ export async function openNtfy(
       observer,
       baseUrl: () => baseUrl ?? options.url(),
       ...(settings.limits === undefined ? {} : { limits: settings.limits }),
+      ...(settings.durability === undefined ? {} : { durability: settings.durability }),
       ...(settings.templates === undefined ? {} : { templates: settings.templates }),
       ...(settings.reservedTopics === undefined ? {} : { reserved: settings.reservedTopics }),
       ...(attachments === false
@@ -74,14 +78,23 @@ export async function openNtfy(
       ...(forward === undefined ? {} : { forward }),
     }),
   );
+  const directory = opened.use(
+    await openUserDirectory(engines.store, {
+      clock,
+      observer,
+      ...(settings.users === undefined ? {} : { users: settings.users }),
+      ...(settings.access === undefined ? {} : { access: settings.access }),
+    }),
+  );
   const users = createNotifyUsers({
-    ...(settings.users === undefined ? {} : { users: settings.users }),
+    directory,
     ...(settings.tokens === undefined ? {} : { tokens: settings.tokens }),
     verifyForeign: (secret) => userOf(tokens.verify(secret)?.token),
   });
   const handler = createNtfyHandler(topics, {
     users,
-    access: settings.access ?? [],
+    directory,
+    version: options.version ?? '',
     defaultAccess: settings.defaultAccess ?? (isLoopback ? 'read-write' : 'deny'),
     exemptHosts: settings.exemptHosts ?? [],
     isBehindProxy: settings.behindProxy ?? false,

@@ -1,0 +1,156 @@
+// What administrators ask for, as ntfy's API has it, and what follows from it. Pure but for the hash.
+
+import { hashNotifyPassword, isPasswordHash } from './notify-password.ts';
+import { refused } from './ntfy-problems.ts';
+import type { TopicPermission } from './access-rules.ts';
+import { everybody, type DirectoryUser, type UserBook, type UserChange } from './user-directory.ts';
+
+type Decision = (book: UserBook) => UserChange;
+
+const userName = /^[-_.+@a-zA-Z0-9]{1,64}$/;
+const topicPattern = /^[-_*A-Za-z0-9]{1,64}$/;
+
+const permissions: Readonly<Record<string, TopicPermission>> = {
+  'read-write': 'read-write',
+  rw: 'read-write',
+  'read-only': 'read-only',
+  read: 'read-only',
+  ro: 'read-only',
+  'write-only': 'write-only',
+  write: 'write-only',
+  wo: 'write-only',
+  'deny-all': 'deny',
+  deny: 'deny',
+  none: 'deny',
+};
+
+/** `isNew`: one that is there already is refused, instead of getting another password. */
+export async function setUser(
+  body: Buffer,
+  { isNew, book }: { readonly isNew: boolean; readonly book: UserBook },
+): Promise<Decision> {
+  const { username, password, hash, tier } = textsOf(body, [
+    'username',
+    'password',
+    'hash',
+    'tier',
+  ]);
+  const hasSecret = password !== '' || hash !== '';
+  if (!userName.test(username)) throw invalid('username invalid');
+  if (isNew && !hasSecret) throw invalid('username invalid, or password/password_hash missing');
+  if (!hasSecret && tier === '') {
+    throw invalid('need to provide at least one of "password", "password_hash" or "tier"');
+  }
+  // Asked before the hash, which takes time, and again where it counts.
+  checkSettable(book.find(username), isNew);
+  if (tier !== '') throw refused('tierUnknown');
+  if (hash !== '' && !isPasswordHash(hash)) throw invalid('password hash invalid');
+  const passwordHash = hash === '' ? await hashNotifyPassword(password) : hash;
+  return (now) => {
+    checkSettable(now.find(username), isNew);
+    return { kind: 'user-set', name: username, passwordHash };
+  };
+}
+
+function checkSettable(found: DirectoryUser | undefined, isNew: boolean): void {
+  if (found === undefined) return;
+  if (isNew) throw refused('userExists');
+  if (found.role === 'admin') throw refused('forbidden');
+  if (found.isProvisioned) throw refused('userProvisioned');
+}
+
+export function removeUser(body: Buffer): Decision {
+  const { username: name } = textsOf(body, ['username']);
+  return (book) => {
+    const found = book.find(name);
+    if (found === undefined) throw refused('userUnknown');
+    if (found.role === 'admin') throw refused('unauthorized');
+    if (found.isProvisioned) throw refused('userProvisioned');
+    return { kind: 'user-removed', name };
+  };
+}
+
+export function setAccess(body: Buffer): Decision {
+  const { username, topic, permission } = textsOf(body, ['username', 'topic', 'permission']);
+  const allowed = permissions[permission.toLowerCase()];
+  return (book) => {
+    checkKnown(book, username);
+    if (allowed === undefined) throw refused('permissionInvalid');
+    if (!topicPattern.test(topic)) throw refused('topicInvalid');
+    return { kind: 'access-set', user: username, topic, permission: allowed };
+  };
+}
+
+export function removeAccess(body: Buffer): Decision {
+  const { username, topic } = textsOf(body, ['username', 'topic']);
+  return (book) => {
+    checkKnown(book, username);
+    if (topic !== '' && !topicPattern.test(topic)) throw refused('topicInvalid');
+    const meant = topic === '' ? {} : { topic };
+    return { kind: 'access-removed', user: username, ...meant };
+  };
+}
+
+function checkKnown(book: UserBook, name: string): void {
+  if (name !== everybody && book.find(name) === undefined) throw refused('userUnknown');
+}
+
+/** As ntfy lists them: administrators, users, and everybody at the end, with what each may. */
+export function shownUsers(book: UserBook): readonly Readonly<Record<string, unknown>>[] {
+  const named = book.users.map(({ name, role }) => ({ username: name, role: role as string }));
+  const places = ['admin', 'user', 'anonymous'];
+  return [...named, { username: everybody, role: 'anonymous' }]
+    .toSorted(
+      (a, b) =>
+        places.indexOf(a.role) - places.indexOf(b.role) || (a.username < b.username ? -1 : 1),
+    )
+    .map((each) => {
+      const grants = grantsOf(book, each.username);
+      return { ...each, ...(grants.length === 0 ? {} : { grants }) };
+    });
+}
+
+function grantsOf(book: UserBook, name: string): readonly Readonly<Record<string, string>>[] {
+  const writes = (permission: TopicPermission): number =>
+    Number(permission === 'read-write' || permission === 'write-only');
+  const reads = (permission: TopicPermission): number =>
+    Number(permission === 'read-write' || permission === 'read-only');
+  return book.rules
+    .filter(({ user = everybody }) => user === name)
+    .toSorted(
+      (a, b) =>
+        b.topic.length - a.topic.length ||
+        writes(b.permission) - writes(a.permission) ||
+        reads(b.permission) - reads(a.permission) ||
+        (a.topic < b.topic ? -1 : 1),
+    )
+    .map(({ topic, permission }) => ({
+      topic,
+      permission: permission === 'deny' ? 'deny-all' : permission,
+    }));
+}
+
+function textsOf<Name extends string>(
+  body: Buffer,
+  names: readonly Name[],
+): Readonly<Record<Name, string>> {
+  let given: unknown;
+  try {
+    given = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw refused('jsonInvalid');
+  }
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw refused('jsonInvalid');
+  }
+  const entries = names.map((name) => {
+    const value: unknown = (given as Readonly<Record<string, unknown>>)[name] ?? '';
+    if (typeof value !== 'string') throw refused('jsonInvalid');
+    return [name, value];
+  });
+  return Object.fromEntries(entries) as Record<Name, string>;
+}
+
+function invalid(reason: string): Error {
+  return refused('invalid', reason);
+}

@@ -1,0 +1,133 @@
+// Functions of templates over lists and dictionaries.
+
+import {
+  dict,
+  failed,
+  functionLimits as limits,
+  int,
+  list,
+  shown,
+  text,
+  whole,
+  type TemplateFunctions,
+} from './template-arguments.ts';
+import { deepEqualValues, isEmptyValue, type TemplateValue } from './template-values.ts';
+
+const isIn = (values: readonly TemplateValue[], wanted: TemplateValue): boolean =>
+  values.some((value) => deepEqualValues(value, wanted));
+
+/** Of these there is one that panics and one that fails: the same to whoever publishes. */
+const strict: TemplateFunctions = {
+  append: (values, value) => [...list(values), value],
+  push: (values, value) => [...list(values), value],
+  prepend: (values, value) => [value, ...list(values)],
+  first: (values) => list(values)[0],
+  last: (values) => list(values).at(-1),
+  rest: (values) => list(values).slice(1),
+  initial: (values) => list(values).slice(0, -1),
+  reverse: (values) => list(values).toReversed(),
+  compact: (values) => list(values).filter((value) => !isEmptyValue(value)),
+  uniq: (values) => unique(list(values)),
+  has: (wanted, values) =>
+    values === undefined || values === null ? false : isIn(list(values), wanted),
+  chunk: (size, values) => chunks(int(size), list(values)),
+};
+
+const strictOfMany: TemplateFunctions = {
+  without: (values, ...others) => list(values).filter((value) => !isIn(others, value)),
+  slice: (values, ...range) => sliced(list(values), range),
+};
+
+export const listFunctions: TemplateFunctions = {
+  ...strict,
+  ...asMust(strict),
+  get: (from, key) => own(dict(from), text(key)) ?? '',
+  set: (into, key, value) => Object.assign(dict(into), { [text(key)]: value }),
+  unset: (from, key) => {
+    delete dict(from)[text(key)];
+    return from;
+  },
+  hasKey: (from, key) => Object.hasOwn(dict(from), text(key)),
+  values: (from) => Object.values(dict(from)),
+};
+
+/** Of any number of values. */
+export const listsOfMany: TemplateFunctions = {
+  ...strictOfMany,
+  ...asMust(strictOfMany),
+  list: (...values) => values,
+  tuple: (...values) => values,
+  concat: (...values) => values.flatMap(list),
+  dict: (...values) => made(values),
+  keys: (...from) => from.flatMap((each) => Object.keys(dict(each)).toSorted()),
+  pluck: (key, ...from) =>
+    from.map(dict).flatMap((each) => (Object.hasOwn(each, text(key)) ? [each[text(key)]] : [])),
+  pick: (from, ...keys) => only(dict(from), (key) => keys.map(text).includes(key)),
+  omit: (from, ...keys) => only(dict(from), (key) => !keys.map(text).includes(key)),
+  dig: (...values) => dug(values),
+};
+
+function asMust(functions: TemplateFunctions): TemplateFunctions {
+  return Object.fromEntries(
+    Object.entries(functions).map(([name, each]) => [
+      `must${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
+      each,
+    ]),
+  );
+}
+
+function unique(values: readonly TemplateValue[]): TemplateValue[] {
+  if (values.length > limits.listMax) return failed('the list is too long');
+  const kept: TemplateValue[] = [];
+  for (const value of values) if (!isIn(kept, value)) kept.push(value);
+  return kept;
+}
+
+function chunks(size: number, values: TemplateValue[]): TemplateValue[] {
+  if (size < 1 || values.length / size > limits.listMax) {
+    return failed(`number of chunks exceeds maximum limit of ${limits.listMax}`);
+  }
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, at) =>
+    values.slice(at * size, (at + 1) * size),
+  );
+}
+
+function sliced(values: TemplateValue[], range: readonly TemplateValue[]): TemplateValue {
+  if (values.length === 0) return undefined;
+  const from = range.length > 0 ? Number(whole(range[0])) : 0;
+  const to = range.length > 1 ? Number(whole(range[1])) : values.length;
+  if (from < 0 || to < from || to > values.length) return failed('slice index out of bounds');
+  return values.slice(from, to);
+}
+
+function own(from: Readonly<Record<string, TemplateValue>>, key: string): TemplateValue {
+  return Object.hasOwn(from, key) ? from[key] : undefined;
+}
+
+function made(values: readonly TemplateValue[]): TemplateValue {
+  const entries: [string, TemplateValue][] = [];
+  for (let at = 0; at < values.length; at += 2) {
+    entries.push([shown(values[at]), at + 1 < values.length ? values[at + 1] : '']);
+  }
+  return Object.fromEntries(entries);
+}
+
+function only(
+  from: Readonly<Record<string, TemplateValue>>,
+  isMeant: (key: string) => boolean,
+): TemplateValue {
+  return Object.fromEntries(Object.entries(from).filter(([key]) => isMeant(key)));
+}
+
+/** The value below all these keys, or what is before the dictionary. */
+function dug(values: readonly TemplateValue[]): TemplateValue {
+  if (values.length < 3) return failed('dig needs at least three arguments');
+  const keys = values.slice(0, -2).map(text);
+  let from = dict(values.at(-1));
+  for (const [at, key] of keys.entries()) {
+    if (!Object.hasOwn(from, key)) return values.at(-2);
+    if (at === keys.length - 1) return from[key];
+    from = dict(from[key]);
+  }
+  return undefined;
+}

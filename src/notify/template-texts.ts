@@ -1,0 +1,197 @@
+// Functions of templates over texts, encodings and paths.
+
+import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
+import {
+  bounded,
+  failed,
+  functionLimits as limits,
+  int,
+  shown,
+  text,
+  texts,
+  type TemplateFunctions,
+} from './template-arguments.ts';
+import type { TemplateValue } from './template-values.ts';
+
+const isThere = (value: TemplateValue): boolean => value !== undefined && value !== null;
+const digest = (kind: string, value: TemplateValue): string =>
+  createHash(kind).update(text(value)).digest('hex');
+
+export const textFunctions: TemplateFunctions = {
+  upper: (value) => text(value).toUpperCase(),
+  lower: (value) => text(value).toLowerCase(),
+  title: (value) => titled(text(value)),
+  trim: (value) => text(value).trim(),
+  trimAll: (cut, value) => trimmed(text(value), text(cut)),
+  trimPrefix: (cut, value) =>
+    text(value).startsWith(text(cut)) ? text(value).slice(text(cut).length) : text(value),
+  trimSuffix: (cut, value) =>
+    text(cut) !== '' && text(value).endsWith(text(cut))
+      ? text(value).slice(0, -text(cut).length)
+      : text(value),
+  trunc: (count, value) => truncated(int(count), text(value)),
+  substr: (from, to, value) => cutOut(int(from), int(to), text(value)),
+  repeat: (count, value) => repeated(int(count), text(value)),
+  replace: (from, to, value) => bounded(text(value).replaceAll(text(from), () => text(to))),
+  contains: (part, value) => text(value).includes(text(part)),
+  hasPrefix: (part, value) => text(value).startsWith(text(part)),
+  hasSuffix: (part, value) => text(value).endsWith(text(part)),
+  indent: (count, value) => bounded(indented(int(count), text(value))),
+  nindent: (count, value) => bounded(`\n${indented(int(count), text(value))}`),
+  plural: (one, many, count) => (int(count) === 1 ? text(one) : text(many)),
+  join: (by, values) => bounded(texts(values).join(text(by))),
+  sortAlpha: (values) => texts(values).toSorted((a, b) => Buffer.from(a).compare(Buffer.from(b))),
+  split: (by, value) => numbered(text(value).split(text(by))),
+  splitList: (by, value) => text(value).split(text(by)),
+  splitn: (by, count, value) => numbered(parts(text(by), int(count), text(value))),
+  toString: (value: TemplateValue) => shown(value),
+  toStrings: (values) => texts(values),
+
+  sha1sum: (value) => digest('sha1', value),
+  sha256sum: (value) => digest('sha256', value),
+  sha512sum: (value) => digest('sha512', value),
+  adler32sum: (value) => String(adler32(Buffer.from(text(value)))),
+  b64enc: (value) => Buffer.from(text(value)).toString('base64'),
+  b64dec: (value) => base64Decoded(text(value)),
+  b32enc: (value) => base32Encoded(Buffer.from(text(value))),
+  b32dec: (value) => base32Decoded(text(value)),
+
+  base: (value) => baseOf(text(value)),
+  dir: (value) => cleaned(text(value).slice(0, text(value).lastIndexOf('/') + 1)),
+  clean: (value) => cleaned(text(value)),
+  ext: (value) => /\.[^./]*$/.exec(text(value))?.[0] ?? '',
+  isAbs: (value) => text(value).startsWith('/'),
+};
+
+/** Of any number of values. */
+export const textsOfMany: TemplateFunctions = {
+  quote: (...values) =>
+    values
+      .filter(isThere)
+      .map((value) => JSON.stringify(shown(value)))
+      .join(' '),
+  squote: (...values) =>
+    values
+      .filter(isThere)
+      .map((value) => `'${shown(value)}'`)
+      .join(' '),
+  cat: (...values) => values.filter(isThere).map(shown).join(' '),
+};
+
+/** Each word with one capital, the first. */
+function titled(value: string): string {
+  return value.replace(
+    /\p{L}[\p{L}\p{M}\p{N}_]*(?:['’.:]\p{L}[\p{L}\p{M}\p{N}_]*)*/gu,
+    (word) => word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase(),
+  );
+}
+
+function trimmed(value: string, cut: string): string {
+  const letters = Array.from(value);
+  let [from, to] = [0, letters.length];
+  while (from < to && cut.includes(letters[from] ?? '')) from += 1;
+  while (to > from && cut.includes(letters[to - 1] ?? '')) to -= 1;
+  return letters.slice(from, to).join('');
+}
+
+/** Bytes are what Go counts. */
+function truncated(count: number, value: string): string {
+  const bytes = Buffer.from(value);
+  if (count < 0 && bytes.length + count > 0) return bytes.subarray(count).toString();
+  return count >= 0 && bytes.length > count ? bytes.subarray(0, count).toString() : value;
+}
+
+function cutOut(from: number, to: number, value: string): string {
+  const bytes = Buffer.from(value);
+  const start = from < 0 ? 0 : from;
+  const end = from >= 0 && (to < 0 || to > bytes.length) ? bytes.length : to;
+  if (end < start || end > bytes.length) return failed('slice bounds out of range');
+  return bytes.subarray(start, end).toString();
+}
+
+function repeated(count: number, value: string): string {
+  const { loopsMax, textCharsMax } = limits;
+  if (count > loopsMax) return failed(`repeat count ${count} exceeds limit of ${loopsMax}`);
+  if (count < 0) return failed('negative Repeat count');
+  if (count * Buffer.byteLength(value) >= textCharsMax) {
+    return failed(`repeat count ${count} exceeds limit of ${textCharsMax}`);
+  }
+  return value.repeat(count);
+}
+
+function indented(count: number, value: string): string {
+  if (count > limits.indentMax)
+    return failed(`indent ${count} exceeds limit of ${limits.indentMax}`);
+  if (count < 0) return failed('negative Repeat count');
+  const pad = ' '.repeat(count);
+  return pad + value.replaceAll('\n', `\n${pad}`);
+}
+
+function parts(by: string, count: number, value: string): readonly string[] {
+  if (count === 0) return [];
+  const all = value.split(by);
+  if (count < 0 || all.length <= count) return all;
+  return [...all.slice(0, count - 1), all.slice(count - 1).join(by)];
+}
+
+function numbered(all: readonly string[]): TemplateValue {
+  return Object.fromEntries(all.map((part, at) => [`_${at}`, part]));
+}
+
+function adler32(bytes: Buffer): number {
+  let [a, b] = [1, 0];
+  for (const byte of bytes) {
+    a = (a + byte) % 65_521;
+    b = (b + a) % 65_521;
+  }
+  return b * 65_536 + a;
+}
+
+/** What is none is told in its place, as Go's function has it. */
+function base64Decoded(value: string): string {
+  const plain = value.replaceAll(/[\r\n]/g, '');
+  const isWhole = plain.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(plain);
+  if (isWhole) return Buffer.from(plain, 'base64').toString('utf8');
+  const bad = plain.search(/[^A-Za-z0-9+/]/);
+  return `illegal base64 data at input byte ${bad === -1 ? plain.length - (plain.length % 4) : bad}`;
+}
+
+const base32Letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+function base32Encoded(bytes: Buffer): string {
+  let bits = '';
+  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0');
+  let made = '';
+  for (let at = 0; at < bits.length; at += 5) {
+    made += base32Letters[parseInt(bits.slice(at, at + 5).padEnd(5, '0'), 2)] ?? '';
+  }
+  return made.padEnd(Math.ceil(made.length / 8) * 8, '=');
+}
+
+function base32Decoded(value: string): string {
+  const plain = value.replaceAll(/[\r\n]/g, '');
+  const letters = plain.replace(/=+$/, '');
+  const bad = letters.search(/[^A-Z2-7]/);
+  const isWhole = plain.length % 8 === 0 && ![1, 3, 6].includes(letters.length % 8);
+  if (bad !== -1 || !isWhole) {
+    return `illegal base32 data at input byte ${bad === -1 ? letters.length : bad}`;
+  }
+  let bits = '';
+  for (const letter of letters) {
+    bits += base32Letters.indexOf(letter).toString(2).padStart(5, '0');
+  }
+  const bytes = bits.match(/.{8}/g) ?? [];
+  return Buffer.from(bytes.map((byte) => parseInt(byte, 2))).toString('utf8');
+}
+
+function cleaned(path: string): string {
+  const normal = posix.normalize(path);
+  return normal.length > 1 ? normal.replace(/\/$/, '') : normal;
+}
+
+function baseOf(path: string): string {
+  if (path === '') return '.';
+  const bare = path.replace(/\/+$/, '');
+  return bare === '' ? '/' : bare.slice(bare.lastIndexOf('/') + 1);
+}

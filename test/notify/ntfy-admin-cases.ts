@@ -1,0 +1,288 @@
+// What administrators do: users, what they may, the version.
+
+import assert from 'node:assert/strict';
+import { newTopic, poll, publish, send, type CaseServer, type NtfyCase } from './ntfy-case.ts';
+import { benToken } from './ntfy-server-facts.ts';
+
+type Body = Readonly<Record<string, unknown>> | string;
+
+const basic = (user: string, password: string): Readonly<Record<string, string>> => ({
+  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+});
+const root = basic('root', 'rootpass');
+const caseOf = (title: string, run: (server: CaseServer) => Promise<void>): NtfyCase => ({
+  title: `administrators: ${title}`,
+  run,
+});
+
+async function ask(
+  server: CaseServer,
+  request: `${string} /${string}`,
+  body?: Body,
+  headers: Readonly<Record<string, string>> = root,
+): Promise<{ readonly status: number; readonly told: unknown }> {
+  const [method = '', path = ''] = request.split(' ');
+  const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+  const answer = await send(server, '', {
+    method,
+    path,
+    headers,
+    ...(sent === undefined ? {} : { body: sent }),
+  });
+  return { status: answer.status, told: await answer.json() };
+}
+
+async function does(
+  server: CaseServer,
+  request: `${string} /${string}`,
+  body: Body,
+): Promise<void> {
+  assert.deepEqual(await ask(server, request, body), { status: 200, told: { success: true } });
+}
+
+const refuses = (
+  title: string,
+  request: `${string} /${string}`,
+  body: Body | undefined,
+  code: number,
+  headers?: Readonly<Record<string, string>>,
+): NtfyCase =>
+  caseOf(title, async (server) => {
+    const { status, told } = await ask(server, request, body, headers);
+    assert.equal((told as { readonly code?: number }).code, code, JSON.stringify(told));
+    assert.equal(status, Math.floor(code / 100));
+  });
+
+interface ShownUser {
+  readonly username: string;
+  readonly role: string;
+  readonly grants?: readonly { readonly topic: string; readonly permission: string }[];
+}
+
+async function usersOf(server: CaseServer): Promise<readonly ShownUser[]> {
+  return (await ask(server, 'GET /v1/users')).told as readonly ShownUser[];
+}
+
+const newUser = (): string => newTopic().replace('t', 'u');
+
+/** A topic that nobody may, unless somebody says so. */
+const closed = (): string => `closed-${newTopic()}`;
+
+async function statusOf(
+  server: CaseServer,
+  topic: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
+  return (await send(server, topic, { headers, body: 'x' })).status;
+}
+
+export const adminCases: readonly NtfyCase[] = [
+  caseOf('are told the version', async (server) => {
+    const { status, told } = await ask(server, 'GET /v1/version');
+    assert.equal(status, 200);
+    assert.deepEqual(Object.keys(told as object), ['version', 'commit', 'date']);
+    assert.match((told as { readonly version: string }).version, /^\d+\.\d+/);
+  }),
+  refuses('nobody else is told the version', 'GET /v1/version', undefined, 40101, {}),
+  refuses('a user is not told the version', 'GET /v1/version', undefined, 40101, {
+    Authorization: `Bearer ${benToken}`,
+  }),
+  caseOf('list users, those of highest rank first, with what they may', async (server) => {
+    const users = await usersOf(server);
+    assert.deepEqual(users[0], { username: 'root', role: 'admin' });
+    const ben = users.find(({ username }) => username === 'ben');
+    assert.deepEqual(ben, {
+      username: 'ben',
+      role: 'user',
+      grants: [
+        { topic: 'closed-news-*', permission: 'read-only' },
+        { topic: 'closed-ben-*', permission: 'read-write' },
+      ],
+    });
+    const last = users.at(-1);
+    assert.deepEqual([last?.username, last?.role], ['*', 'anonymous']);
+    assert.ok(
+      last?.grants?.some(
+        ({ topic, permission }) => topic === 'closed-*' && permission === 'deny-all',
+      ),
+    );
+  }),
+  refuses('nobody else lists users', 'GET /v1/users', undefined, 40101, {}),
+  refuses('a user does not list users', 'GET /v1/users', undefined, 40101, basic('ben', 'benpass')),
+  refuses('nobody else adds users', 'POST /v1/users', { username: 'x', password: 'y' }, 40101, {}),
+  caseOf('add a user, who then is somebody', async (server) => {
+    const username = newUser();
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 401);
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'wrong')), 401);
+    const found = (await usersOf(server)).find((each) => each.username === username);
+    assert.deepEqual(found, { username, role: 'user' });
+  }),
+  caseOf('do not add a user twice', async (server) => {
+    const username = newUser();
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    const again = await ask(server, 'POST /v1/users', { username, password: 'other' });
+    assert.equal((again.told as { readonly code: number }).code, 40901);
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
+  }),
+  refuses(
+    'add no user that the configuration has',
+    'POST /v1/users',
+    { username: 'ben', password: 'x' },
+    40901,
+  ),
+  refuses('add no user without a password', 'POST /v1/users', { username: 'nopass' }, 40000),
+  refuses('add no user without a name', 'POST /v1/users', { password: 'x' }, 40000),
+  refuses('add no user of a bad name', 'POST /v1/users', { username: 'a b', password: 'x' }, 40000),
+  refuses(
+    "add no user of everybody's name",
+    'POST /v1/users',
+    { username: '*', password: 'x' },
+    40000,
+  ),
+  refuses(
+    'add no user of a tier that is not',
+    'POST /v1/users',
+    { username: newUser(), password: 'x', tier: 'gold' },
+    40030,
+  ),
+  refuses('add no user by what is no JSON', 'POST /v1/users', 'username=x', 40024),
+  refuses(
+    'add no user by a name that is a number',
+    'POST /v1/users',
+    { username: 5, password: 'x' },
+    40024,
+  ),
+  refuses(
+    'add no user by a body without an end',
+    'POST /v1/users',
+    `{"username":"${'x'.repeat(140_000)}"}`,
+    41303,
+  ),
+  caseOf('give a user another password', async (server) => {
+    const username = newUser();
+    await does(server, 'POST /v1/users', { username, password: 'old' });
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'old')), 200);
+    await does(server, 'PUT /v1/users', { username, password: 'new' });
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'old')), 401);
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'new')), 200);
+  }),
+  caseOf('add whom they give a password, if nobody has the name', async (server) => {
+    const username = newUser();
+    await does(server, 'PUT /v1/users', { username, password: 'secret' });
+    assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
+  }),
+  refuses('change no administrator', 'PUT /v1/users', { username: 'root', password: 'x' }, 40301),
+  refuses('change nothing without saying what', 'PUT /v1/users', { username: 'ben' }, 40000),
+  refuses(
+    'change nobody of a bad name',
+    'PUT /v1/users',
+    { username: 'a/b', password: 'x' },
+    40000,
+  ),
+  caseOf('remove a user, with what it might do', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
+    await does(server, 'DELETE /v1/users', { username });
+    assert.equal(await statusOf(server, topic, basic(username, 'secret')), 401);
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
+  }),
+  refuses('remove nobody who is not there', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
+  refuses('remove no administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
+  caseOf('allow a user to read and write a topic', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    const headers = basic(username, 'secret');
+    assert.equal(await statusOf(server, topic, headers), 403);
+    await does(server, 'POST /v1/users/access', { username, topic, permission: 'read-write' });
+    const { id } = await publish(server, topic, { headers, body: 'inside' });
+    const kept = await poll(server, topic, '', headers);
+    assert.deepEqual(
+      kept.map((each) => each.id),
+      [id],
+    );
+    assert.equal(await statusOf(server, topic, {}), 403);
+  }),
+  caseOf('allow a user to write a topic, and then to read it only', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    const headers = basic(username, 'secret');
+    await does(server, 'PUT /v1/users/access', { username, topic, permission: 'write-only' });
+    assert.equal(await statusOf(server, topic, headers), 200);
+    const read = await send(server, topic, { method: 'GET', path: '/{t}/json?poll=1', headers });
+    assert.equal(read.status, 403);
+    await does(server, 'PUT /v1/users/access', { username, topic, permission: 'RO' });
+    assert.equal(await statusOf(server, topic, headers), 403);
+    assert.equal((await poll(server, topic, '', headers)).length, 1);
+  }),
+  caseOf('allow a pattern of topics', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    await does(server, 'PUT /v1/users/access', { username, topic: `${topic}*`, permission: 'rw' });
+    assert.equal(await statusOf(server, `${topic}-more`, basic(username, 'secret')), 200);
+    const found = (await usersOf(server)).find((each) => each.username === username);
+    assert.deepEqual(found?.grants, [{ topic: `${topic}*`, permission: 'read-write' }]);
+  }),
+  caseOf('deny everybody a topic, and take that back', async (server) => {
+    const topic = newTopic();
+    assert.equal(await statusOf(server, topic, {}), 200);
+    await does(server, 'PUT /v1/users/access', { username: '*', topic, permission: 'deny-all' });
+    assert.equal(await statusOf(server, topic, {}), 403);
+    assert.equal(await statusOf(server, topic, root), 200);
+    await does(server, 'DELETE /v1/users/access', { username: '*', topic });
+    assert.equal(await statusOf(server, topic, {}), 200);
+  }),
+  caseOf('take back what they allowed', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
+    await does(server, 'DELETE /v1/users/access', { username, topic });
+    assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
+  }),
+  caseOf('end the streams of a user that they remove', async (server) => {
+    const [username, topic] = [newUser(), closed()];
+    await does(server, 'POST /v1/users', { username, password: 'secret' });
+    await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
+    const answer = await send(server, topic, {
+      method: 'GET',
+      path: '/{t}/json',
+      headers: basic(username, 'secret'),
+    });
+    const reader = answer.body?.getReader();
+    const first = await reader?.read();
+    assert.match(Buffer.from(first?.value ?? []).toString(), /"event":"open"/);
+    await does(server, 'DELETE /v1/users', { username });
+    // Ended, or cut off: nothing comes any more.
+    const rest = await reader?.read().catch(() => ({ done: true }));
+    assert.equal(rest?.done, true);
+  }),
+  refuses(
+    'allow nobody who is not there',
+    'PUT /v1/users/access',
+    { username: 'nobody-here', topic: 'x', permission: 'rw' },
+    40031,
+  ),
+  refuses(
+    'allow nothing that is no permission',
+    'PUT /v1/users/access',
+    { username: 'ben', topic: 'x', permission: 'all' },
+    40025,
+  ),
+  refuses(
+    'nobody else allows',
+    'PUT /v1/users/access',
+    { username: 'ben', topic: 'x', permission: 'rw' },
+    40101,
+    {},
+  ),
+  refuses(
+    'nobody else takes back',
+    'DELETE /v1/users/access',
+    { username: 'ben', topic: 'x' },
+    40101,
+    {},
+  ),
+];

@@ -1,0 +1,63 @@
+// The process ends while it publishes: what readers have seen is there, whether it was synced first or not.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { lines, newTopic, poll, send } from './ntfy-case.ts';
+
+const script = new URL('./ntfy-process-main.ts', import.meta.url);
+const isUrl = (message: unknown): message is { readonly url: string } =>
+  typeof (message as { readonly url?: unknown }).url === 'string';
+
+for (const durability of ['synced', 'relaxed'] as const) {
+  test(`a killed server loses nothing that a reader has seen, nor what was answered: ${durability}`, async () => {
+    const folder = await createTempFolder('notify');
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => removeTempFolder(folder));
+    const bus = `sqlite:${join(folder, 'bus.db')}`;
+    const start = async (): Promise<{ child: Child; url: string }> => {
+      const child = opened.use(
+        startChild(script, { input: { bus, folder, more: { durability } } }),
+      );
+      return { child, url: (await child.message(isUrl)).url };
+    };
+    const topic = newTopic();
+    const first = await start();
+    const reading = await fetch(`${first.url}/${topic}/json`);
+    const answered: string[] = [];
+    let isOver = false;
+    const publishing = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        try {
+          const answer = await send(first, topic, { body: 'x' });
+          answered.push(((await answer.json()) as { readonly id: string }).id);
+        } catch {
+          // It was killed: nobody was answered.
+          isOver = true;
+        }
+      }
+    });
+    let text = '';
+    try {
+      for await (const chunk of reading.body ?? []) {
+        text += Buffer.from(chunk as Uint8Array).toString('utf8');
+        if (text.split('\n').length > 100 && !isOver) {
+          isOver = true;
+          void first.child.kill('SIGKILL');
+        }
+      }
+    } catch (error) {
+      assert.ok(isOver, String(error));
+    }
+    await first.child.ended;
+    await Promise.all(publishing);
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+    const seen = lines(whole).flatMap(({ event, id }) => (event === 'message' ? [id] : []));
+    assert.ok(seen.length > 50);
+    const kept = (await poll(await start(), topic)).map(({ id }) => id);
+    assert.deepEqual(kept.slice(0, seen.length), seen);
+    for (const id of answered) assert.ok(kept.includes(id), id);
+  });
+}
