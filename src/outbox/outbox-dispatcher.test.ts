@@ -145,6 +145,9 @@ test('no more are sent at once than it may', async () => {
   assert.equal(most, 4);
 });
 
+/** For what takes longer than what does not wait at all. */
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
 test('claims the next batch while one is being sent, and settles in the round trip of a claim', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 100 }, () => ({})));
@@ -161,7 +164,11 @@ test('claims the next batch while one is being sent, and settles in the round tr
       return ledger.exchange(outcomes, claim);
     },
   };
-  const deliver = async () => void (sent += 1);
+  // As many steps as a claim of this ledger takes: what was claimed is not gone before the next claim is there.
+  const deliver = async () => {
+    for (let step = 0; step < 5; step += 1) await Promise.resolve();
+    sent += 1;
+  };
   await using dispatcher = await start(watched, deliver, { batchSize: 20, concurrency: 5 });
   await settled(ledger, dispatcher);
   assert.equal(sent, 100);
@@ -170,9 +177,6 @@ test('claims the next batch while one is being sent, and settles in the round tr
   assert.ok(calls.length <= 8, calls.join());
   assert.match(calls[1] ?? '', /exchange at [0-5]$/);
 });
-
-/** Claims take a turn, so that sending waits for them. */
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('behind a backlog, claims go on while outcomes are written down, up to a limit', async () => {
   const ledger = memoryOutboxLedger();
@@ -188,6 +192,7 @@ test('behind a backlog, claims go on while outcomes are written down, up to a li
       return ledger.settle(outcomes);
     },
     async exchange(outcomes, claim) {
+      // So that sending waits for claims.
       await nextTurn();
       return ledger.exchange(outcomes, claim);
     },

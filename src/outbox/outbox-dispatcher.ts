@@ -99,7 +99,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
     const queue = createDispatchQueue();
-    const sending = new Set<Promise<void>>();
     const telling = new Set<Promise<void>>();
     const attempt = {
       deliver,
@@ -118,6 +117,8 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     let isBehind = false;
     let settling: { readonly count: number; readonly done: Promise<void> } | undefined;
     let waitMs = outageMs.first;
+    /** For whoever waits until nothing is being sent. */
+    let whenSent: PromiseWithResolvers<void> | undefined;
 
     function startSome(): void {
       for (;;) {
@@ -125,18 +126,19 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         const next = queue.next();
         if (next === undefined) return;
         inFlight += 1;
-        const sent = send(next).finally(() => {
-          inFlight -= 1;
-          rate.sent();
-          sending.delete(sent);
-          startSome();
-        });
-        sending.add(sent);
+        void send(next);
       }
     }
 
     async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
-      queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
+      try {
+        queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
+      } finally {
+        inFlight -= 1;
+        rate.sent();
+        startSome();
+        if (inFlight === 0) whenSent?.resolve();
+      }
     }
 
     async function exchange(taken: readonly SettledMessage[], limit: number): Promise<number> {
@@ -264,13 +266,14 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
 
     await pump();
     queue.releaseWaiting();
-    const finished = Promise.allSettled(sending);
+    whenSent = Promise.withResolvers();
+    if (inFlight === 0) whenSent.resolve();
     const patience = new AbortController();
     const impatient = clock.sleep(drainMs, patience.signal).then(
       () => cutOff.abort(),
       () => undefined,
     );
-    await finished;
+    await whenSent.promise;
     patience.abort();
     await impatient;
     await settling?.done;

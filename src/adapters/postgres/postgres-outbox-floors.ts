@@ -6,10 +6,10 @@ import { outboxLimits } from '../../outbox/outbox-limits.ts';
 
 export interface LaneFloors {
   /**
-   * The lanes in the order in which they are asked, and where each begins. None for a claim that settles
-   * nothing when the last one got less than it asked for: then there is little, and all of it is taken.
+   * The lanes in the order in which they are asked, and where each begins. None when the last claim got less
+   * than it asked for: then there is little, and all of it is taken.
    */
-  next(settles: boolean): { readonly lanes: readonly number[]; readonly from: readonly number[] };
+  next(): { readonly lanes: readonly number[]; readonly from: readonly number[] };
   /** What a claim got, and whether that was all it asked for. */
   claimed(rows: readonly LaneRow[], isFull: boolean): void;
   /** There is one to claim again, below the floor or not. */
@@ -43,7 +43,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
   let upkeepAtMs = clock.now();
 
   return {
-    next(settles) {
+    next() {
       const nowMs = clock.now();
       lowered.length = 0;
       if (isWalk || nowMs >= forgetAtMs) {
@@ -51,7 +51,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
         isWalk = true;
         walkAtMs = nowMs;
       }
-      if (isQuiet && !settles) return { lanes: [], from: [] };
+      if (isQuiet) return { lanes: [], from: [] };
       const lanes = floors.map((_floor, at) => (first + at) % outboxLimits.lanes);
       return { lanes, from: lanes.map((lane) => floors[lane] ?? 0) };
     },

@@ -1,4 +1,4 @@
-// The outbox ledger in PostgreSQL: one statement claims a batch and settles the one before, fair between
+// The outbox ledger in PostgreSQL: one call settles a batch and claims the next, fair between
 // tenants, without a global lock.
 
 import type { ClientBase, Pool } from 'pg';
@@ -180,7 +180,7 @@ export async function postgresOutboxLedger(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: Required<ClaimRequest>,
   ): Promise<Claimed> {
-    const { lanes, from } = floors.next(outcomes.length > 0);
+    const { lanes, from } = floors.next();
     const perLane = Math.max(1, Math.floor(limit / limits.lanes));
     const settled = outcomeArrays(outcomes);
     const values = [...settled, lanes, from, limit, perLane, workerId, leaseMs];
