@@ -187,6 +187,20 @@ test('a server process that dies amid a settling has settled nothing, and all of
   assert.equal((await ledger.claimDueBatch('w', 10)).length, 1);
 });
 
+test('a schema that was made before has the functions of now as soon as it is opened', async () => {
+  const schema = 'work_steps';
+  await (await open(schema))[Symbol.asyncDispose]();
+  await pool.query(`delete from ${schema}.migrations where title = 'quicker settling'`);
+  await pool.query(`create or replace function
+    ${schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
+    returns table (told_seq bigint, told_token bigint, told_lane smallint) language plpgsql as $$
+    begin raise 'of before'; end $$`);
+  await using ledger = await open(schema);
+  await ledger.enqueueMany([newMessage()]);
+  const [claim = assert.fail()] = await ledger.claimDueBatch('w', 1);
+  assert.equal(await ledger.markSent(claim), 'settled');
+});
+
 test('sent messages that are purged in rounds leave room for the next ones: the tables stay as they are', async () => {
   // A server of its own: pages of an index are used again when no transaction of any database is older.
   await using server = await startPostgres();
