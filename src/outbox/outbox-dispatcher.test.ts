@@ -210,6 +210,75 @@ test('behind a backlog, claims go on while outcomes are written down, up to a li
   assert.equal(sent, 400);
 });
 
+test('behind a backlog, one claim is made while the other is read, and a stop gives back what both brought', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
+  const sent: string[] = [];
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  let claims = 0;
+  let most = 0;
+  const slow: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      claims += 1;
+      most = Math.max(most, claims);
+      await nextTurn();
+      const answer = await ledger.exchange(outcomes, claim);
+      if (claims === 2 && sent.length > 300) {
+        isHeld = true;
+        await held.promise;
+      }
+      claims -= 1;
+      return answer;
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
+  const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
+  await eventually('a claim is held', async () => isHeld);
+  const stopped = dispatcher.stop();
+  held.resolve();
+  await stopped;
+  assert.equal(most, 2);
+  const { CLAIMED, SENT, PENDING } = await ledger.counts();
+  assert.deepEqual(
+    { CLAIMED, SENT, PENDING },
+    { CLAIMED: 0, SENT: sent.length, PENDING: 1_000 - SENT },
+  );
+  assert.equal(new Set(sent).size, sent.length);
+});
+
+test('a second claim that fails is made again, and nothing is lost by it', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 600 }, () => ({})));
+  const sent: string[] = [];
+  let claims = 0;
+  let failures = 0;
+  const flaky: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      claims += 1;
+      try {
+        await nextTurn();
+        if (claims === 2 && failures === 0) {
+          failures += 1;
+          throw new MillraceError('STORE_UNAVAILABLE', 'away');
+        }
+        return await ledger.exchange(outcomes, claim);
+      } finally {
+        claims -= 1;
+      }
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
+  await using dispatcher = await start(flaky, deliver, { batchSize: 20, concurrency: 5 });
+  await dispatcher.whenIdle();
+  assert.equal(failures, 1);
+  assert.equal(new Set(sent).size, 600);
+  assert.equal(sent.length, 600);
+  assert.equal((await ledger.counts()).SENT, 600);
+});
+
 test('outcomes that could not be written down beside a claim go with the next one', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
