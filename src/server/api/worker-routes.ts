@@ -1,7 +1,8 @@
 // Workers in any language: claim, say that one is alive, and tell what became of each step. What a worker
 // holds is plain data, an id and a fence; whoever comes with an old fence is told 409 and changes nothing.
 
-import { Type, type Static, type TObject, type TProperties } from 'typebox';
+import type { Static, TObject, TProperties } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';
@@ -224,6 +225,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       'Lets go of the job until a time: a claim brings it back then',
       { name: stepName, until: time },
       {
+        answer: closed({
+          kind: Type.Enum(['over', 'released'], {
+            description: 'over: it has slept already, go on. released: the worker is free.',
+          }),
+        }),
         work: (tasks, own, { name, until }) =>
           tasks.sleep(own, {
             name,
