@@ -39,6 +39,8 @@ export interface Case {
   readonly subjects: readonly Subject[];
   /** Fixes `n`; otherwise it is chosen so that one timed slice lasts long enough to be exact. */
   readonly batch?: number;
+  /** Played however long they take, behind one that is not counted: for work that is longer than a slice. */
+  readonly roundsMin?: number;
   readonly goals?: readonly Goal[];
 }
 
@@ -46,6 +48,8 @@ export interface Subject {
   readonly name: string;
   /** Opens what the subject needs; all subjects of a case are open while they take turns. */
   readonly setup: () => Runner | Promise<Runner>;
+  /** Less than the case's, for one that would take minutes; the table says so, and rates stay those of one piece. */
+  readonly batch?: number;
 }
 
 export interface Runner {
@@ -80,6 +84,8 @@ export type Round =
 
 export interface SubjectRounds {
   readonly subject: string;
+  /** Where it is not that of the others. */
+  readonly batch?: number;
   readonly rounds: readonly Round[];
 }
 

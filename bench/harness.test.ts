@@ -74,6 +74,32 @@ test('lets the subjects take turns, each coming first in its round', async () =>
   assert.equal(turns.slice(-6).join(''), 'abbaab');
 });
 
+test('plays as many rounds as a case needs, behind one that is not counted, whatever they take', async () => {
+  const asked: number[] = [];
+  const run = (n: number): unknown => asked.push(n);
+  const { measured } = await runBenchmark(
+    benchmarkOf({
+      name: 'long',
+      measure: 'throughput',
+      batch: 20,
+      roundsMin: 3,
+      subjects: [
+        { name: ours, setup: () => ({ run }) },
+        { name: 'slow', batch: 5, setup: () => ({ run }) },
+      ],
+    }),
+    options,
+  );
+  assert.deepEqual(asked, [20, 5, 20, 5, 5, 20, 20, 5]);
+  assert.deepEqual(
+    measured[0]?.subjects.map(({ batch, rounds }) => [batch, rounds.length]),
+    [
+      [undefined, 3],
+      [5, 3],
+    ],
+  );
+});
+
 test('prepares each run outside of its time', async () => {
   const { measured } = await runBenchmark(
     benchmarkOf({

@@ -45,6 +45,18 @@ test('shows each subject beside ours, and what became of the goals', () => {
   );
 });
 
+test('says of whom less was asked in a round', () => {
+  const text = renderCase({
+    case: 'drain 20k',
+    goals: [],
+    subjects: [
+      { subject: 'millrace', rounds: [{ perSecond: 40_000 }] },
+      { subject: 'naive', batch: 5_000, rounds: [{ perSecond: 400 }] },
+    ],
+  });
+  assert.match(text, /\n {2}naive: 5,000 in each round$/);
+});
+
 test('shows both percentiles and both of their ratios', () => {
   const text = renderCase({
     case: 'enqueue to start',

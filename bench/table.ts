@@ -34,6 +34,9 @@ export function renderCase(measured: CaseRounds): string {
   return [
     `${measured.case} (median of ${rounds})`,
     ...alignColumns([header, ...body]).map((line) => `  ${line}`),
+    ...measured.subjects.flatMap(({ subject, batch }) =>
+      batch === undefined ? [] : [`  ${subject}: ${whole.format(batch)} in each round`],
+    ),
     ...goals.map((line) => `  ${line}`),
   ].join('\n');
 }

@@ -20,6 +20,7 @@ interface Contender {
   readonly subject: string;
   readonly runner: Runner;
   n: number;
+  readonly batch?: number;
   readonly rounds: Round[];
 }
 
@@ -35,11 +36,12 @@ export async function timeCase(work: Case, limits: CaseLimits): Promise<CaseRoun
   // Closes every subject, also after one of them failed to open or to close.
   await using opened = new AsyncDisposableStack();
   const contenders: Contender[] = [];
-  for (const { name, setup } of work.subjects) {
+  for (const { name, setup, batch } of work.subjects) {
     limits.signal.throwIfAborted();
     const runner = await setup();
     opened.defer(async () => runner.teardown?.());
-    contenders.push({ subject: name, runner, n: work.batch ?? 1, rounds: [] });
+    const own = batch === undefined ? {} : { batch };
+    contenders.push({ subject: name, runner, n: batch ?? work.batch ?? 1, rounds: [], ...own });
   }
   const startMs = performance.now();
   const deadlineMs = Math.min(startMs + limits.budgetMs, limits.endMs);
@@ -55,7 +57,11 @@ export async function timeCase(work: Case, limits: CaseLimits): Promise<CaseRoun
   return {
     case: work.name,
     goals: work.goals ?? [],
-    subjects: contenders.map(({ subject, rounds }) => ({ subject, rounds })),
+    subjects: contenders.map(({ subject, rounds, batch }) => ({
+      subject,
+      rounds,
+      ...(batch === undefined ? {} : { batch }),
+    })),
   };
 }
 
@@ -72,6 +78,7 @@ async function warmUp(
   while (spentMs < plan.warmUpMs || (!fixed && elapsedMs < plan.sliceMs / 2)) {
     ({ elapsedMs } = await runSlice(contender, signal));
     spentMs += elapsedMs;
+    if (work.roundsMin !== undefined) return;
     if (!fixed) contender.n = nextBatch(contender.n, { elapsedMs, targetMs: plan.sliceMs });
   }
 }
@@ -84,10 +91,11 @@ async function playRounds(
 ): Promise<void> {
   let roundMs = 0;
   let garbageMs = 0;
-  for (let round = 0; round < plan.roundsMax; round += 1) {
+  const roundsMax = Math.max(plan.roundsMax, work.roundsMin ?? 1);
+  for (let round = 0; round < roundsMax; round += 1) {
     const startedAt = performance.now();
-    // One round there must be; a further one only while there is time for it.
-    if (round > 0 && startedAt + roundMs > deadlineMs) break;
+    // Some rounds there must be; a further one only while there is time for it.
+    if (round >= (work.roundsMin ?? 1) && startedAt + roundMs > deadlineMs) break;
     // With a large heap, collecting would take the time that is there for measuring.
     if (garbageMs <= roundMs / 4) {
       collectGarbage();

@@ -23,7 +23,7 @@ export interface AttemptContext {
   readonly operation: 'OUTBOX_DIRECT_SEND' | 'OUTBOX_DELIVER';
 }
 
-export async function attemptDelivery(
+export function attemptDelivery(
   message: ClaimedMessage,
   /** Before the lease was asked for: it is over no earlier than its length after this. */
   leasedAtMs: number,
@@ -33,16 +33,20 @@ export async function attemptDelivery(
   const claim = { id: message.id, token: message.token };
   const startMs = clock.now();
   // A send that could outlive its lease would meet the next owner's.
-  if (startMs + timeoutMs > leasedAtMs + leaseMs) return { kind: 'released', claim };
+  if (startMs + timeoutMs > leasedAtMs + leaseMs) {
+    return Promise.resolve({ kind: 'released', claim });
+  }
   if (killsItsProcess(message)) {
     const error = `started ${message.starts} times without an end: it seems to end its process`;
-    return { kind: 'dead', claim, error };
+    return Promise.resolve({ kind: 'dead', claim, error });
   }
   const { integrationType, eventType } = message;
   const what = { source, operation, phase: 'START' } as const;
   logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-  const result = await deliverMessage(message, context);
-  const attributes = { integrationType, eventType, outcome: result.kind };
-  observer.record?.('outbox_delivery_duration_ms', clock.now() - startMs, attributes);
-  return decideDelivery(message, result, { nowMs: clock.now(), schedule });
+  return deliverMessage(message, context, (result) => {
+    const nowMs = clock.now();
+    const attributes = { integrationType, eventType, outcome: result.kind };
+    observer.record?.('outbox_delivery_duration_ms', nowMs - startMs, attributes);
+    return decideDelivery(message, result, { nowMs, schedule });
+  });
 }

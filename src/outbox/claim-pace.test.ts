@@ -12,7 +12,7 @@ test('begins with little, and doubles while sending waits for claims', () => {
     return pace.limit;
   });
   assert.deepEqual(limits, [200, 400, 500, 500]);
-  assert.equal(pace.enough, 550);
+  assert.equal(pace.enough, 1_050);
   assert.equal(firstPace({ batchSize: 10, concurrency: 50 }).limit, 10);
 });
 

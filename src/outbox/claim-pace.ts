@@ -31,8 +31,8 @@ export function nextPace(pace: ClaimPace, context: PaceContext): ClaimPace {
   const { batchSize, concurrency, isHungry, sentPerMs } = context;
   if (isHungry) {
     const limit = Math.min(batchSize, 2 * pace.limit);
-    // While one batch is being sent, the next one is claimed.
-    return { limit, enough: limit + concurrency };
+    // While one batch is being sent, the next one is read, and the one behind it claimed.
+    return { limit, enough: 2 * limit + concurrency };
   }
   if (sentPerMs === undefined) return { limit: pace.limit, enough: concurrency };
   const within = (ms: number, most: number): number =>

@@ -107,7 +107,7 @@ export function deliverEach(
           const result: DeliveryResult =
             isStuck || signal.aborted
               ? behind
-              : await deliverOnce(message, deliver, signal).catch(resultOf);
+              : ((await deliverOnce(message, deliver, signal).catch(resultOf)) ?? { kind: 'sent' });
           results.set(message, result);
           isStuck ||= result.kind === 'retry';
         }

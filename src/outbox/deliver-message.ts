@@ -34,37 +34,62 @@ export interface AttemptOptions {
   readonly deadlines: CallDeadlines;
 }
 
-export function deliverMessage(
+/**
+ * Gives back what was decided upon the result, in the same step: there is one for each message, and each
+ * promise more would cost as much as the rest.
+ */
+export function deliverMessage<T>(
   message: ClaimedMessage,
   { deliver, timeoutMs, deadlines }: AttemptOptions,
-): Promise<DeliveryResult> {
-  return new Promise((resolve) => {
+  decide: (result: DeliveryResult) => T,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
     const over = new AbortController();
+    let isOver = false;
+    const end = (result: DeliveryResult): void => {
+      if (isOver) return;
+      isOver = true;
+      try {
+        resolve(decide(result));
+      } catch (error) {
+        reject(error);
+      }
+    };
     // Whoever does not heed the signal is not waited for: the lease would end before it does.
     const inTime = deadlines.begin((why) => {
       const error = why === 'late' ? `no answer within ${timeoutMs} ms` : 'stopped';
       // Cut off by the end of this process: another one will send it.
-      resolve({ kind: 'retry', error, attempted: why === 'late' });
+      end({ kind: 'retry', error, attempted: why === 'late' });
       over.abort(new Error(error));
     });
-    if (over.signal.aborted) return;
-    const end = (result: DeliveryResult): void => {
+    if (isOver) return;
+    const answered = (result: DeliveryResult): void => {
       inTime();
-      resolve(result);
+      end(result);
     };
-    deliverOnce(message, deliver, over.signal).then(end, (error: unknown) => end(resultOf(error)));
+    deliverOnce(message, deliver, over.signal).then(
+      (result) => answered(result ?? sent),
+      (error: unknown) => answered(resultOf(error)),
+    );
   });
 }
 
-export async function deliverOnce(
+const sent: DeliveryResult = { kind: 'sent' };
+
+/** What a function without types throws before it gives a promise is a rejection, too. */
+export function deliverOnce(
   message: ClaimedMessage,
   deliver: Deliver,
   signal: AbortSignal,
-): Promise<DeliveryResult> {
+): Promise<DeliveryResult | void> {
   const { attempts, tenantId, correlationId } = message;
   const idempotencyKey = idempotencyKeyOf(message);
   const context = { idempotencyKey, attempt: attempts + 1, signal, tenantId, correlationId };
-  return (await deliver(message, context)) ?? { kind: 'sent' };
+  try {
+    return Promise.resolve(deliver(message, context));
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 export function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {

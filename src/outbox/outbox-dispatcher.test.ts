@@ -145,6 +145,9 @@ test('no more are sent at once than it may', async () => {
   assert.equal(most, 4);
 });
 
+/** For what takes longer than what does not wait at all. */
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
 test('claims the next batch while one is being sent, and settles in the round trip of a claim', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 100 }, () => ({})));
@@ -161,7 +164,11 @@ test('claims the next batch while one is being sent, and settles in the round tr
       return ledger.exchange(outcomes, claim);
     },
   };
-  const deliver = async () => void (sent += 1);
+  // As many steps as a claim of this ledger takes: what was claimed is not gone before the next claim is there.
+  const deliver = async () => {
+    for (let step = 0; step < 5; step += 1) await Promise.resolve();
+    sent += 1;
+  };
   await using dispatcher = await start(watched, deliver, { batchSize: 20, concurrency: 5 });
   await settled(ledger, dispatcher);
   assert.equal(sent, 100);
@@ -170,9 +177,6 @@ test('claims the next batch while one is being sent, and settles in the round tr
   assert.ok(calls.length <= 8, calls.join());
   assert.match(calls[1] ?? '', /exchange at [0-5]$/);
 });
-
-/** Claims take a turn, so that sending waits for them. */
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('behind a backlog, claims go on while outcomes are written down, up to a limit', async () => {
   const ledger = memoryOutboxLedger();
@@ -188,6 +192,7 @@ test('behind a backlog, claims go on while outcomes are written down, up to a li
       return ledger.settle(outcomes);
     },
     async exchange(outcomes, claim) {
+      // So that sending waits for claims.
       await nextTurn();
       return ledger.exchange(outcomes, claim);
     },
@@ -203,6 +208,75 @@ test('behind a backlog, claims go on while outcomes are written down, up to a li
   assert.ok(unsettled >= 80 && unsettled <= 140, `${unsettled} were sent and not written down`);
   await settled(ledger, dispatcher);
   assert.equal(sent, 400);
+});
+
+test('behind a backlog, one claim is made while the other is read, and a stop gives back what both brought', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
+  const sent: string[] = [];
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  let claims = 0;
+  let most = 0;
+  const slow: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      claims += 1;
+      most = Math.max(most, claims);
+      await nextTurn();
+      const answer = await ledger.exchange(outcomes, claim);
+      if (claims === 2 && sent.length > 300) {
+        isHeld = true;
+        await held.promise;
+      }
+      claims -= 1;
+      return answer;
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
+  const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
+  await eventually('a claim is held', async () => isHeld);
+  const stopped = dispatcher.stop();
+  held.resolve();
+  await stopped;
+  assert.equal(most, 2);
+  const { CLAIMED, SENT, PENDING } = await ledger.counts();
+  assert.deepEqual(
+    { CLAIMED, SENT, PENDING },
+    { CLAIMED: 0, SENT: sent.length, PENDING: 1_000 - SENT },
+  );
+  assert.equal(new Set(sent).size, sent.length);
+});
+
+test('a second claim that fails is made again, and nothing is lost by it', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, ...Array.from({ length: 600 }, () => ({})));
+  const sent: string[] = [];
+  let claims = 0;
+  let failures = 0;
+  const flaky: OutboxLedger = {
+    ...ledger,
+    async exchange(outcomes, claim) {
+      claims += 1;
+      try {
+        await nextTurn();
+        if (claims === 2 && failures === 0) {
+          failures += 1;
+          throw new MillraceError('STORE_UNAVAILABLE', 'away');
+        }
+        return await ledger.exchange(outcomes, claim);
+      } finally {
+        claims -= 1;
+      }
+    },
+  };
+  const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
+  await using dispatcher = await start(flaky, deliver, { batchSize: 20, concurrency: 5 });
+  await dispatcher.whenIdle();
+  assert.equal(failures, 1);
+  assert.equal(new Set(sent).size, 600);
+  assert.equal(sent.length, 600);
+  assert.equal((await ledger.counts()).SENT, 600);
 });
 
 test('outcomes that could not be written down beside a claim go with the next one', async () => {

@@ -99,7 +99,6 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   async function run(stopping: AbortSignal): Promise<void> {
     const cutOff = new AbortController();
     const queue = createDispatchQueue();
-    const sending = new Set<Promise<void>>();
     const telling = new Set<Promise<void>>();
     const attempt = {
       deliver,
@@ -116,8 +115,17 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     let pace = firstPace({ batchSize, concurrency });
     /** Sending is faster than claiming, and there is more than a claim brings. */
     let isBehind = false;
+    /** Seen while the last claim was made, and not only because nothing had been claimed before. */
+    let isFast = false;
     let settling: { readonly count: number; readonly done: Promise<void> } | undefined;
+    /** The second hand, its claim under way, and how many messages both hands have asked for. */
+    let beside: Promise<void> | undefined;
+    let besideClaim: Promise<unknown> | undefined;
+    let asked = 0;
+    let sentTotal = 0;
     let waitMs = outageMs.first;
+    /** For whoever waits until nothing is being sent. */
+    let whenSent: PromiseWithResolvers<void> | undefined;
 
     function startSome(): void {
       for (;;) {
@@ -125,23 +133,27 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         const next = queue.next();
         if (next === undefined) return;
         inFlight += 1;
-        const sent = send(next).finally(() => {
-          inFlight -= 1;
-          rate.sent();
-          sending.delete(sent);
-          startSome();
-        });
-        sending.add(sent);
+        void send(next);
       }
     }
 
     async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
-      queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
+      try {
+        queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
+      } finally {
+        inFlight -= 1;
+        sentTotal += 1;
+        rate.sent();
+        startSome();
+        if (inFlight === 0) whenSent?.resolve();
+      }
     }
 
     async function exchange(taken: readonly SettledMessage[], limit: number): Promise<number> {
       const claimedAtMs = clock.now();
       const outcomes = taken.map(({ outcome }) => outcome);
+      const sentBefore = sentTotal;
+      asked += limit;
       try {
         const answer =
           limit === 0
@@ -150,22 +162,32 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         for (const [at, each] of taken.entries()) {
           tellOutcome(each, answer.settled[at], { source, observer, onDead, telling });
         }
-        if (limit > 0) claimed(answer.claimed, claimedAtMs, limit);
+        if (limit > 0) claimed(answer.claimed, { claimedAtMs, limit, sentBefore });
         return answer.claimed.length;
       } catch (error) {
         queue.putBack(taken);
         throw error;
+      } finally {
+        asked -= limit;
       }
     }
 
     function claimed(
       messages: readonly ClaimedMessage[],
-      claimedAtMs: number,
-      limit: number,
+      asking: {
+        readonly claimedAtMs: number;
+        readonly limit: number;
+        readonly sentBefore: number;
+      },
     ): void {
+      const { claimedAtMs, limit, sentBefore } = asking;
       const nowMs = clock.now();
-      const isHungry = queue.waiting === 0 && inFlight < concurrency;
+      const isEmpty = queue.waiting === 0 && inFlight < concurrency;
+      // Two hands bring a claim before the last one is gone: they are needed while it is gone by the next.
+      const sentMeanwhile = sentTotal - sentBefore;
+      const isHungry = isEmpty || (isBehind && queue.waiting <= 2 * sentMeanwhile);
       isBehind = isHungry && messages.length >= limit;
+      isFast = isBehind && sentMeanwhile > 0;
       pace = nextPace(pace, { batchSize, concurrency, isHungry, sentPerMs: rate.perMs(nowMs) });
       queue.add(messages.map((message) => ({ message, claimedAtMs })));
       if (messages.length > 0) {
@@ -185,18 +207,39 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
         (error: unknown) => {
           // They were put back, and go with the next claim.
           isBehind = false;
+          isFast = false;
           failed(error);
         },
       );
       settling = { count: taken.length, done: done.finally(() => (settling = undefined)) };
     }
 
+    /** A second hand, for as long as one is not enough: what one claim brings is read while the other is made. */
+    async function claimBeside(): Promise<void> {
+      try {
+        while (isFast && !stopping.aborted) {
+          const limit = room();
+          if (limit === 0) return;
+          settleBeside();
+          besideClaim = exchange([], limit);
+          await besideClaim;
+          startSome();
+        }
+      } catch (error) {
+        isBehind = false;
+        isFast = false;
+        failed(error);
+      } finally {
+        besideClaim = undefined;
+      }
+    }
+
     /** So many as are sent in a moment, and all that can begin at once. */
     function room(): number {
       const unsettled = settling === undefined ? 0 : settling.count + queue.settled;
-      if (queue.waiting >= pace.enough || unsettled >= unsettledBatchesMax * batchSize) return 0;
-      const free = concurrency - inFlight - queue.waiting;
-      return Math.min(batchSize, Math.max(pace.limit, free));
+      const coming = queue.waiting + asked;
+      if (coming >= pace.enough || unsettled + asked >= unsettledBatchesMax * batchSize) return 0;
+      return Math.min(batchSize, Math.max(pace.limit, concurrency - inFlight - coming));
     }
 
     function failed(err: unknown): void {
@@ -213,6 +256,11 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
               await settling.done;
               continue;
             }
+            if (besideClaim !== undefined) {
+              // It tells of its failure itself.
+              await besideClaim.catch(() => undefined);
+              continue;
+            }
             if (queue.settled === 0) await queue.whenChanged(stopping);
             // What ends together is written down together, and often makes room for a claim.
             await nextTurn();
@@ -222,16 +270,19 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
           const frees = queue.freesOthers();
           const look = looks.begin();
           const isBeside = isBehind && limit > 0;
-          const isQuiet = telling.size === 0 && settling === undefined && !isBeside;
+          const isQuiet =
+            telling.size === 0 && settling === undefined && beside === undefined && !isBeside;
           if (isBeside) settleBeside();
-          const count = await exchange(isBeside ? [] : queue.takeSettled(), limit);
+          const claiming = exchange(isBeside ? [] : queue.takeSettled(), limit);
+          if (isFast) beside ??= claimBeside().finally(() => (beside = undefined));
+          const count = await claiming;
           waitMs = outageMs.first;
           startSome();
           // Of few, what is quickly sent is written down by the look that finds no more.
           if (count > 0 && count < limit) await nextTurn();
           if (count > 0 || limit === 0 || frees || queue.settled > 0) continue;
-          if (settling !== undefined) {
-            await settling.done;
+          if (settling !== undefined || beside !== undefined) {
+            await (settling?.done ?? beside);
             continue;
           }
           // What was told meanwhile may have enqueued something that this look could not see.
@@ -263,14 +314,16 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     }
 
     await pump();
+    await beside;
     queue.releaseWaiting();
-    const finished = Promise.allSettled(sending);
+    whenSent = Promise.withResolvers();
+    if (inFlight === 0) whenSent.resolve();
     const patience = new AbortController();
     const impatient = clock.sleep(drainMs, patience.signal).then(
       () => cutOff.abort(),
       () => undefined,
     );
-    await finished;
+    await whenSent.promise;
     patience.abort();
     await impatient;
     await settling?.done;

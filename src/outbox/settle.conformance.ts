@@ -5,6 +5,7 @@ import {
   claimAndDie,
   claimOne,
   enqueued,
+  eventually,
   future,
   leaseMs,
   newMessage,
@@ -116,6 +117,50 @@ export const settleCases: LedgerCases = {
     ]);
     assert.deepEqual(results, ['stale', 'settled']);
     assert.equal(await statusOf(ledger, owner.id), 'SENT');
+  },
+
+  async 'an older claim counts for nothing beside outcomes of the newer one, which has the message out'(
+    _opened,
+    ledger,
+  ) {
+    await enqueued(ledger, {}, {});
+    const late = await claimAndDie(ledger);
+    const claimed = new Map<string, ClaimedMessage>();
+    await eventually('both are claimed by one', async () => {
+      for (const each of await claim(ledger)) claimed.set(each.id, each);
+      return claimed.size === 2;
+    });
+    const other = [...claimed.values()].find(({ id }) => id !== late.id) ?? assert.fail();
+    const results = await ledger.settle([
+      { kind: 'sent', claim: late },
+      { kind: 'sent', claim: other },
+    ]);
+    assert.deepEqual(results, ['stale', 'settled']);
+    assert.equal(await statusOf(ledger, late.id), 'CLAIMED');
+    assert.equal(await ledger.markSent(claimed.get(late.id) ?? assert.fail()), 'settled');
+  },
+
+  async 'what was sent of many claims is settled at once, and lets the next of each key go'(
+    _opened,
+    ledger,
+  ) {
+    for (const count of [2, 3, 12]) {
+      const keys = Array.from({ length: count }, (_, at) => ({ orderingKey: `${count} ${at}` }));
+      await enqueued(ledger, ...keys, {}, ...keys);
+      const claimed: ClaimedMessage[] = [];
+      for (let at = 0; at <= count; at += 1) claimed.push(...(await claim(ledger, 1)));
+      assert.deepEqual(await claim(ledger), []);
+      const sent = claimed.map((each) => ({ kind: 'sent', claim: each }) as const);
+      assert.ok((await ledger.settle(sent)).every((result) => result === 'settled'));
+      assert.ok((await ledger.settle(sent)).every((result) => result === 'stale'));
+      const next = await claim(ledger);
+      assert.equal(next.length, count);
+      const freed = new Set(next.map(({ orderingKey }) => orderingKey));
+      assert.deepEqual(freed, new Set(keys.map(({ orderingKey }) => orderingKey)));
+      await ledger.settle(next.map((each) => ({ kind: 'sent', claim: each })));
+    }
+    const { SENT } = await ledger.counts();
+    assert.equal(SENT, 2 * (2 + 3 + 12) + 3);
   },
 
   async 'a late owner may still settle what nobody else has claimed'(_opened, ledger) {

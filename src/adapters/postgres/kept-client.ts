@@ -7,6 +7,7 @@ import { checkOut, type Queryable } from './postgres-connection.ts';
 export interface KeptClient {
   /** The kept connection while it is free, else the pool. */
   use<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
+  readonly isBusy: boolean;
   /** Before the pool is ended, which waits for what is checked out. */
   release(): void;
 }
@@ -49,6 +50,9 @@ export function createKeptClient(pool: Pool): KeptClient {
   };
 
   return {
+    get isBusy() {
+      return isBusy;
+    },
     async use(work) {
       if (isBusy || (pool.options.max ?? 10) < poolMin) return work(pool);
       isBusy = true;

@@ -1,4 +1,4 @@
-// The outbox ledger in PostgreSQL: one statement claims a batch and settles the one before, fair between
+// The outbox ledger in PostgreSQL: one call settles a batch and claims the next, fair between
 // tenants, without a global lock.
 
 import type { ClientBase, Pool } from 'pg';
@@ -132,6 +132,8 @@ export async function postgresOutboxLedger(
   });
   const floors = createLaneFloors(clock);
   const kept = createKeptClient(connection.pool);
+  /** Of a claim beside another one. */
+  const keptBeside = createKeptClient(connection.pool);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -174,26 +176,37 @@ export async function postgresOutboxLedger(
   interface Claimed {
     readonly stale: readonly Row[];
     readonly claimed: readonly Row[];
+    /** Lanes were left to another claim of ours. */
+    readonly isPart: boolean;
   }
 
   async function claimOnce(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: Required<ClaimRequest>,
+    lanesAsked: 'whole' | 'shared' = 'shared',
   ): Promise<Claimed> {
-    const { lanes, from } = floors.next(outcomes.length > 0);
-    const perLane = Math.max(1, Math.floor(limit / limits.lanes));
+    const asked = floors.next(lanesAsked);
+    const { lanes, from, isPart } = asked;
+    const perLane = Math.max(1, Math.floor(limit / (lanes.length || limits.lanes)));
     const settled = outcomeArrays(outcomes);
     const values = [...settled, lanes, from, limit, perLane, workerId, leaseMs];
-    // Through the pool it would be sent only when everything that the last claim brought has begun.
-    const rows = await askPostgres(() =>
-      kept.use((on) => connection.query(exchangeSql, values, on)),
-    );
+    const on = kept.isBusy ? keptBeside : kept;
+    let rows: readonly Row[];
+    try {
+      // Through the pool it would be sent only when everything that the last claim brought has begun.
+      rows = await askPostgres(() =>
+        on.use((client) => connection.query(exchangeSql, values, client)),
+      );
+    } catch (error) {
+      floors.failed(asked);
+      throw error;
+    }
     const isClaimed = (row: Row): boolean => row[0] !== null;
     const claimed = rows.filter(isClaimed);
     const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
-    floors.claimed(places, claimed.length >= limit);
+    floors.claimed(asked, places, claimed.length >= limit);
     const told = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
-    return { stale: takeStale(told), claimed };
+    return { stale: takeStale(told), claimed, isPart };
   }
 
   /** The others are those that may be claimed again. */
@@ -220,9 +233,15 @@ export async function postgresOutboxLedger(
   async function claim(
     outcomes: readonly OutboxOutcome[],
     request: Required<ClaimRequest>,
-  ): Promise<Claimed> {
+  ): Promise<Omit<Claimed, 'isPart'>> {
     const first = await claimOnce(outcomes, request);
     let claimed = await unpaused(first.claimed);
+    // Whoever gets less than he asked for takes it for all there is.
+    if (first.isPart && first.claimed.length < request.limit) {
+      const limit = request.limit - first.claimed.length;
+      const rest = await claimOnce([], { ...request, limit }, 'whole');
+      claimed = [...claimed, ...(await unpaused(rest.claimed))];
+    }
     // What was claimed is not held up for others: those who claim all the time look once a second.
     if (claimed.length === 0 || floors.isUpkeepDue()) {
       const [[promoted] = []] = await ask(promoteSql, [request.limit]);
@@ -353,6 +372,7 @@ export async function postgresOutboxLedger(
     async [Symbol.asyncDispose]() {
       await listener[Symbol.asyncDispose]();
       kept.release();
+      keptBeside.release();
       await connection[Symbol.asyncDispose]();
     },
   };

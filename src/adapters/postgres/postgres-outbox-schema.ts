@@ -166,8 +166,11 @@ alter table {schema}.retry add column jobs jsonb;
 alter table {schema}.sent add column jobs jsonb;
 alter table {schema}.dead add column jobs jsonb;
 
-${[outboxFunctions, renewFunctions].join('').replaceAll('create function', 'create or replace function')}
+${replacing(outboxFunctions)}${replacing(renewFunctions)}
 `;
+
+/** What was sent is settled by its keys alone, and an exchange settles before it claims. */
+const settleStep = replacing(outboxFunctions);
 
 const migrations = [
   { title: 'tables of the outbox', sql: tables },
@@ -175,7 +178,13 @@ const migrations = [
   { title: 'stream mode of the outbox', sql: outboxStreamsStep },
   { title: 'renewal of claims', sql: renewFunctions },
   { title: 'jobs of messages', sql: jobsStep },
+  { title: 'quicker settling', sql: settleStep },
 ];
+
+/** For steps after the one that made them. */
+function replacing(functions: string): string {
+  return functions.replaceAll('create function', 'create or replace function');
+}
 
 /**
  * All steps of the outbox's schema, ready to read or to run.

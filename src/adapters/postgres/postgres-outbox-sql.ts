@@ -149,10 +149,49 @@ const toldRows = `
 
 const settleBody = `with ${settling} ${toldRows}`;
 
+/**
+ * What was sent under one token, v_token, and is v_seqs: in their order, which is about that of the index
+ * that they come into. Found by nothing but the keys themselves: there is no other way to plan it.
+ */
+const settleSentBody = `
+with gone as (
+  delete from {schema}.ready r where r.seq = any (v_seqs) and r.token = v_token
+  returning r.seq, r.order_hash, r.attempts, r.last_error, ${jobsAfter(`'sent'`)} as jobs
+), to_sent as (
+  insert into {schema}.sent (seq, attempts, sent_at, last_error, jobs)
+  select seq, attempts, v_now, last_error, jobs from gone
+)
+select coalesce(array_agg(seq), '{}'), array_agg(distinct order_hash) filter (where order_hash is not null)
+into v_gone, v_keys from gone`;
+
+/** Behind what was deleted in the statement before, under the keys v_keys. */
+const nextBody = `
+with next as (
+  delete from {schema}.behind b using (
+    select k.order_hash, (
+      select n.seq from {schema}.behind n where n.order_hash = k.order_hash order by n.seq limit 1
+    ) as seq
+    from unnest(v_keys) k(order_hash)
+    -- One that was replayed may have run beside it: then whoever ends last calls the next.
+    where not exists (select from {schema}.retry x where x.order_hash = k.order_hash)
+      and not exists (select from {schema}.ready x where x.order_hash = k.order_hash)
+  ) n
+  where b.order_hash = n.order_hash and b.seq = n.seq
+  returning b.seq, b.lane, b.order_hash, b.due_at
+), next_ready as (
+  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
+  select seq, lane, order_hash, 0, 0, due_at from next where due_at <= clock_timestamp()
+), next_retry as (
+  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at)
+  select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
+)
+select seq, 0::bigint, lane from next`;
+
+/** So many claims' outcomes are settled claim by claim; those of more are looked for one by one. */
+const tokensMax = 8;
+
 /** What nobody holds. */
-const isFree = `x.lease_until <= clock_timestamp()
-    -- What this very statement settles may have a lease that is over.
-    and (x.lease_until = '-infinity' or x.seq <> all ($1))`;
+const isFree = 'x.lease_until <= clock_timestamp()';
 
 /** Of a lane, from its floor on, in order. */
 const ofLane = `
@@ -203,18 +242,11 @@ select m.id::text, m.source_stream_id::text, m.source_event_id::text, m.integrat
   m.event_type::text, m.payload, m.headers, m.tenant_id::text, m.user_id::text, m.correlation_id::text,
   m.ordering_key::text, ${ms('c.due_at')}, c.attempts, m.max_attempts, ${ms('m.created_at')}, c.last_error,
   ${ms('c.locked_at')}, c.seq, c.token, c.lane, c.starts,
-  exists (select from {schema}.paused_destinations p where p.integration_type = m.integration_type)
+  case when (select exists (select from {schema}.paused_destinations)) then exists (
+    select from {schema}.paused_destinations p where p.integration_type = m.integration_type) else false end
 from claimed c join {schema}.messages m on m.seq = c.seq`;
 
 const claimBody = (picked: string): string => `with ${picked}, ${claiming} ${claimedRows}`;
-
-/** Those without an id are of the batch before. */
-const exchangeBody = `
-with ${settling}, ${fairly}, ${claiming} ${claimedRows}
-union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-  null, s.seq, s.token, s.lane, null, false
-from (${toldRows}) s`;
 
 /**
  * Functions, for the plan: it is made once, and walks the lanes by their index, whatever the statistics say
@@ -226,8 +258,29 @@ export const planned = `set enable_seqscan = off set enable_bitmapscan = off set
 export const outboxFunctions = `
 create function {schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
 returns table (told_seq bigint, told_token bigint, told_lane smallint) language plpgsql volatile ${planned} as $$
+declare
+  v_now timestamptz := clock_timestamp();
+  v_tokens bigint[];
+  v_token bigint;
+  v_seqs bigint[];
+  v_gone bigint[];
+  v_keys bigint[];
 begin
-  return query ${settleBody};
+  -- Hardly ever is there anything else: it needs no more than to be moved.
+  if 'sent' = all ($3) then v_tokens := array(select distinct unnest($2)); end if;
+  if v_tokens is null or cardinality(v_tokens) > ${tokensMax} then
+    return query ${settleBody};
+    return;
+  end if;
+  foreach v_token in array v_tokens loop
+    v_seqs := case when cardinality(v_tokens) = 1 then $1
+      else array(select o.seq from unnest($1, $2) o(seq, token) where o.token = v_token) end;
+    ${settleSentBody};
+    if cardinality(v_gone) < cardinality(v_seqs) then
+      return query select x, v_token, null::smallint from unnest(v_seqs) x where x <> all (v_gone);
+    end if;
+    if v_keys is not null then return query ${nextBody}; end if;
+  end loop;
 end $$;
 
 create function {schema}.exchange_claims(bigint[], bigint[], text[], text[], float8[], smallint[],
@@ -238,15 +291,20 @@ returns table (o_id text, o_stream text, o_event text, o_integration_type text, 
   o_locked_at float8, o_seq bigint, o_token bigint, o_lane smallint, o_starts integer, o_paused boolean)
 language plpgsql volatile ${planned} as $$
 begin
-  -- A claim that a crash of the server forgets is made again: it need not wait for the disk.
-  if cardinality($1) = 0 then perform set_config('synchronous_commit', 'off', true); end if;
-  -- Of a statement that does everything, most would be started for nothing.
-  if cardinality($1) = 0 and cardinality($6) = 0 then
-    return query ${claimBody(atOnce)};
-  elsif cardinality($1) = 0 then
-    return query ${claimBody(fairly)};
+  if cardinality($1) > 0 then
+    -- Those without an id are of the batch before.
+    return query select null::text, null::text, null::text, null::text, null::text, null::text, null::text,
+      null::text, null::text, null::text, null::text, null::float8, null::integer, null::integer,
+      null::float8, null::text, null::float8, s.told_seq, s.told_token, s.told_lane, null::integer, false
+    from {schema}.settle_claims($1, $2, $3, $4, $5) s;
   else
-    return query ${exchangeBody};
+    -- A claim that a crash of the server forgets is made again: it need not wait for the disk.
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+  if cardinality($6) = 0 then
+    return query ${claimBody(atOnce)};
+  else
+    return query ${claimBody(fairly)};
   end if;
 end $$;
 `;

@@ -110,7 +110,8 @@ test('what a settling frees is claimed next, though its lane has been claimed fa
   const { claimed } = await ledger.exchange([], claim);
   await ledger.exchange([], claim);
   const first = claimed.find(({ orderingKey }) => orderingKey === 'k') ?? assert.fail();
-  await ledger.exchange([{ kind: 'sent', claim: first }], claim);
+  // At once, or next: those that are settled beside claims are seen by the next claim.
+  await ledger.settle([{ kind: 'sent', claim: first }]);
   const next = await ledger.claimDueBatch('w', perClaim);
   assert.ok(next.some(({ id }) => id === second?.id));
   const [released = assert.fail()] = next;
@@ -120,6 +121,84 @@ test('what a settling frees is claimed next, though its lane has been claimed fa
     last.map(({ id }) => id),
     [released.id],
   );
+});
+
+test('an exchange claims what it has just made free, and settles by the keys alone', async () => {
+  await using ledger = await open('work_exchange');
+  const keys = [{ orderingKey: 'k' }, { orderingKey: 'k' }];
+  const [, second] = await ledger.enqueueMany(keys.map((key) => newMessage(key)));
+  const claim = { workerId: 'w', limit: perClaim };
+  const [first = assert.fail()] = (await ledger.exchange([], claim)).claimed;
+  const { settled, claimed } = await ledger.exchange([{ kind: 'sent', claim: first }], claim);
+  assert.deepEqual(settled, ['settled']);
+  assert.deepEqual(
+    claimed.map(({ id }) => id),
+    [second?.id],
+  );
+
+  // Statistics of an empty queue tempt the planner to read all of it for each batch.
+  await pool.query('vacuum analyze work_exchange.ready');
+  const few = await blocksOfSettling('work_exchange', ledger);
+  await enqueue(ledger, 4_000);
+  const many = await blocksOfSettling('work_exchange', ledger);
+  assert.ok(many < 1.5 * few, `${many} blocks in a long queue, ${few} in a short one`);
+});
+
+async function blocksOfSettling(schema: string, ledger: OutboxLedger): Promise<number> {
+  await enqueue(ledger, perClaim);
+  const claimed = await ledger.claimDueBatch('w', perClaim);
+  const before = await blocksOf(schema);
+  await ledger.settle(claimed.map((claim) => ({ kind: 'sent', claim })));
+  return (await blocksOf(schema)) - before;
+}
+
+test('a server process that dies amid a settling has settled nothing, and all of it when it is asked again', async () => {
+  const schema = 'work_killed';
+  await using ledger = await open(schema);
+  const keys = [{ orderingKey: 'k' }, { orderingKey: 'k' }, {}, {}];
+  await ledger.enqueueMany(keys.map((key) => newMessage(key)));
+  const claimed = await ledger.claimDueBatch('w', 10, { leaseMs: 600_000 });
+  assert.equal(claimed.length, 3);
+  const outcomes = claimed.map((claim): OutboxOutcome => ({ kind: 'sent', claim }));
+  const holder = await pool.connect();
+  try {
+    // It has deleted the rows of the queue, and waits to write them down as sent.
+    await holder.query('begin');
+    await holder.query(`lock table ${schema}.sent in exclusive mode`);
+    const settling = assert.rejects(ledger.settle(outcomes), { code: 'STORE_UNAVAILABLE' });
+    let killed = 0;
+    while (killed === 0) {
+      const { rowCount } = await pool.query(
+        `select pg_terminate_backend(l.pid) from pg_locks l
+         where not l.granted and l.relation = '${schema}.sent'::regclass`,
+      );
+      killed = rowCount ?? 0;
+    }
+    await settling;
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  assert.deepEqual(await ledger.claimDueBatch('w', 10), []);
+  const { CLAIMED, PENDING, SENT } = await ledger.counts();
+  assert.deepEqual({ CLAIMED, PENDING, SENT }, { CLAIMED: 3, PENDING: 1, SENT: 0 });
+  assert.deepEqual(await ledger.settle(outcomes), ['settled', 'settled', 'settled']);
+  assert.deepEqual(await ledger.settle(outcomes), ['stale', 'stale', 'stale']);
+  assert.equal((await ledger.claimDueBatch('w', 10)).length, 1);
+});
+
+test('a schema that was made before has the functions of now as soon as it is opened', async () => {
+  const schema = 'work_steps';
+  await (await open(schema))[Symbol.asyncDispose]();
+  await pool.query(`delete from ${schema}.migrations where title = 'quicker settling'`);
+  await pool.query(`create or replace function
+    ${schema}.settle_claims(bigint[], bigint[], text[], text[], float8[])
+    returns table (told_seq bigint, told_token bigint, told_lane smallint) language plpgsql as $$
+    begin raise 'of before'; end $$`);
+  await using ledger = await open(schema);
+  await ledger.enqueueMany([newMessage()]);
+  const [claim = assert.fail()] = await ledger.claimDueBatch('w', 1);
+  assert.equal(await ledger.markSent(claim), 'settled');
 });
 
 test('sent messages that are purged in rounds leave room for the next ones: the tables stay as they are', async () => {
