@@ -25,10 +25,11 @@ export function createGather<Item, Result>(
   let working: Promise<void> | undefined;
 
   async function work(): Promise<void> {
-    // What the same turn of the event loop asks for belongs to the first call: also what follows from it
-    // by way of promises, such as the claim of those that have just made room.
-    await new Promise<void>((resolve) => process.nextTick(resolve));
-    while (queue.length > 0) {
+    for (;;) {
+      // What the same turn of the event loop asks for belongs to one call: also what follows from it by
+      // way of promises, such as the claim of those that have just made room.
+      await new Promise<void>((resolve) => process.nextTick(resolve));
+      if (queue.length === 0) break;
       const batch = queue.slice(0, batchMax);
       queue = queue.slice(batchMax);
       try {
