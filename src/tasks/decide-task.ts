@@ -217,7 +217,7 @@ export function decideComplete(
   result: unknown,
   context: DecideContext,
 ): Decision {
-  const { history: _history, waitsFor: _waitsFor, error: _error, ...rest } = runOf(task);
+  const { waitsFor: _waitsFor, error: _error, ...rest } = runOf(task);
   const run = { ...rest, ...(result === undefined ? {} : { result }) };
   return ended(task, run, { state: 'completed', what: 'completed' }, context);
 }
@@ -468,17 +468,17 @@ const letGo = { worker: '', deadlineMs: neverMs } as const;
 
 function ended(
   task: StoredTask,
-  run: Omit<TaskRun, 'history'>,
+  run: TaskRun,
   { state, what }: { readonly state: 'completed' | 'failed' | 'cancelled'; readonly what: string },
   { nowMs, signals }: DecideContext,
 ): Decision {
   const head = { ...letGo, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
-  const { history } = noted(task, nowMs, { what, text: run.error?.message });
+  const last = noted(task, nowMs, { what, text: run.error?.message }, run);
   const after: TaskHead = { ...task.head, ...head };
   const { parentId } = task.head;
   return {
     head,
-    fields: { run: JSON.stringify({ ...run, history }) },
+    fields: { run: JSON.stringify(last) },
     signals: [
       signals.ended(after, infoOf(task), { error: run.error?.message }),
       // For the orchestrator, who advances the job that waits for it.
@@ -488,9 +488,13 @@ function ended(
 }
 
 /** A claim writes no history: whoever writes next does, for it. */
-function noted(task: StoredTask, nowMs: number, entry: Omit<HistoryEntry, 'atMs'>): TaskRun {
+function noted(
+  task: StoredTask,
+  nowMs: number,
+  entry: Omit<HistoryEntry, 'atMs'>,
+  run: TaskRun = runOf(task),
+): TaskRun {
   const { head } = task;
-  const run = runOf(task);
   const isClaimKnown =
     head.state !== 'running' ||
     run.history.some(({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs);

@@ -88,9 +88,9 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       task = heldNow(token) ?? loaded;
     }
     const { id, type } = task.head;
-    const decided = decide(task, decideContext(type));
-    const { nowMs } = decideContext(type);
-    const after = applyDecision(task, decided, nowMs);
+    const now = decideContext(type);
+    const decided = decide(task, now);
+    const after = applyDecision(task, decided, now.nowMs);
     // Before it is stored: what the holder says next builds on it, and goes behind it.
     if (after.head.state === 'running') remember(after);
     else held.delete(id);

@@ -49,8 +49,15 @@ export interface SignalMaker {
 
 /** Root as the bus of the house has it; `gbe` unless told. */
 export function createSignals(subjects: Subjects<string> = defaultSubjects): SignalMaker {
-  const subjectOf = ({ type }: TaskRef, stream: TaskStream): string =>
-    subjects.tasks.type(type)[stream];
+  const known = new Map<string, Readonly<Record<TaskStream, string>>>();
+  function subjectOf({ type }: TaskRef, stream: TaskStream): string {
+    let streams = known.get(type);
+    if (streams === undefined) {
+      streams = subjects.tasks.type(type);
+      known.set(type, streams);
+    }
+    return streams[stream];
+  }
   const signal = (
     head: TaskHead,
     origin: SignalOrigin,
