@@ -174,19 +174,15 @@ export function startWorkers(
 
   async function claimOnce(): Promise<void> {
     claiming = new AbortController();
+    // A stop nudges, too: a signal made of two for each claim costs more than a short job.
     const { signal } = claiming;
     const types = room();
     if (Object.keys(types).length === 0) {
-      await untilAborted(AbortSignal.any([signal, stopping.signal]));
+      await untilAborted(signal);
       return;
     }
-    const found = await tasks.claim({
-      worker,
-      types,
-      leaseMs,
-      waitMs: limits.claimWaitMsDefault,
-      signal: AbortSignal.any([signal, stopping.signal]),
-    });
+    const waitMs = limits.claimWaitMsDefault;
+    const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
     for (const claimed of found) begin(claimed);
   }
 
@@ -280,6 +276,7 @@ export function startWorkers(
   const finished = Promise.withResolvers<void>();
   async function shutDown(): Promise<void> {
     stopping.abort();
+    nudge();
     await Promise.all([loop, announced]);
     await drain();
     ending.abort();
