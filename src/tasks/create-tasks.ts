@@ -358,7 +358,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       return tokens.map(({ id, fence }, at) => {
         const head = heads[at];
         const isHeld = head?.state === 'running' && head.fence === fence;
-        if (!isHeld) holds.forget(id);
+        if (!isHeld) holds.forget(id, fence);
         const cancelAtMs = isHeld ? head.cancelAtMs : 0;
         return {
           id,

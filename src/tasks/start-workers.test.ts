@@ -279,6 +279,47 @@ test('a job that is taken away stops, and what it says late is not taken', async
   assert.equal((await tasks.get(id))?.state, 'failed');
 });
 
+test('a worker that was taken for dead runs the job again, whatever it is told late of its first hold', async () => {
+  const engine = memoryTaskEngine();
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const heads: typeof engine.heads = async (refs) => {
+    const [head] = await engine.heads(refs);
+    if (head?.state !== 'waiting') return engine.heads(refs);
+    // The answer that it is lost arrives when the same worker has it again.
+    asked.resolve();
+    await late.promise;
+    setImmediate(told.resolve);
+    return [head];
+  };
+  await using tasks = createTasks({ ...engine, heads }, { types });
+  const begun = Promise.withResolvers<void>();
+  const blocked = Promise.withResolvers<void>();
+  const reportGen = task('report-gen', async (ctx) => {
+    begun.resolve();
+    if (ctx.attempt === 1) await blocked.promise;
+    else {
+      late.resolve();
+      await told.promise;
+    }
+    return ctx.attempt;
+  });
+  const { id } = await tasks.enqueue(reportGen.job(null));
+  await using workers = startWorkers(tasks, [reportGen], {
+    drainMs: 1,
+    leaseMs: 300,
+    concurrency: { 'report-gen': 1 },
+  });
+  await begun.promise;
+  await tasks.leave(workers.worker);
+  await createTaskSweep(tasks).sweep();
+  await asked.promise;
+  blocked.resolve();
+  const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);
+});
+
 test('a wait inside of a step is a typed error at once, and no retry is wasted on it', async () => {
   const emailSend = task('email-send', async () => 'child');
   const waits: Readonly<Record<string, (ctx: TaskContext) => Promise<unknown>>> = {

@@ -9,7 +9,7 @@ import { insideOf } from './create-tasks.ts';
 import { runTask } from './run-task.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import type { ClaimedTask, Tasks } from './tasks.ts';
+import type { ClaimedTask, Tasks, TaskToken } from './tasks.ts';
 
 /** A message of the control plane, as the bus has it. */
 export interface ControlMessage {
@@ -144,8 +144,7 @@ export function startWorkers(
       stepTimeoutMs,
       signal: halting.signal,
       onSettling() {
-        const run = runs.get(token.id);
-        if (run !== undefined) run.isSettling = true;
+        run.isSettling = true;
         nudge();
       },
     }).catch((err: unknown) => {
@@ -160,10 +159,11 @@ export function startWorkers(
       span?.set({ outcome });
       span?.end();
       // One that is given back by a stop stays in the list until that is done.
-      if (outcome !== 'kept') runs.delete(token.id);
+      if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
-    runs.set(token.id, { claimed, stopping: halting, done, isSettling: false });
+    const run: Run = { claimed, stopping: halting, done, isSettling: false };
+    runs.set(nameOf(token), run);
   }
 
   /** There is more room than the claim that waits knows of. */
@@ -208,11 +208,15 @@ export function startWorkers(
     const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
     while (!over.aborted) {
       try {
-        const tokens = [...runs.values()].map(({ claimed }) => claimed.token);
-        for (const held of await tasks.heartbeat({ worker, leaseMs, tokens, about: about() })) {
-          const run = runs.get(held.id);
-          if (held.state === 'lost') run?.stopping.abort(gone(held.id));
-          else if (held.cancelAt !== undefined) run?.stopping.abort(cancelled(held.id));
+        const asked = [...runs.values()];
+        const tokens = asked.map(({ claimed }) => claimed.token);
+        const held = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
+        // By its place, not by its id: a job that was lost may run here again by now, under a newer fence.
+        for (const [at, { stopping: halting }] of asked.entries()) {
+          const { id, state, cancelAt } = held[at] ?? {};
+          if (id === undefined) continue;
+          if (state === 'lost') halting.abort(gone(id));
+          else if (cancelAt !== undefined) halting.abort(cancelled(id));
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
@@ -254,7 +258,7 @@ export function startWorkers(
         } catch (err) {
           observer.log?.debug({ taskId: token.id, err }, 'job was not given back');
         }
-        runs.delete(token.id);
+        runs.delete(nameOf(token));
       }),
     );
   }
@@ -307,6 +311,11 @@ export function startWorkers(
 
 /** One for all: an error with its stack costs more than the rest of a short job. */
 const nudged = new MillraceError('ABORTED', 'there is more room');
+
+/** Of one hold: a worker that was taken for dead may get the same job once more. */
+function nameOf({ id, fence }: TaskToken): string {
+  return `${id}:${fence}`;
+}
 
 function gone(id: string): MillraceError {
   return new MillraceError('TASK_STALE', `job ${id} is another worker's by now`);
