@@ -7,22 +7,25 @@ interface Call {
   readonly end: () => void;
 }
 
-function gatherOf(options: { readonly batchMax?: number } = {}) {
+function gatherOf(options: { readonly batchMax?: number; readonly callsMax?: number } = {}) {
   const calls: Call[] = [];
   let onCall: () => void = () => undefined;
-  const gather = createGather<string, string>(async (items) => {
-    const over = Promise.withResolvers<void>();
-    calls.push({ items, end: over.resolve });
-    onCall();
-    await over.promise;
-    if (items.includes('bad')) throw new Error('bad');
-    return items.map((item) => `${item}!`);
-  }, options);
+  const gather = createGather<string, string>(
+    async (items) => {
+      const over = Promise.withResolvers<void>();
+      calls.push({ items, end: over.resolve });
+      onCall();
+      await over.promise;
+      if (items.includes('bad')) throw new Error('bad');
+      return items.map((item) => `${item}!`);
+    },
+    { ...options, keyOf: (item) => item.split(':')[0] },
+  );
   async function nthCall(count: number): Promise<Call> {
     while (calls.length < count) await new Promise<void>((resolve) => (onCall = resolve));
     return calls[count - 1] as Call;
   }
-  return { gather, nthCall };
+  return { gather, calls, nthCall };
 }
 
 test('what one turn asks for goes in one call, also what follows by way of promises', async () => {
@@ -37,22 +40,35 @@ test('what one turn asks for goes in one call, also what follows by way of promi
   assert.deepEqual(await Promise.all([first, second]), ['a!', 'b!']);
 });
 
-test('what is asked for while a call is under way goes behind it, in batches', async () => {
-  const { gather, nthCall } = gatherOf({ batchMax: 2 });
-  const first = gather.add('a');
-  const call = await nthCall(1);
-  const others = Promise.all(['b', 'c', 'd'].map((item) => gather.add(item)));
-  assert.equal(gather.waiting, 3);
-  call.end();
+test('no more calls are under way than may be, and what waits goes behind them', async () => {
+  const { gather, calls, nthCall } = gatherOf({ batchMax: 1, callsMax: 2 });
+  const all = Promise.all(['a', 'b', 'c'].map((item) => gather.add(item)));
+  await nthCall(1);
   const second = await nthCall(2);
-  assert.deepEqual(second.items, ['b', 'c']);
+  assert.equal(gather.waiting, 1);
   second.end();
   const third = await nthCall(3);
-  assert.deepEqual(third.items, ['d']);
-  third.end();
-  assert.equal(await first, 'a!');
-  assert.deepEqual(await others, ['b!', 'c!', 'd!']);
+  assert.deepEqual(third.items, ['c']);
+  for (const { end } of calls) end();
+  assert.deepEqual(await all, ['a!', 'b!', 'c!']);
   await gather.idle();
+});
+
+test('what has the same key goes when the call before it is over, whatever else is free', async () => {
+  const { gather, nthCall } = gatherOf({ callsMax: 2 });
+  const one = gather.add('a:1');
+  const first = await nthCall(1);
+  const two = gather.add('a:2');
+  const other = gather.add('b:1');
+  const second = await nthCall(2);
+  assert.deepEqual(second.items, ['b:1']);
+  second.end();
+  await other;
+  first.end();
+  const third = await nthCall(3);
+  assert.deepEqual(third.items, ['a:2']);
+  third.end();
+  assert.deepEqual(await Promise.all([one, two]), ['a:1!', 'a:2!']);
 });
 
 test('a call that fails fails those that went with it, and the next one goes', async () => {

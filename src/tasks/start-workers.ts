@@ -52,6 +52,14 @@ interface Run {
   isSettling: boolean;
 }
 
+/** Asks for jobs, one call after the other. */
+interface Claimer {
+  /** Fires when there is more room than it knows of. */
+  waiting: AbortController;
+  /** What its call under way may bring. */
+  asks: Readonly<Record<string, number>>;
+}
+
 /**
  * Runs jobs of the given definitions until it is stopped.
  *
@@ -78,7 +86,9 @@ export function startWorkers(
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const concurrency: Record<string, number> = { ...options.concurrency };
-  let claiming = new AbortController();
+  /** The first one waits for jobs; others ask beside it while there is plenty of them. */
+  const claimers = Array.from({ length: engine.callsAtOnce ?? 1 }, createClaimer);
+  let isPlenty = false;
 
   const about = (): object => ({
     host: hostname(),
@@ -101,7 +111,7 @@ export function startWorkers(
         )
       : undefined;
 
-  /** Room for more of each type. */
+  /** Room for more of each type, beside what others are asking for. */
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
     const running = new Map<string, number>();
@@ -114,8 +124,11 @@ export function startWorkers(
       const most = concurrency[name] ?? workers;
       // The claim goes right behind the ends that are on their way; as many of those as may run, at most.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
-      if (left > 0) free[name] = Math.min(left, limits.batchMax);
+      const asked = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - asked : 0;
+      // Of plenty, each takes its part: while one part runs, the next one is on its way.
+      const part = isPlenty ? Math.ceil(most / claimers.length) : most;
+      if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
     }
     return free;
   }
@@ -169,33 +182,48 @@ export function startWorkers(
   /** There is more room than the claim that waits knows of. */
   function nudge(): void {
     // Of fifty that end at once only the first has somebody to wake.
-    if (!claiming.signal.aborted) claiming.abort(nudged);
+    for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
   }
 
-  async function claimOnce(): Promise<void> {
-    claiming = new AbortController();
+  async function claimOnce(claimer: Claimer): Promise<void> {
+    claimer.waiting = new AbortController();
+    const isFirst = claimer === claimers[0];
     // A stop nudges, too: a signal made of two for each claim costs more than a short job.
-    const { signal } = claiming;
-    const types = room();
-    if (Object.keys(types).length === 0) {
+    const { signal } = claimer.waiting;
+    const types = isFirst || isPlenty ? room() : {};
+    const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
+    if (wanted === 0) {
       await untilAborted(signal);
       return;
     }
-    const waitMs = limits.claimWaitMsDefault;
-    const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
-    for (const claimed of found) begin(claimed);
+    claimer.asks = types;
+    const waitMs = isFirst ? limits.claimWaitMsDefault : 0;
+    let isFull = false;
+    try {
+      const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
+      isFull = found.length >= Math.min(wanted, limits.batchMax);
+      for (const claimed of found) begin(claimed);
+    } finally {
+      claimer.asks = {};
+      const isNews = !isFull || !isPlenty;
+      isPlenty = isFull;
+      // The others may ask for what it did not get, or for their parts of plenty.
+      if (isNews) nudge();
+    }
   }
 
-  async function claimLoop(): Promise<void> {
+  async function claimLoop(claimer: Claimer): Promise<void> {
     let failures = 0;
     while (!stopping.signal.aborted) {
       try {
-        await claimOnce();
+        await claimOnce(claimer);
         if (failures > 0) observer.log?.info({ worker }, 'task workers resumed');
         failures = 0;
       } catch (err) {
         if (hasCode(err, 'ABORTED')) continue;
         if (hasCode(err, 'TASKS_CLOSED')) return;
+        // The first one waits until the engine is back, and says so.
+        if (claimer !== claimers[0]) continue;
         failures += 1;
         if (failures === 1) observer.log?.warn({ worker, err }, 'task workers lost their engine');
         const waitMs = Math.min(limits.retryMsFirst * 2 ** failures, limits.retryMsMax);
@@ -264,7 +292,7 @@ export function startWorkers(
   }
 
   const ending = new AbortController();
-  const loop = claimLoop();
+  const loops = claimers.map(claimLoop);
   const beating = beatLoop(ending.signal);
   const listening = listen(ending.signal).catch((err: unknown) => {
     if (!hasCode(err, 'ABORTED')) {
@@ -281,7 +309,7 @@ export function startWorkers(
   async function shutDown(): Promise<void> {
     stopping.abort();
     nudge();
-    await Promise.all([loop, announced]);
+    await Promise.all([...loops, announced]);
     await drain();
     ending.abort();
     await Promise.all([beating, listening]);
@@ -307,6 +335,10 @@ export function startWorkers(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function createClaimer(): Claimer {
+  return { waiting: new AbortController(), asks: {} };
 }
 
 /** One for all: an error with its stack costs more than the rest of a short job. */
