@@ -77,7 +77,7 @@ export function startWorkers(
   definitions: readonly TaskDefinition<any>[],
   options: WorkersOptions = {},
 ): TaskWorkers {
-  const { clock, observer, engine, signals, subjects } = insideOf(tasks);
+  const { clock, observer, engine, signals, subjects, decideContext } = insideOf(tasks);
   const { leaseMs = limits.leaseMsDefault, drainMs = 20_000, beatsFromThread = true } = options;
   const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
@@ -145,9 +145,7 @@ export function startWorkers(
     );
     const beganMs = clock.now();
     const trace = span?.context ?? task.trace;
-    const stepTimeoutMs =
-      tasks.types().find(({ name }) => name === task.type)?.stepTimeoutMs ??
-      limits.stepTimeoutMsDefault;
+    const { stepTimeoutMs } = decideContext(task.type).type;
     const running = runTask({
       tasks,
       definition,

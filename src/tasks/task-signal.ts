@@ -47,6 +47,18 @@ export interface SignalMaker {
   ) => TaskSignal;
 }
 
+let lastMs = Number.NaN;
+let lastIso = '';
+
+/** Of a batch all have the same. */
+export function isoOf(ms: number): string {
+  if (ms !== lastMs) {
+    lastMs = ms;
+    lastIso = new Date(ms).toISOString();
+  }
+  return lastIso;
+}
+
 /** Root as the bus of the house has it; `gbe` unless told. */
 export function createSignals(subjects: Subjects<string> = defaultSubjects): SignalMaker {
   const known = new Map<string, Readonly<Record<TaskStream, string>>>();
@@ -87,7 +99,7 @@ export function createSignals(subjects: Subjects<string> = defaultSubjects): Sig
           type: head.type,
           state: head.state,
           failures: head.failures,
-          endedAt: new Date(head.endedAtMs).toISOString(),
+          endedAt: isoOf(head.endedAtMs),
           ...(error === undefined ? {} : { error }),
         },
       }),

@@ -99,7 +99,7 @@ const promoteMax = 5_000;
 const lanesMax = 2_000;
 
 /**
- * Answers the jobs (id, then names and values), whether there may be more at once, and when there may be
+ * Answers the jobs (as `unpackClaimed` reads them), whether there may be more at once, and when there may be
  * more (-1: nobody knows). `rule`: limit, deadline, key limit, count, span and kind of the rate.
  */
 export const luaClaim = `local function unparkAll()
@@ -165,9 +165,18 @@ local function claim(now, nowText, worker, rule)
       lane.at = lane.at + 1
       local suffix = string.sub(member, 15)
       local cells = redis.call('HGETALL', jobs .. suffix)
-      local place
-      for at = 1, #cells, 2 do if cells[at] == 'h' then place = at + 1 break end end
-      local t = place and {string.match(cells[place], headPattern)}
+      local job, head = {suffix, '', '', ''}, nil
+      for at = 1, #cells, 2 do
+        local name = cells[at]
+        if name == 'h' then head = cells[at + 1]
+        elseif name == 'p' then job[3] = cells[at + 1]
+        elseif name == 'r' then job[4] = cells[at + 1]
+        elseif string.byte(name) ~= 126 then
+          job[#job + 1] = name
+          job[#job + 1] = cells[at + 1]
+        end
+      end
+      local t = head and {string.match(head, headPattern)}
       local key = t and t[17] or ''
       local isParked = false
       if keyLimit and key ~= '' then
@@ -197,11 +206,10 @@ local function claim(now, nowText, worker, rule)
         end
         t[1], t[2], t[3], t[7] = 'R', tonumber(t[2]) + 1, tonumber(t[3]) + 1, deadline
         t[9], t[10], t[14] = nowText, nowText, worker
-        cells[place] = table.concat(t, '\\n')
-        redis.call('HSET', jobs .. suffix, 'h', cells[place])
+        job[2] = table.concat(t, '\\n')
+        redis.call('HSET', jobs .. suffix, 'h', job[2])
         zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(deadline) and t[8] or deadline, suffix)
-        cells[#cells + 1] = suffix
-        found[#found + 1] = cells
+        found[#found + 1] = job
         lane.gone[#lane.gone + 1] = member
         served = served + 1
         lane.served = served
