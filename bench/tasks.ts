@@ -1,16 +1,16 @@
-// Benchmark of tasks beside job queues: the same jobs, the same Redis, synced once a second; PostgreSQL
-// syncs every commit. Everybody keeps what is done.
+// Benchmark of tasks beside job queues: the same jobs, the same Redis, synced once a second; PostgreSQL and
+// SQLite sync every commit. Everybody keeps what is done.
 
 import { startNats, startRedis } from '../src/testing/index.ts';
 import type { Benchmark } from './benchmark.ts';
 import { createPlaces } from './store/places.ts';
 import { bullMqTasks } from './tasks/bullmq-tasks.ts';
-import { millraceOnNats, millraceOnRedis } from './tasks/millrace-tasks.ts';
+import { millraceOnNats, millraceOnRedis, millraceOnSqlite } from './tasks/millrace-tasks.ts';
 import { pgBossTasks } from './tasks/pg-boss-tasks.ts';
 import { drainCases, enqueueCases, latencyCase } from './tasks/task-cases.ts';
 import type { TaskPlaces } from './tasks/task-subject.ts';
 
-const subjects = [millraceOnRedis, millraceOnNats, bullMqTasks, pgBossTasks];
+const subjects = [millraceOnRedis, millraceOnNats, millraceOnSqlite, bullMqTasks, pgBossTasks];
 
 export const benchmark: Benchmark = {
   name: 'tasks',
@@ -28,6 +28,7 @@ export const benchmark: Benchmark = {
     const places: TaskPlaces = {
       postgres: () => newPlace('postgres'),
       redis: async () => (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url,
+      sqlite: () => newPlace('sqlite'),
       nats: async () => (await (nats ??= startNats({ signal }))).url,
     };
     const options = { subjects, places, quick };

@@ -143,13 +143,13 @@ export function startWorkers(
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
       task.trace,
     );
+    const trace = span?.context;
     const beganMs = clock.now();
-    const trace = span?.context ?? task.trace;
     const { stepTimeoutMs } = decideContext(task.type).type;
     const running = runTask({
       tasks,
       definition,
-      claimed: { token, task: { ...task, trace } },
+      claimed: trace === undefined ? claimed : { token, task: { ...task, trace } },
       clock,
       observer,
       stepTimeoutMs,

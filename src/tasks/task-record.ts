@@ -104,10 +104,12 @@ export function stepOf({ fields }: StoredTask, name: string): StepRecord | undef
 
 /** In the order in which they were begun. */
 export function stepsOf({ fields }: StoredTask): readonly (readonly [string, StepRecord])[] {
-  return Object.entries(fields)
-    .filter(([name]) => name.startsWith(stepPrefix))
-    .map(([name, text]) => [name.slice(stepPrefix.length), JSON.parse(text) as StepRecord] as const)
-    .toSorted(([, a], [, b]) => a.at - b.at);
+  const steps: (readonly [string, StepRecord])[] = [];
+  for (const [name, text] of Object.entries(fields)) {
+    if (!name.startsWith(stepPrefix)) continue;
+    steps.push([name.slice(stepPrefix.length), JSON.parse(text) as StepRecord]);
+  }
+  return steps.length < 2 ? steps : steps.toSorted(([, a], [, b]) => a.at - b.at);
 }
 
 /** The event that came first. */

@@ -164,7 +164,8 @@ local function claim(now, nowText, worker, rule)
       local member = lane.some[lane.at]
       lane.at = lane.at + 1
       local suffix = string.sub(member, 15)
-      local cells = redis.call('HGETALL', jobs .. suffix)
+      local jobKey = jobs .. suffix
+      local cells = redis.call('HGETALL', jobKey)
       local job, head = {suffix, '', '', ''}, nil
       for at = 1, #cells, 2 do
         local name = cells[at]
@@ -207,7 +208,7 @@ local function claim(now, nowText, worker, rule)
         t[1], t[2], t[3], t[7] = 'R', tonumber(t[2]) + 1, tonumber(t[3]) + 1, deadline
         t[9], t[10], t[14] = nowText, nowText, worker
         job[2] = table.concat(t, '\\n')
-        redis.call('HSET', jobs .. suffix, 'h', job[2])
+        redis.call('HSET', jobKey, 'h', job[2])
         zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(deadline) and t[8] or deadline, suffix)
         found[#found + 1] = job
         lane.gone[#lane.gone + 1] = member
