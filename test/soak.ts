@@ -12,10 +12,10 @@ import { keepTestFilesInMemory } from '../tools/test-folder.ts';
 const patterns = {
   store: ['test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts'],
   subscriptions: [
-    'test/subscriptions/kill*.test.ts',
+    'test/subscriptions/{kill,aggregates}*.test.ts',
     'src/subscriptions/subscription-runner.model.test.ts',
   ],
-  outbox: ['test/outbox/queue-kill.servers.test.ts'],
+  outbox: ['test/outbox/{kill,queue-kill}*.test.ts'],
   tasks: ['test/tasks/kill*.test.ts'],
 } as const;
 

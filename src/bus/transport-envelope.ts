@@ -1,7 +1,8 @@
 // What travels on the bus: the envelope around a domain payload. One definition yields the type, the
 // check of both sides and the published JSON Schema (schemas/transport-envelope.json).
 
-import { Type, type Static, type TString } from 'typebox';
+import type { Static, TString } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { validateSubject } from '../contracts/subject-match.ts';
 import { compileSchema } from '../contracts/schema.ts';
 import { encodePayload } from '../contracts/json-payload.ts';

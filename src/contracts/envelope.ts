@@ -1,7 +1,8 @@
 // The canonical domain event envelope: one definition yields the type, the validator and the
 // published JSON Schema (schemas/domain-event-envelope.json, kept equal by a test).
 
-import { Type, type Static, type TString } from 'typebox';
+import type { Static, TString } from 'typebox';
+import { Type } from './type.ts';
 import { Format } from 'typebox/format';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';

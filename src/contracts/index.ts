@@ -83,6 +83,7 @@ export {
   type SubjectOptions,
   type Subjects,
 } from './subjects.ts';
+export { Type } from './type.ts';
 export {
   lintRules,
   type Finding,

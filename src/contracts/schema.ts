@@ -3,7 +3,7 @@
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Static, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 
 /** One thing that is wrong, and where: `path` is a JSON pointer. */
@@ -34,7 +34,7 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
     check(value)
       ? []
       : explain(
-          allErrors(() => compiled.Errors(value)),
+          allErrors(() => compiled.Errors(value)[1]),
           definition,
         );
   return {
@@ -76,7 +76,7 @@ function hasOnly(value: unknown, known: ReadonlySet<string> | undefined): boolea
   return true;
 }
 
-type CompiledErrors = ReturnType<ReturnType<typeof Compile>['Errors']>;
+type CompiledErrors = ReturnType<ReturnType<typeof Compile>['Errors']>[1];
 
 /** TypeBox stops at eight errors by a global setting: ours holds only while we ask. */
 function allErrors(ask: () => CompiledErrors): CompiledErrors {

@@ -1,6 +1,6 @@
 // What can happen to a broadcast: it is published, and reaches one page of customers after the other.
 
-import { Type } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { subjectActions } from '../contracts/subjects.ts';

@@ -1,6 +1,6 @@
 // Broadcasts over HTTP: tell everybody, list, follow.
 
-import { Type } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { flowOf } from '../platform/flow-of.ts';
 import { route, type ApiRequest, type Route } from '../platform/route.ts';
 import { serverSentEvents, type SentEvent } from '../platform/server-sent-events.ts';

@@ -1,6 +1,6 @@
 // What can happen to a customer's inbox. Times are the inbox's own: they never run backwards in its stream.
 
-import { Type } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { subjectLimits } from '../contracts/subject-tokens.ts';

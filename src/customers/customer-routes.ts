@@ -1,6 +1,7 @@
 // Customers over HTTP: tell, follow, list, acknowledge, and how they want it.
 
-import { Type, type TObject, type TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { flowOf } from '../platform/flow-of.ts';

@@ -1,7 +1,8 @@
 // What customers are told, and how they want it: the shapes of messages and preferences.
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import { Type, type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { compileSchema } from '../contracts/schema.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import { weekdays } from './quiet-hours.ts';

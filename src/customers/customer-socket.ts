@@ -1,6 +1,6 @@
 // Notifications and broadcasts as they happen, over the WebSocket of the platform.
 
-import { Type } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import {

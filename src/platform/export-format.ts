@@ -12,7 +12,7 @@
 // Payloads are in the clear, those about people too: keep the file as you keep the database. What
 // retention hides and no scavenge has removed yet is part of the export.
 
-import { Type } from 'typebox';
+import { Type } from '../contracts/type.ts';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { compileSchema } from '../contracts/schema.ts';
 import { MillraceError } from '../foundation/error.ts';

@@ -91,7 +91,7 @@ export interface ModuleSocket {
  *
  * @example
  * import { defineModule, defineSocket } from 'millrace/platform';
- * import { Type } from 'typebox';
+ * import { Type } from 'millrace/contracts';
  *
  * const echo = defineSocket({
  *   messages: { 'echo.say': Type.Object({ text: Type.String({ maxLength: 100 }) }) },

@@ -98,7 +98,7 @@ export interface Route {
  *
  * @example
  * import { route } from 'millrace/platform';
- * import { Type } from 'typebox';
+ * import { Type } from 'millrace/contracts';
  *
  * const hello = route({
  *   method: 'GET', path: '/hello/{name}', summary: 'Says hello', tag: 'demo', access: 'anonymous',

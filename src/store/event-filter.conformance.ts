@@ -234,7 +234,7 @@ export const eventFilterCases: StoreCases = {
     assert.ok(first !== undefined && second !== undefined);
     const stream = newStream();
     await store.append(stream, [first]);
-    for (let round = 0; round < 12; round += 1) await store.append(stream, newEvents(1_000));
+    for (let round = 0; round < 4; round += 1) await store.append(stream, newEvents(1_000));
     await store.append(stream, [second]);
     for (const filter of [
       { types: ['account.opened.v1'] },
@@ -276,7 +276,7 @@ export const eventFilterCases: StoreCases = {
     const store = await open();
     for (let index = 0; index < 60; index += 1) await appendAtRandom(store, random);
     const all = await store.readAll({ filter: { system: true } }).toArray();
-    for (let index = 0; index < 80; index += 1) {
+    for (let index = 0; index < 40; index += 1) {
       const filter = randomFilter(random);
       const direction = random.pick(['forwards', 'backwards'] as const);
       const from = random.below(2) === 0 ? undefined : random.pick(all);
@@ -303,7 +303,7 @@ export const eventFilterCases: StoreCases = {
     const random = seededRandom(7);
     const store = await open();
     for (let index = 0; index < 40; index += 1) await appendAtRandom(store, random);
-    for (let index = 0; index < 25; index += 1) {
+    for (let index = 0; index < 12; index += 1) {
       const filter = randomFilter(random);
       await using follower = follow(
         store.subscribe({ filter, signal, pageSize: random.pick([1, 4, 500]) }),

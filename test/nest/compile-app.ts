@@ -27,7 +27,7 @@ export async function compileApp(): Promise<CompiledApp> {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   // Inside the repository, so that `millrace/…` resolves as it does for a user.
   const folder = mkdtempSync(join(root, '.millrace', 'nest-app-'));
-  const flags = ['-p', join(root, 'test/nest/app'), '--outDir', folder];
+  const flags = ['-p', join(root, 'test/nest/app'), '--outDir', folder, '--checkers', '1'];
   const run = spawnSync('tsc', flags, { cwd: root, encoding: 'utf8' });
   assert.equal(run.status, 0, run.stdout + run.stderr);
   const app = pathToFileURL(join(folder, 'test/nest/app/'));

@@ -7,16 +7,16 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { newSeed, until, type EngineName } from '../store/rig.ts';
+import { newSeed, soakMinutes, until, type EngineName } from '../store/rig.ts';
 import type { DispatcherInput } from './dispatcher-main.ts';
 import { openLedger } from './open-ledger.ts';
 import { startReceiver } from './receiver.ts';
 
-const messages = 1_500;
+const messages = soakMinutes > 0 ? 1_500 : 750;
 const perEnqueue = 25;
 const workers = 3;
 const leaseMs = 2_000;
-const faultsMin = 12;
+const faultsMin = soakMinutes > 0 ? 12 : 7;
 
 export function killCases(engine: EngineName, place: () => Promise<string>): void {
   test(`dispatchers on ${engine} that are killed at random lose nothing and leave nothing claimed`, async () => {

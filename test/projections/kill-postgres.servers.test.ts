@@ -28,15 +28,15 @@ const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
 
 test(
   'projectors that are killed over one database apply every event once, in order',
-  onDatabase((rig) => killLiveProjectors(rig, 6)),
+  onDatabase((rig) => killLiveProjectors(rig, 4)),
 );
 
 test(
   'a rebuild that is killed over one database goes on, while queries have their answers',
-  onDatabase((rig) => killRebuilds(rig, 4)),
+  onDatabase((rig) => killRebuilds(rig, 2)),
 );
 
 test(
   'processes that are killed while they append to a database leave no event without its document',
-  onDatabase((rig) => killInlineProjectors(rig, 3)),
+  onDatabase((rig) => killInlineProjectors(rig, 2)),
 );

@@ -5,7 +5,7 @@ import { startPostgres, type PostgresServer } from '../../src/testing/servers/po
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { startAgain, whenClientsGone } from './connect.ts';
 import { checkHistories, hasKind, killWriters, startWriter } from './kill-writers.ts';
-import { createWorkspace, inRounds, openStore } from './rig.ts';
+import { createWorkspace, inRounds, openStore, soakMinutes } from './rig.ts';
 
 let server: PostgresServer;
 before(async () => {
@@ -17,7 +17,7 @@ test('what a killed process was told is in the database, once, whole and in its 
   inRounds(async (seed) => {
     const url = await server.createDatabase();
     await using workspace = await createWorkspace();
-    const plan = { kills: 25, writers: 2, transactionsPercent: 20 };
+    const plan = { kills: soakMinutes > 0 ? 25 : 10, writers: 2, transactionsPercent: 20 };
     await killWriters({ engine: 'postgres', url, workspace, seed, ...plan });
     await whenClientsGone(url);
     await using store = await openStore('postgres', url);
@@ -46,7 +46,7 @@ test('a server that is killed under its writers loses nothing, and they go on by
       );
     };
     await more(20);
-    const kills = 4;
+    const kills = soakMinutes > 0 ? 4 : 2;
     for (let kill = 0; kill < kills; kill += 1) {
       await systemClock.sleep(random.next() * 50);
       await server.kill();

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkHistories, killWriters } from './kill-writers.ts';
-import { createWorkspace, inRounds, openStore } from './rig.ts';
+import { createWorkspace, inRounds, openStore, soakMinutes } from './rig.ts';
 
 test('what a killed process was told is in the file, once, whole and in its place', () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const url = `sqlite:${join(workspace.folder, 'events.db')}`;
-    const plan = { kills: 25, writers: 2, transactionsPercent: 0 };
+    const plan = { kills: soakMinutes > 0 ? 25 : 10, writers: 2, transactionsPercent: 0 };
     await killWriters({ engine: 'sqlite', url, workspace, seed, ...plan });
     await using store = await openStore('sqlite', url);
     const acknowledged = await checkHistories(store, workspace, seed);

@@ -22,7 +22,7 @@ export function planOf(run: {
         events: 2_000,
         aggregates: 100,
         leaseMs: 1_000,
-        faultsMs: 8_000,
+        faultsMs: 5_000,
         faultEveryMs: 800,
       };
 }

@@ -33,7 +33,7 @@ export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): T
   const common = { ...run, workers: 4, leaseMs: 1_000 };
   return soakMinutes > 0
     ? { ...common, jobs: 5_000, faultsMs: 60_000, faultEveryMs: 1_000 }
-    : { ...common, jobs: 400, faultsMs: 6_000, faultEveryMs: 500 };
+    : { ...common, jobs: 250, faultsMs: 3_000, faultEveryMs: 500 };
 }
 
 const faultsMin = 3;

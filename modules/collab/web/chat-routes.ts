@@ -1,7 +1,7 @@
 // Chats of a workspace, and who takes part in them.
 
+import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { Type } from 'typebox';
 import { createChat, joinChat, leaveChat, postMessage } from '../chat-events.ts';
 import { chatProjection } from '../chat-projection.ts';
 import { visibleChats } from '../chat-queries.ts';

@@ -1,6 +1,6 @@
 // From a row of the table to a route: it knows who asks, and hands its handler the rule to be obeyed.
 
-import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
+import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
 import { createIds, idFromKey } from 'millrace/foundation';
 import {
   flowHeadersShown,
@@ -11,7 +11,7 @@ import {
   type Route,
   type WebContext,
 } from 'millrace/platform';
-import { Type, type Static, type TObject, type TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import { collabErrors } from './collab-errors.ts';
 import { endpoints, type EndpointName } from './endpoints.ts';
 import type { WebUser, WebUsers } from './web-users.ts';

@@ -1,8 +1,8 @@
 // Errors in the words of the chat's API: `{ error: { code, message, details } }`.
 
+import { Type } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import type { ErrorShape, ProblemDetails } from 'millrace/platform';
-import { Type } from 'typebox';
 
 export type CollabErrorCode = (typeof codes)[number];
 

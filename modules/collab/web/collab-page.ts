@@ -1,7 +1,8 @@
 // Lists page by page: `{ data, pagination: { nextCursor, hasMore } }`.
 
+import { Type } from 'millrace/contracts';
 import type { JsonAnswer } from 'millrace/platform';
-import { Type, type TObject, type TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { invalid } from './collab-errors.ts';
 
 export const pageLimits = { default: 50, max: 200 } as const;

@@ -1,6 +1,7 @@
 // What the answers look like, for the reference.
 
-import { Type, type TSchema } from 'typebox';
+import { Type } from 'millrace/contracts';
+import type { TSchema } from 'typebox';
 import { chatType, taskType } from '../fields.ts';
 import { priorities, severities, taskStatuses } from '../task-events.ts';
 

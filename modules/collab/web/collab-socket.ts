@@ -1,5 +1,6 @@
 // Chats, boards and notifications as they happen, over the WebSocket of the platform.
 
+import { Type } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import {
   defineSocket,
@@ -9,7 +10,6 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import { parsePosition } from 'millrace/store';
-import { Type } from 'typebox';
 import { chatRole, decideAccess, workspaceRole, type Action } from './access-rules.ts';
 import { collabError, invalid } from './collab-errors.ts';
 import { idText } from './collab-endpoint.ts';

@@ -1,7 +1,7 @@
 // What is said in chats: this is where every chain of events begins.
 
+import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { Type } from 'typebox';
 import { deleteMessage, editMessage, messagePosted, postMessage } from '../chat-events.ts';
 import { messagesOf, searchMessages } from '../chat-queries.ts';
 import { collabLimits } from '../fields.ts';

@@ -1,7 +1,7 @@
 // What a user was told.
 
+import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { Type } from 'typebox';
 import { deleteNotification, readNotification } from '../notification-events.ts';
 import { notificationProjection } from '../notification-projection.ts';
 import { notificationsOf } from '../notification-queries.ts';

@@ -1,7 +1,7 @@
 // Tasks as lists and as a board. They are changed by tags in their chats, and by nothing here.
 
+import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { Type } from 'typebox';
 import { dueMs } from '../due-date.ts';
 import { unwatchTask, watchTask } from '../task-events.ts';
 import { taskProjection } from '../task-projection.ts';

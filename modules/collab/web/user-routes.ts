@@ -1,8 +1,8 @@
 // Oneself: what one is called, and what one wants to be mailed.
 
+import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
 import { subjectHeader } from 'millrace/store';
-import { Type } from 'typebox';
 import { userSubject } from '../ensure-user.ts';
 import { collabLimits } from '../fields.ts';
 import { changePreferences, changeProfile } from '../user-events.ts';

@@ -1,7 +1,7 @@
 // Workspaces: who belongs to them, and who may come.
 
+import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
-import { Type } from 'typebox';
 import { collabLimits } from '../fields.ts';
 import { newInviteToken, parseInviteToken } from '../invite-token.ts';
 import { userProjection } from '../user-projection.ts';

@@ -1,10 +1,11 @@
 // Configuration over HTTP, by codes. Secrets are sealed here, before anything else sees them, and never shown.
 
+import { Type } from 'millrace/contracts';
 import type { NewCommand } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
-import { Type, type TObject } from 'typebox';
+import type { TObject } from 'typebox';
 import {
   configureApp,
   configureChannel,

@@ -1,7 +1,7 @@
 // Requests over HTTP: create, look at, list by status, change, queue again.
 
+import { Type } from 'millrace/contracts';
 import { route, type Route, type WebContext } from 'millrace/platform';
-import { Type } from 'typebox';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
 import { requestStatuses } from '../message-request.ts';

@@ -1,7 +1,7 @@
 // What all routes of the module have in common: the tenant of the credentials, and commands as a part of the
 // request's flow.
 
-import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
+import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
 import { createIds, hasCode, idFromKey, MillraceError } from 'millrace/foundation';
 import {
   flowHeadersShown,
@@ -11,7 +11,6 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
-import { Type } from 'typebox';
 
 export const root = '/api/v1/slack';
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });

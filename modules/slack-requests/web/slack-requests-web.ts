@@ -1,8 +1,8 @@
 // What the module offers over HTTP.
 
+import { Type } from 'millrace/contracts';
 import { createSlackClient } from 'millrace/adapters/slack';
 import { route, type ModuleWeb, type Route, type WebContext } from 'millrace/platform';
-import { Type } from 'typebox';
 import { workspace } from '../config.ts';
 import { resealSecrets } from '../reseal-secrets.ts';
 import type { SecretBox } from '../secret-box.ts';

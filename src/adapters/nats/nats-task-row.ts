@@ -109,13 +109,10 @@ export function decodeRow(id: string, text: string): TaskRow {
 
 /** The texts that lie in the row itself. */
 export function inlineTexts({ inline, body = '' }: TaskRow): Record<string, string> {
-  const texts: Record<string, string> = {};
   let at = 0;
-  for (const [name, length] of inline) {
-    texts[name] = body.slice(at, at + length);
-    at += length;
-  }
-  return texts;
+  return Object.fromEntries(
+    inline.map(([name, length]) => [name, body.slice(at, (at += length))] as const),
+  );
 }
 
 export function withTexts(

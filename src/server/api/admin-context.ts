@@ -1,7 +1,8 @@
 // What the routes for administrators share: the audit, whose data a caller may touch, and the parts of
 // their inputs and answers that are everywhere the same.
 
-import { Type, type TObject, type TProperties, type TSchema } from 'typebox';
+import type { TObject, TProperties, TSchema } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { AuditLog } from '../../platform/audit-log.ts';
 import { tokenLimits } from '../../platform/token.ts';

@@ -1,6 +1,6 @@
 // The audit over HTTP: who did what, to what, from where, and what came of it.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { route, type Route } from '../http/route.ts';
 import {
   closed,

@@ -1,6 +1,6 @@
 // What the small bank of the tests offers by itself: a vault over HTTP, and a bell over WebSocket.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import {
   createTopics,

@@ -1,7 +1,7 @@
 // Commands of the loaded modules: one route for each, with the schema that its module gave it.
 
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';

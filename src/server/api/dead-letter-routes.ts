@@ -1,6 +1,6 @@
 // Dead letters over HTTP: what handlers could not take, and what becomes of it.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
 import { filterText } from '../../platform/audit-log.ts';

@@ -1,6 +1,6 @@
 // Queries: the read models of the loaded modules, one tenant in every call.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../http/route.ts';

@@ -1,6 +1,7 @@
 // Events as the API shows them: the envelope and where it was recorded.
 
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { envelopeJsonSchema } from '../../contracts/envelope.ts';
 
 const { properties = {}, required = [] } = envelopeJsonSchema as {

@@ -1,7 +1,7 @@
 // Whether it lives, and whether it can work: for those who restart it and those who send requests to it.
 
 import { withinTime } from '../../foundation/within-time.ts';
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { route, type Route } from '../http/route.ts';
 import type { ApiPlatform } from './api-context.ts';
 

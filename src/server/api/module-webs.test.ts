@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { SignJWT } from 'jose';
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { createPlatform, defineModule, route, type ModuleWeb } from '../../platform/index.ts';
 import { hasCode } from '../../foundation/index.ts';
 import { defineSocket } from '../../platform/module-web.ts';

@@ -1,6 +1,6 @@
 // The outbox over HTTP: what is to leave, what became of it, and which destinations are paused.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';

@@ -1,7 +1,7 @@
 // Versions of read models over HTTP: how far each is, which one is asked, building one beside it, and the
 // end of those that nobody asks.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { namedVersion } from '../../projections/named-version.ts';
 import {
   projectionStatus,

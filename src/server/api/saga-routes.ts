@@ -1,6 +1,6 @@
 // Sagas over HTTP: where each of them is, and what lets a parked one go on.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { sagaAt } from '../../reactors/saga-at.ts';
 import { sagaStatuses } from '../../reactors/saga-index.ts';

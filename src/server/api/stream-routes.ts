@@ -1,6 +1,6 @@
 // Streams over HTTP: append, read, and follow by server-sent events.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { createEnvelope } from '../../contracts/envelope.ts';
 import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';

@@ -1,6 +1,6 @@
 // Subscriptions over HTTP: how far they are, who works on them, and where they begin again.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-overview.ts';
 import { withLeases } from '../../subscriptions/with-leases.ts';

@@ -1,6 +1,7 @@
 // Tasks for administrators: what ends jobs, runs them again, and holds types back. All of it on record.
 
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { filterText } from '../../platform/audit-log.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { TaskQuery, Tasks } from '../../tasks/tasks.ts';

@@ -1,6 +1,7 @@
 // What the routes of tasks share: the shapes of jobs, filters of them, and whose jobs a caller may touch.
 
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { taskStates } from '../../tasks/task-job.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';

@@ -1,6 +1,6 @@
 // Tasks over HTTP: jobs in, what became of them, and what is told while they run.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Enqueued } from '../../tasks/tasks.ts';

@@ -1,6 +1,6 @@
 // Tokens over HTTP: a secret is in the answer that made it, and never again.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { tokenLimits, tokenScopes, tokenState, type Token } from '../../platform/token.ts';
 import { route, type Route } from '../http/route.ts';
 import {

@@ -1,6 +1,6 @@
 // One flow as a tree: what came of a request, by its correlation id.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { route, type Route } from '../http/route.ts';
 import type { ApiPlatform } from './api-context.ts';

@@ -1,7 +1,8 @@
 // Workers in any language: claim, say that one is alive, and tell what became of each step. What a worker
 // holds is plain data, an id and a fence; whoever comes with an old fence is told 409 and changes nothing.
 
-import { Type, type Static, type TObject, type TProperties } from 'typebox';
+import type { Static, TObject, TProperties } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../http/route.ts';

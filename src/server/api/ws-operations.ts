@@ -1,6 +1,6 @@
 // What messages of a WebSocket do: what the routes do, by the routes themselves.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { callRoute } from '../http/call-route.ts';
 import { route, type Route } from '../http/route.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import { notAuthenticated, type Principal } from './principal.ts';

@@ -1,6 +1,7 @@
 // What goes over a WebSocket, as schemas: they check what comes in, and describe both ways.
 
-import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { ModuleSocket } from '../../platform/module-web.ts';
 import { checked } from './read-inputs.ts';
