@@ -70,9 +70,7 @@ interface RatioGoal {
 }
 
 /** Where not the others, but those who wait, say how much is too much. */
-interface LatencyGoal {
-  readonly p50MsMax: number;
-}
+type LatencyGoal = { readonly p50MsMax: number } | { readonly p99MsMax: number };
 
 /** What one round found for one subject. */
 export type Round =

@@ -50,6 +50,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./notify.ts'),
   },
   {
+    name: 'bus',
+    summary: 'five hundred streams read by one pattern, beside one stream, on every engine',
+    load: () => import('./bus.ts'),
+  },
+  {
     name: 'tasks',
     summary: 'jobs in, worked off and waited for, beside BullMQ and pg-boss',
     load: () => import('./tasks.ts'),

@@ -55,6 +55,8 @@ test('tells goals that are met from those that are not, and from those without a
     { vs: 'zod', ratioMin: 1 },
     { p50MsMax: 10 },
     { p50MsMax: 9 },
+    { p99MsMax: 20 },
+    { p99MsMax: 19 },
   ];
   assert.deepEqual(
     judgeGoals(goals, results).map(({ met, value }) => [met, value]),
@@ -64,6 +66,8 @@ test('tells goals that are met from those that are not, and from those without a
       [false, undefined],
       [true, 10],
       [false, 10],
+      [true, 20],
+      [false, 20],
     ],
   );
 });

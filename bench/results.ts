@@ -73,6 +73,11 @@ export function judgeGoals(
       const met = value !== undefined && value <= goal.p50MsMax;
       return { goal: `p50 <= ${goal.p50MsMax} ms`, value, met };
     }
+    if ('p99MsMax' in goal) {
+      const value = results.find(({ subject }) => subject === ours)?.p99Ms;
+      const met = value !== undefined && value <= goal.p99MsMax;
+      return { goal: `p99 <= ${goal.p99MsMax} ms`, value, met };
+    }
     const value = ratios.find(({ vs }) => vs === goal.vs)?.ratio;
     const met = value !== undefined && value >= goal.ratioMin;
     return { goal: `ratio >= ${goal.ratioMin} vs ${goal.vs}`, value, met };

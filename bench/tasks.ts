@@ -7,6 +7,7 @@ import { createPlaces } from './store/places.ts';
 import { bullMqTasks } from './tasks/bullmq-tasks.ts';
 import { millraceOnNats, millraceOnRedis, millraceOnSqlite } from './tasks/millrace-tasks.ts';
 import { pgBossTasks } from './tasks/pg-boss-tasks.ts';
+import { steadyCase } from './tasks/steady-case.ts';
 import { drainCases, enqueueCases, latencyCase } from './tasks/task-cases.ts';
 import type { TaskPlaces } from './tasks/task-subject.ts';
 
@@ -36,6 +37,7 @@ export const benchmark: Benchmark = {
       ...enqueueCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       ...drainCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       latencyCase({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1 }] }),
+      steadyCase({ ...places, sqlite: () => newPlace('sqlite') }, { quick }),
     ];
   },
 };

@@ -1,7 +1,7 @@
 // `millrace tasks cancel`, `tasks retry`: one job, several, or all of a filter. On record.
 
 import { filterText } from '../platform/audit-log.ts';
-import type { TaskQuery, Tasks } from '../tasks/tasks.ts';
+import type { BulkOptions, BulkOutcome, BulkProgress, TaskQuery, Tasks } from '../tasks/tasks.ts';
 import { exitCodes, readArgs, usage, type Command, type CommandContext } from './command.ts';
 import { outboxOnRecord } from './on-record.ts';
 import {
@@ -12,7 +12,8 @@ import {
   tasksSections,
   type TaskFilterValues,
 } from './open-tasks.ts';
-import { grouped } from './progress-bar.ts';
+import { createProgress } from './progress.ts';
+import { grouped, progressBar } from './progress-bar.ts';
 import { jsonOption, storeOption } from './store-option.ts';
 
 const common = {
@@ -49,10 +50,7 @@ interface Deed {
   readonly name: string;
   readonly done: string;
   readonly one: (tasks: Tasks, id: string) => Promise<boolean>;
-  readonly many: (
-    tasks: Tasks,
-    query: TaskQuery,
-  ) => Promise<{ readonly changed: number; readonly skipped: number }>;
+  readonly many: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>;
 }
 
 export const tasksCancelCommand: Command = {
@@ -76,7 +74,7 @@ export const tasksCancelCommand: Command = {
         name,
         done: 'cancelled',
         one: (tasks, id) => tasks.cancel(id, { reason }),
-        many: (tasks, query) => tasks.cancelMany(query, { reason }),
+        many: (tasks, query, how) => tasks.cancelMany(query, { ...how, reason }),
       },
     );
   },
@@ -106,7 +104,7 @@ export const tasksRetryCommand: Command = {
         name,
         done: 'due again',
         one: (tasks, id) => tasks.retry(id, { fromStep }),
-        many: (tasks, query) => tasks.retryMany(query),
+        many: (tasks, query, how) => tasks.retryMany(query, how),
       },
     );
   },
@@ -117,7 +115,7 @@ async function carryOut(
   { values, ids }: { readonly values: DeedValues; readonly ids: readonly string[] },
   deed: Deed,
 ): Promise<number> {
-  const { stdout, paint } = context;
+  const { stdout, stderr, signal, paint } = context;
   const query = taskQueryOf(values, Date.now());
   const ways = [ids.length > 0, values.all === true, Object.keys(query).length > 0];
   if (ways.filter(Boolean).length !== 1) {
@@ -134,7 +132,11 @@ async function carryOut(
     given: values.store,
   };
   const outcome = await outboxOnRecord(context, what, async () => {
-    if (ids.length === 0) return deed.many(tasks, query);
+    if (ids.length === 0) {
+      const progress = createProgress(stderr);
+      const onProgress = (told: BulkProgress): void => progress.show(howFar(told));
+      return deed.many(tasks, query, { signal, onProgress }).finally(() => progress.clear());
+    }
     const all = { changed: 0, skipped: 0 };
     for (const id of ids) {
       if (await deed.one(tasks, id)) all.changed += 1;
@@ -150,4 +152,12 @@ async function carryOut(
       : `${paint.green(deed.done)} ${grouped(changed)}${rest}\n`,
   );
   return ids.length > changed ? exitCodes.failed : exitCodes.ok;
+}
+
+function howFar({ changed, skipped, matching }: BulkProgress): string {
+  const seen = changed + skipped;
+  if (matching === undefined || matching === 0) return `${grouped(seen)} jobs`;
+  // More may have come since.
+  const share = Math.min(1, seen / matching);
+  return progressBar(share, `${grouped(seen)} of ${grouped(Math.max(seen, matching))} jobs`);
 }

@@ -90,6 +90,7 @@ export function tasksOver(
     const [made, streams] = await Promise.all([tasks(), bus()]);
     return startTaskOrchestrator(made, {
       consume: (definition, handler) => streams.consume(definition, handler),
+      group: (definition) => streams.group(definition),
     });
   };
   const isWanted =

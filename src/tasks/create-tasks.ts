@@ -6,36 +6,27 @@ import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import {
-  checkName,
-  checkWorker,
-  encodeValue,
-  invalid,
-  refOf,
-  toFilter,
-  wholeNumber,
-} from './check-task.ts';
-import {
-  decideCancel,
-  decideEvent,
-  decideRetry,
-  decideWake,
-  deadlineGraceMs,
-  type DecideContext,
-  type Decision,
-} from './decide-task.ts';
+import { bulkTasks } from './bulk-tasks.ts';
+import { checkName, checkWorker, encodeValue, refOf, toFilter, wholeNumber } from './check-task.ts';
+import { claimRequest, leaseOf } from './claim-request.ts';
+import { decideCancel } from './decide-end.ts';
+import { decideEvent, decideRetry } from './decide-queued.ts';
 import { createGather } from './gather.ts';
+import { createKnownTypes } from './known-types.ts';
 import { prepareTask } from './prepare-task.ts';
-import type { ClaimRequest, EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
+import { createTaskChanges } from './task-changes.ts';
+import type { DecideContext } from './task-decision.ts';
+import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createTaskExchange } from './task-exchange.ts';
-import { createTaskHolds, endedChildren } from './task-holds.ts';
-import { isTerminal, type StoredTask } from './task-job.ts';
+import { createTaskHolds } from './task-holds.ts';
+import { isTerminal } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { runOf, toTask, type Task } from './task-record.ts';
-import { createSignals, type SignalMaker } from './task-signal.ts';
+import { toTask } from './task-record.ts';
+import { createSignals } from './task-signal.ts';
 import { timelineOf } from './task-timeline.ts';
-import { taskType, type TaskType } from './task-type.ts';
-import type { BulkOutcome, ClaimOptions, Enqueued, NewTask, TaskQuery, Tasks } from './tasks.ts';
+import type { TaskType } from './task-type.ts';
+import { keepInside } from './tasks-inside.ts';
+import type { Enqueued, NewTask, Tasks } from './tasks.ts';
 
 export interface TasksOptions {
   /** Those that are taken; `setTypes` changes them while it runs. */
@@ -45,34 +36,6 @@ export interface TasksOptions {
   /** Root of the subjects. Default: `gbe`. */
   readonly root?: string | undefined;
 }
-
-/** What the sweeper and the workers of this folder use beside the port. */
-export interface TasksInside {
-  readonly engine: TaskEngine;
-  readonly clock: Clock;
-  readonly observer: Observer;
-  readonly signals: SignalMaker;
-  readonly subjects: Subjects<string>;
-  readonly decideContext: (type: string) => DecideContext;
-  /** With the record's revision as its guard. False: somebody else was first, or nothing was decided. */
-  readonly change: (
-    task: StoredTask,
-    decide: (task: StoredTask, context: DecideContext) => Decision | undefined,
-  ) => Promise<boolean>;
-  /** True: all of its children have ended, and it was woken. */
-  readonly wakeParent: (id: string) => Promise<boolean>;
-}
-
-const insides = new WeakMap<Tasks, TasksInside>();
-
-export function insideOf(tasks: Tasks): TasksInside {
-  const inside = insides.get(tasks);
-  if (inside === undefined) throw invalid('tasks', 'must come from createTasks');
-  return inside;
-}
-
-/** After so many others were quicker, the caller is told. */
-const triesMax = 20;
 
 /**
  * Tasks over an engine; what the adapters of Millrace do, and whoever brings an engine of their own.
@@ -92,9 +55,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   );
   const signals = createSignals(subjects);
   const closing = new AbortController();
-  let types = new Map((options.types ?? []).map((type) => [type.name, type]));
-  /** Of types that are no longer configured: their jobs are still worked off by the old rules. */
-  const retired = new Map<string, TaskType>();
+  const types = createKnownTypes(options.types ?? []);
 
   const exchange = createTaskExchange(engine, () => clock.now());
   const enqueues = createGather<EnqueueEntry, EnqueueOutcome>(
@@ -106,79 +67,17 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     if (closing.signal.aborted) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
   }
 
-  function typeOf(name: string): TaskType {
-    const type = types.get(name);
-    if (type !== undefined) return type;
-    throw new MillraceError('TASK_TYPE_UNKNOWN', `no task type '${name}' is configured`, {
-      details: { type: name, known: [...types.keys()].slice(0, 50) },
-    });
-  }
-
   function decideContext(name: string): DecideContext {
-    const type = types.get(name) ?? retired.get(name) ?? taskType(name);
-    return { nowMs: clock.now(), type, signals };
+    return { nowMs: clock.now(), type: types.rulesOf(name), signals };
   }
 
-  async function load(id: string): Promise<StoredTask> {
-    const [task] = await engine.get([refOf(id)]);
-    if (task !== undefined) return task;
-    throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
-  }
-
-  const change: TasksInside['change'] = async (task, decide) => {
-    const { id, type, revision } = task.head;
-    const decided = decide(task, decideContext(type));
-    if (decided === undefined) return false;
-    const outcome = await exchange.change({
-      id,
-      type,
-      guard: { revision },
-      ...onlyChange(decided),
-    });
-    if (outcome.kind === 'stale') return false;
-    const state = decided.head.state ?? task.head.state;
-    if (state !== 'running') holds.forget(id);
-    if (isTerminal(state)) await afterEnd({ ...task, head: { ...task.head, ...decided.head } });
-    return true;
-  };
-
-  /** Until it is changed, or there is nothing to change. */
-  async function changeNow(
-    id: string,
-    decide: (task: StoredTask, context: DecideContext) => Decision | undefined,
-  ): Promise<boolean> {
-    for (let tries = 0; tries < triesMax; tries += 1) {
-      const task = await load(id);
-      if (decide(task, decideContext(task.head.type)) === undefined) return false;
-      if (await change(task, decide)) return true;
-    }
-    throw new MillraceError('TASK_CONFLICT', `job ${id} kept changing`, { details: { id } });
-  }
-
-  async function afterEnd({ head }: StoredTask): Promise<void> {
-    observer.count?.('tasks_ended_total', { type: head.type, state: head.state });
-    const seconds = (head.endedAtMs - head.enqueuedAtMs) / 1_000;
-    observer.record?.('task_duration_seconds', seconds, { type: head.type, state: head.state });
-    if (head.parentId === '') return;
-    try {
-      await wakeParent(head.parentId);
-    } catch (err) {
-      // The sweeper finds a parent whose children have all ended.
-      observer.log?.warn({ taskId: head.parentId, err }, 'parent could not be woken');
-    }
-  }
-
-  async function wakeParent(id: string): Promise<boolean> {
-    for (let tries = 0; tries < triesMax; tries += 1) {
-      const [parent] = await engine.get([refOf(id)]);
-      if (parent?.head.state !== 'waiting') return false;
-      const { waitsFor } = runOf(parent);
-      if (waitsFor?.kind !== 'children') return false;
-      if ((await endedChildren(engine, waitsFor.ids)) === undefined) return false;
-      if (await change(parent, decideWake)) return true;
-    }
-    return false;
-  }
+  const { load, change, changeNow, afterEnd, wakeParent } = createTaskChanges({
+    engine,
+    exchange,
+    observer,
+    decideContext,
+    forget: (id) => holds.forget(id),
+  });
 
   const holds = createTaskHolds({
     engine,
@@ -188,50 +87,6 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     wakeParent,
     enqueueMany: (tasks) => made.enqueueMany(tasks),
   });
-
-  function claimRequest(asked: ClaimOptions): ClaimRequest {
-    const nowMs = clock.now();
-    const leaseMs = leaseOf(asked.leaseMs);
-    const wanted = Object.entries(asked.types);
-    const rules = wanted.map(([name, limit]) => {
-      const type = types.get(name) ?? retired.get(name) ?? typeOf(name);
-      return {
-        type: name,
-        limit: wholeNumber(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
-        deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
-        rate: type.rate,
-        keyLimit: type.concurrencyLimit,
-      };
-    });
-    const room = rules.reduce((sum, { limit }) => sum + limit, 0);
-    const limit = wholeNumber('limit', asked.limit ?? Math.min(room, limits.batchMax), {
-      min: 0,
-      max: limits.batchMax,
-    });
-    return {
-      worker: checkWorker(asked.worker),
-      aliveUntilMs: nowMs + leaseMs,
-      rules: rules.filter((rule) => rule.limit > 0),
-      limit,
-      nowMs,
-    };
-  }
-
-  async function bulk(
-    query: TaskQuery,
-    one: (task: Task) => Promise<boolean>,
-  ): Promise<BulkOutcome> {
-    const total = { changed: 0, skipped: 0 };
-    for (let cursor: string | undefined; ;) {
-      const page = await made.list(query, { cursor, limit: limits.batchMax });
-      for (const isChanged of await Promise.all(page.tasks.map(one))) {
-        if (isChanged) total.changed += 1;
-        else total.skipped += 1;
-      }
-      if (page.cursor === undefined) return total;
-      cursor = page.cursor;
-    }
-  }
 
   const made: Tasks = {
     capabilities: engine.capabilities,
@@ -245,7 +100,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       failIfClosed();
       const nowMs = clock.now();
       const entries = tasks.map((task: NewTask) =>
-        prepareTask(task, { type: typeOf(task.type), ids, nowMs, signals }),
+        prepareTask(task, { type: types.configured(task.type), ids, nowMs, signals }),
       );
       const outcomes = await Promise.all(entries.map((entry) => enqueues.add(entry)));
       return entries.map(({ head }, at): Enqueued => {
@@ -313,12 +168,13 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
         decideEvent(task, { name, id: eventId, payload }, decide),
       );
     },
-    cancelMany: (query, how = {}) => bulk(query, ({ id }) => made.cancel(id, how)),
-    retryMany: (query) => bulk(query, ({ id }) => made.retry(id)),
+    cancelMany: (query, { reason, ...how } = {}) =>
+      bulkTasks(engine, query, how, (id) => made.cancel(id, { reason })),
+    retryMany: (query, how = {}) => bulkTasks(engine, query, how, (id) => made.retry(id)),
 
-    pause: (type) => engine.setMode(typeOf(type).name, 'paused'),
-    drain: (type) => engine.setMode(typeOf(type).name, 'draining'),
-    resume: (type) => engine.setMode(typeOf(type).name, 'open'),
+    pause: (type) => engine.setMode(types.configured(type).name, 'paused'),
+    drain: (type) => engine.setMode(types.configured(type).name, 'draining'),
+    resume: (type) => engine.setMode(types.configured(type).name, 'open'),
     async modes() {
       const modes = await engine.modes();
       return Object.fromEntries(modes.map(({ type, mode }) => [type, mode]));
@@ -330,7 +186,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
         min: 0,
         max: limits.waitMsMax,
       });
-      const request = claimRequest(asked);
+      const request = claimRequest(asked, { types, nowMs: clock.now() });
       if (request.limit === 0 || request.rules.length === 0) return [];
       const along = await exchange.claimAlong(request);
       const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
@@ -391,12 +247,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     compensated: (...args) => holds.compensated(...args),
     release: (...args) => holds.release(...args),
 
-    types: () => [...types.values()],
-    setTypes(next) {
-      for (const [name, type] of types) retired.set(name, type);
-      types = new Map(next.map((type) => [type.name, type]));
-      for (const name of types.keys()) retired.delete(name);
-    },
+    types: () => types.all(),
+    setTypes: (next) => types.set(next),
 
     async [Symbol.asyncDispose]() {
       if (closing.signal.aborted) return;
@@ -405,7 +257,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       await engine[Symbol.asyncDispose]();
     },
   };
-  insides.set(made, {
+  keepInside(made, {
     engine,
     clock,
     observer,
@@ -420,12 +272,4 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
 
 function eitherOf(asked: AbortSignal | undefined, closing: AbortSignal): AbortSignal {
   return asked === undefined ? closing : AbortSignal.any([asked, closing]);
-}
-
-function leaseOf(leaseMs: number = limits.leaseMsDefault): number {
-  return wholeNumber('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
-}
-
-function onlyChange({ head, fields, signals }: Decision): Decision {
-  return { head, fields, signals };
 }

@@ -69,7 +69,9 @@ export {
 } from './task-sweeper.ts';
 export { taskType, type CronRule, type TaskBackoff, type TaskType } from './task-type.ts';
 export type {
+  BulkOptions,
   BulkOutcome,
+  BulkProgress,
   ChildOutcome,
   ChildrenWait,
   ClaimedTask,

@@ -8,7 +8,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import { durationMs, type Duration } from './duration.ts';
-import { undoName } from './decide-task.ts';
+import { undoName } from './decide-end.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import type { TaskFailure } from './task-record.ts';
 import { runWithin } from './run-within.ts';

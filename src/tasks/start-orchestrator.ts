@@ -5,7 +5,7 @@
 import { hasCode } from '../foundation/error.ts';
 import { consumerGroups } from '../contracts/subject-groups.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
-import { insideOf } from './create-tasks.ts';
+import { insideOf } from './tasks-inside.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface TaskOrchestratorOptions {
@@ -14,6 +14,10 @@ export interface TaskOrchestratorOptions {
     definition: { readonly group: string; readonly subject: string },
     handler: (message: { readonly payload: unknown }) => Promise<void>,
   ) => Promise<AsyncDisposable>;
+  /** `bus.group` of the same: the group of the workers is on the bus's list, and its trims keep what waits. */
+  readonly group?:
+    | ((definition: { readonly group: string; readonly subject: string }) => Promise<unknown>)
+    | undefined;
   /** How often it looks for types that are new. Default: 5 s. */
   readonly everyMs?: number | undefined;
 }
@@ -27,11 +31,14 @@ export interface TaskOrchestratorOptions {
  * import { startTaskOrchestrator, type Tasks } from 'millrace/tasks';
  *
  * const orchestrate = (tasks: Tasks, bus: Bus): AsyncDisposable =>
- *   startTaskOrchestrator(tasks, { consume: (group, handler) => bus.consume(group, handler) });
+ *   startTaskOrchestrator(tasks, {
+ *     consume: (group, handler) => bus.consume(group, handler),
+ *     group: (definition) => bus.group(definition),
+ *   });
  */
 export function startTaskOrchestrator(
   tasks: Tasks,
-  { consume, everyMs = 5_000 }: TaskOrchestratorOptions,
+  { consume, group: ensure, everyMs = 5_000 }: TaskOrchestratorOptions,
 ): AsyncDisposable {
   const { clock, observer, subjects, wakeParent } = insideOf(tasks);
   // Also of types that are no longer configured: their last jobs are still worked off.
@@ -55,8 +62,10 @@ export function startTaskOrchestrator(
   async function join(type: string): Promise<void> {
     const group = consumerGroups.orchestrator<string>(type);
     try {
-      const subject = subjects.tasks.type<string>(type).progress;
-      consumers.set(type, await consume({ group, subject }, advance));
+      const { queue, progress } = subjects.tasks.type<string>(type);
+      // Claims go past it; the engine acks what it hands out.
+      await ensure?.({ group: consumerGroups.workers<string>(type), subject: queue });
+      consumers.set(type, await consume({ group, subject: progress }, advance));
       if (failing.delete(type)) observer.log?.info({ group }, 'task orchestrator resumed');
     } catch (err) {
       // Once; it tries again, and the sweeper wakes parents meanwhile.

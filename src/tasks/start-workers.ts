@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { startBeatThread } from './beat-thread.ts';
 import { invalid } from './check-task.ts';
-import { insideOf } from './create-tasks.ts';
+import { insideOf } from './tasks-inside.ts';
 import { runTask } from './run-task.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import { taskLimits as limits } from './task-limits.ts';

@@ -133,6 +133,24 @@ export const stepCases: TasksCases = {
     assert.equal(task.steps[0]?.name, 'nap');
   },
 
+  async 'a sleep that is said again goes on as long as the first one, and not anew'(
+    tasks,
+    { clock },
+  ) {
+    await enqueueNumbers(tasks, 1);
+    const nap = { name: 'nap', until: new Date(clock.now() + 60_000) };
+    const first = await claimOne(tasks);
+    assert.deepEqual(await tasks.sleep(first.token, nap), { kind: 'released' });
+    await tasks.sendEvent(first.token.id, { name: 'approved' });
+    await nothingIn(tasks);
+    await clock.advance(60_000);
+    const second = await claimOne(tasks);
+    const again = { name: 'nap', until: new Date(clock.now() + 60_000) };
+    assert.deepEqual(await tasks.sleep(second.token, again), { kind: 'over' });
+    await tasks.complete(second.token);
+    assert.equal(await stateOf(tasks, first.token.id), 'completed');
+  },
+
   async 'an event wakes whoever waits for it'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);

@@ -1,7 +1,7 @@
 // What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
 
 import assert from 'node:assert/strict';
-import { insideOf } from './create-tasks.ts';
+import { insideOf } from './tasks-inside.ts';
 import { taskTypeOf } from './task-job.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from './task-type.ts';

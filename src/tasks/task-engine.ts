@@ -1,6 +1,6 @@
 // What an engine brings: records with compare-and-set, claims, and the signals that go with them. All
-// rules of a job's life stand above this once (decide-task.ts); what an engine decides by itself is who
-// is next, because that must happen in the step that claims.
+// rules of a job's life stand above this once (decide-step.ts, decide-end.ts, decide-queued.ts); what an
+// engine decides by itself is who is next, because that must happen in the step that claims.
 //
 // Rules for every call:
 // - It comes in batches, and an engine makes as few round trips of one as it can: one script for each type

@@ -3,21 +3,16 @@
 
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './check-task.ts';
+import { decideCompensated, decideComplete, decideEnding, decideFailure } from './decide-end.ts';
+import { decideRelease } from './decide-queued.ts';
 import {
-  applyDecision,
-  decideCompensated,
-  decideComplete,
-  decideEnding,
-  decideFailure,
   decideProgress,
-  decideRelease,
   decideStepFailure,
   decideStepFinish,
   decideStepStart,
   decideWait,
-  type DecideContext,
-  type Decision,
-} from './decide-task.ts';
+} from './decide-step.ts';
+import { applyDecision, type DecideContext, type Decision } from './task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { TaskExchange } from './task-exchange.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
@@ -174,8 +169,16 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       if (!(until instanceof Date) || Number.isNaN(until.getTime())) {
         throw invalid('until', 'must be a valid Date');
       }
-      const wait = { kind: 'sleep', step: name, untilMs: until.getTime() } as const;
-      await write(token, (task, decide) => decideWait(task, wait, decide));
+      const task = await taskOf(token);
+      // Whoever runs from the start says it again: it sleeps on, and not anew; or it has slept.
+      const before = stepOf(task, name)?.untilMs;
+      const untilMs = before ?? until.getTime();
+      if (before !== undefined && before <= decideContext(task.head.type).nowMs) {
+        return { kind: 'over' };
+      }
+      const wait = { kind: 'sleep', step: name, untilMs } as const;
+      await write(token, (each, decide) => decideWait(each, wait, decide));
+      return { kind: 'released' };
     },
     async waitForEvent(token, { name, event, timeoutMs }) {
       checkName('name', name);

@@ -5,8 +5,10 @@
 import { hasCode } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { parseCron } from './cron.ts';
-import { insideOf, type TasksInside } from './create-tasks.ts';
-import { decideDue, decideLost, expectedSignals } from './decide-task.ts';
+import { insideOf, type TasksInside } from './tasks-inside.ts';
+import { decideLost } from './decide-end.ts';
+import { decideDue } from './decide-queued.ts';
+import { expectedSignals } from './expected-signals.ts';
 import type { StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
@@ -35,6 +37,8 @@ const signalAgeMsMax = 6 * 86_400_000;
 const signalGraceMs = 60_000;
 const workerForgetMs = 600_000;
 const reportEveryMs = 60_000;
+/** Between two looks at which types have jobs. */
+const countEveryMs = 3_600_000;
 /** Pages that one sweep looks at, of each kind; the next one goes on where it ended. */
 const pagesMax = 10;
 
@@ -44,6 +48,9 @@ interface SweepMemory {
   signalCursor: string | undefined;
   updatedFromMs: number;
   reportedAtMs: number;
+  /** Types that have jobs, whether they are configured or not. */
+  types: ReadonlySet<string>;
+  typesAtMs: number;
 }
 
 export interface TaskSweep {
@@ -69,6 +76,8 @@ export function createTaskSweep(
     signalCursor: undefined,
     updatedFromMs: 0,
     reportedAtMs: 0,
+    types: new Set(),
+    typesAtMs: Number.NEGATIVE_INFINITY,
   };
 
   async function sweep(): Promise<TasksSwept> {
@@ -79,7 +88,7 @@ export function createTaskSweep(
       woken: await wakeParents(inside, memory),
       signals: await repairSignals(inside, memory, startedMs),
       ticks: await enqueueTicks(tasks, inside, everyMs),
-      removed: await removeOld(tasks, inside),
+      removed: await removeOld(tasks, inside, memory),
     };
     await engine.tidy(clock.now());
     for (const { worker, aliveUntilMs } of await engine.workers()) {
@@ -237,10 +246,19 @@ function* ticksOf(
     yield at;
 }
 
-async function removeOld(tasks: Tasks, { engine, clock }: TasksInside): Promise<number> {
+async function removeOld(
+  tasks: Tasks,
+  { engine, clock }: TasksInside,
+  memory: SweepMemory,
+): Promise<number> {
   let removed = 0;
   const known = new Map(tasks.types().map((type) => [type.name, type.retentionMs]));
-  for (const { type } of await engine.counts()) {
+  // To count is to look at every job; types that nobody has configured here are new once in a while only.
+  if (clock.now() - memory.typesAtMs >= countEveryMs) {
+    memory.types = new Set((await engine.counts()).map(({ type }) => type));
+    memory.typesAtMs = clock.now();
+  }
+  for (const type of new Set([...known.keys(), ...memory.types])) {
     const beforeMs = clock.now() - (known.get(type) ?? limits.retentionMsDefault);
     for (let page = 0; page < pagesMax; page += 1) {
       const old = await engine.endedBefore({ type, beforeMs, limit: limits.batchMax });

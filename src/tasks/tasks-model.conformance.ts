@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { hasCode } from '../foundation/error.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
-import { deadlineGraceMs } from './decide-task.ts';
+import { deadlineGraceMs } from './task-decision.ts';
 import { isTerminal, type TaskState } from './task-job.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import {
@@ -241,10 +241,13 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
     weight: 1,
     act: held(
       (tasks, token, { context }) =>
-        tasks.sleep(token, { name: 'nap', until: new Date(context.clock.now() + 10_000) }),
+        tasks.sleep(token, {
+          name: `nap-${token.fence}`,
+          until: new Date(context.clock.now() + 10_000),
+        }),
       (job, nowMs) => {
         Object.assign(job, { state: 'waiting', dueAtMs: nowMs + 10_000 });
-        job.steps.add('nap');
+        job.steps.add(`nap-${job.fence}`);
       },
     ),
   },

@@ -63,6 +63,18 @@ export interface BulkOutcome {
   readonly skipped: number;
 }
 
+export interface BulkProgress extends BulkOutcome {
+  /** How many there were when it began; undefined where the query asks for more than type and state. */
+  readonly matching: number | undefined;
+}
+
+export interface BulkOptions {
+  /** After each page. */
+  readonly onProgress?: ((progress: BulkProgress) => void) | undefined;
+  /** Ends it behind a page, with `ABORTED`; what was done stays done. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** One line of what happened to a job, in order. */
 export interface TimelineEntry {
   readonly at: Date;
@@ -177,8 +189,11 @@ export interface TaskHolding {
     token: TaskToken,
     progress: { readonly percent: number; readonly message?: string | undefined },
   ): Promise<void>;
-  /** The worker is free; the job is due again then. */
-  sleep(token: TaskToken, sleep: { readonly name: string; readonly until: Date }): Promise<void>;
+  /** `released`: the worker is free, the job is due again then. `over`: it has slept already, go on. */
+  sleep(
+    token: TaskToken,
+    sleep: { readonly name: string; readonly until: Date },
+  ): Promise<{ readonly kind: 'over' | 'released' }>;
   waitForEvent(
     token: TaskToken,
     wait: {
@@ -263,9 +278,9 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
   ): Promise<boolean>;
   cancelMany(
     query: TaskQuery,
-    options?: { readonly reason?: string | undefined },
+    options?: BulkOptions & { readonly reason?: string | undefined },
   ): Promise<BulkOutcome>;
-  retryMany(query: TaskQuery): Promise<BulkOutcome>;
+  retryMany(query: TaskQuery, options?: BulkOptions): Promise<BulkOutcome>;
 
   /** No worker gets a job of the type; new ones are taken. */
   pause(type: string): Promise<void>;

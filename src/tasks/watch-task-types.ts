@@ -2,7 +2,7 @@
 // go on.
 
 import { readFile } from 'node:fs/promises';
-import { insideOf } from './create-tasks.ts';
+import { insideOf } from './tasks-inside.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
 import type { TaskType } from './task-type.ts';
 import type { Tasks } from './tasks.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bus } from '../../src/bus/index.ts';
-import { insideOf } from '../../src/tasks/create-tasks.ts';
-import { decideComplete } from '../../src/tasks/decide-task.ts';
+import { insideOf } from '../../src/tasks/tasks-inside.ts';
+import { decideComplete } from '../../src/tasks/decide-end.ts';
 import { startTaskOrchestrator, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 

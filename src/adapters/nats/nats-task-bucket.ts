@@ -39,6 +39,8 @@ export interface TaskBucket {
   /** The newest of each key, markers too. Asked of the leader. */
   get(keys: readonly string[]): Promise<readonly (BucketMessage | undefined)[]>;
   at(seqs: readonly number[]): Promise<readonly (BucketMessage | undefined)[]>;
+  /** All keys below a front such as `value.`, a page at a time; undefined: that was the last one. */
+  keys(front: string, offset: number): Promise<readonly string[] | undefined>;
   /** By sequence: what was written again since stays. */
   erase(seqs: readonly number[]): Promise<void>;
 }
@@ -175,6 +177,15 @@ export function createTaskBucket(
     },
     get: (keys) => ask(keys.map((key) => ({ last_by_subj: `${front}${key}` }))),
     at: (seqs) => ask(seqs.map((seq) => ({ seq }))),
+    async keys(below, offset) {
+      await ensure();
+      const found = await wire.ask<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
+        `STREAM.INFO.${stream}`,
+        { subjects_filter: `${front}${below}>`, offset },
+      );
+      const subjects = Object.keys(found.state.subjects ?? {});
+      return subjects.length === 0 ? undefined : subjects.map((each) => each.slice(front.length));
+    },
     async erase(seqs) {
       if (seqs.length === 0) return;
       const verb = `STREAM.MSG.DELETE.${stream}`;

@@ -6,6 +6,7 @@ import type { NatsConnection as Driver } from '@nats-io/transport-node';
 import { aborted, systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { createSubjects, type Subjects } from '../../contracts/subjects.ts';
 import { createWaiters } from '../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../tasks/create-tasks.ts';
 import type {
@@ -16,7 +17,10 @@ import type {
 } from '../../tasks/task-engine.ts';
 import type { StoredTask } from '../../tasks/task-job.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
+import { createAppend } from './bus-append.ts';
 import { createBusLayout } from './bus-layout.ts';
+import { createBusReader } from './bus-read.ts';
+import { createBusStreams } from './bus-streams.ts';
 import { openJetStreamWire } from './jetstream-wire.ts';
 import type { NatsConnectionOptions } from './nats-connection.ts';
 import { asTasks, createTaskBucket } from './nats-task-bucket.ts';
@@ -25,12 +29,14 @@ import { createClaims } from './nats-task-claims.ts';
 import { createEnqueue } from './nats-task-enqueue.ts';
 import { createTaskIndex } from './nats-task-index.ts';
 import { taskKeys } from './nats-task-keys.ts';
+import { createTaskOrphans } from './nats-task-orphans.ts';
 import { createTaskQueries } from './nats-task-queries.ts';
 import { createTaskRows } from './nats-task-rows.ts';
 import { createTaskSignals } from './nats-task-signals.ts';
 import { createTaskSlots } from './nats-task-slots.ts';
 import { createTaskUpkeep } from './nats-task-upkeep.ts';
 import { createTaskWatch } from './nats-task-watch.ts';
+import { createWorkersGroups } from './nats-task-workers.ts';
 
 export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'timeoutMs'> {
   readonly clock?: Clock | undefined;
@@ -43,11 +49,14 @@ export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'time
   readonly stream?: string | undefined;
   /** Of the bucket and the streams, when they are created. Default: 1. */
   readonly replicas?: number | undefined;
+  /** Of the subjects, as `createTasks` has it. Default: `gbe`. */
+  readonly root?: string | undefined;
 }
 
 export interface NatsTasksOptions extends TasksOptions, NatsTaskEngineOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
+  readonly root?: string | undefined;
 }
 
 export const natsTaskCapabilities: TaskCapabilities = {
@@ -128,13 +137,35 @@ export async function natsTaskEngine(
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
   const layout = createBusLayout({ stream, prefix });
-  const signals = createTaskSignals({ wire, layout, observer }, replicas);
+  const parts = { wire, layout, observer };
+  const streams = createBusStreams(parts, { replicas });
+  const append = createAppend(parts, streams);
+  const reader = createBusReader(parts, streams);
+  const signals = createTaskSignals(parts, { streams, append, reader });
+  const subjects: Subjects<string> = createSubjects<string>(
+    options.root === undefined ? {} : { root: options.root },
+  );
+  const workersGroups = createWorkersGroups({
+    parts,
+    streams,
+    append,
+    reader,
+    index,
+    subjects,
+    sync,
+  });
   const slots = createTaskSlots({ bucket, rows, index });
   const enqueue = createEnqueue({ bucket, rows, index, signals });
   const change = createTaskChanges({ rows, index, signals });
   const claimNow = createClaims({ bucket, rows, index, slots, sync });
   const queries = createTaskQueries({ rows, index, sync });
-  const upkeep = createTaskUpkeep({ bucket, rows, index, slots });
+  const upkeep = createTaskUpkeep({
+    bucket,
+    rows,
+    index,
+    slots,
+    orphans: createTaskOrphans({ bucket, rows }),
+  });
   let isClosed = false;
   let isLoaded = false;
 
@@ -232,7 +263,11 @@ export async function natsTaskEngine(
     dueScheduled: (request) => call(() => queries.dueScheduled(request)),
     endedBefore: (request) => call(() => queries.endedBefore(request)),
     remove: (refs) => call(() => upkeep.remove(refs)),
-    tidy: (nowMs) => call(() => upkeep.tidy(nowMs)),
+    tidy: (nowMs) =>
+      call(async () => {
+        await upkeep.tidy(nowMs);
+        await workersGroups.ack();
+      }),
 
     beat: ({ worker, aliveUntilMs, about }) =>
       call(async () => {

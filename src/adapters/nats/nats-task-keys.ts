@@ -33,3 +33,8 @@ export function partsOf(key: string): { readonly kind: string; readonly rest: st
 }
 
 export const workerOf = decoded;
+
+/** `value.email-send.0199….<token>` → `email-send.0199…`. */
+export function idOfValue(key: string): string {
+  return key.slice('value.'.length, key.lastIndexOf('.'));
+}

@@ -5,9 +5,9 @@ import type { EngineEntry } from '../../bus/bus-engine.ts';
 import { busLimits } from '../../bus/bus-limits.ts';
 import { createMessageCodec } from '../../bus/message-codec.ts';
 import type { TaskSignal } from '../../tasks/task-signal.ts';
-import { createAppend, messageIdOf } from './bus-append.ts';
-import { createBusReader } from './bus-read.ts';
-import { createBusStreams, type BusParts } from './bus-streams.ts';
+import { messageIdOf, type Append } from './bus-append.ts';
+import type { BusReader } from './bus-read.ts';
+import type { BusParts, BusStreams } from './bus-streams.ts';
 
 export interface TaskSignals {
   tell(signals: readonly TaskSignal[], nowMs: number): Promise<void>;
@@ -32,11 +32,14 @@ const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
 /** Lost, told again, and lost again within minutes: enough. */
 const againMax = 5;
 
-export function createTaskSignals(parts: BusParts, replicas: number): TaskSignals {
-  const { wire, layout } = parts;
-  const streams = createBusStreams(parts, { replicas });
-  const append = createAppend(parts, streams);
-  const reader = createBusReader(parts, streams);
+export function createTaskSignals(
+  { wire, layout }: BusParts,
+  {
+    streams,
+    append,
+    reader,
+  }: { readonly streams: BusStreams; readonly append: Append; readonly reader: BusReader },
+): TaskSignals {
   const known = new Map<string, Told>();
   let now = 0;
   const codec = createMessageCodec({ clock: { now: () => now, sleep: () => Promise.resolve() } });
@@ -120,7 +123,8 @@ export function createTaskSignals(parts: BusParts, replicas: number): TaskSignal
 /** No id of a signal holds it. */
 const again = '~again~';
 
-function plainId(messageId: string): string {
+/** As the signal was first called. */
+export function plainId(messageId: string): string {
   const at = messageId.indexOf(again);
   return at < 0 ? messageId : messageId.slice(0, at);
 }

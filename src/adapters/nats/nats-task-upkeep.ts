@@ -6,6 +6,7 @@ import { isTerminal } from '../../tasks/task-job.ts';
 import type { TaskBucket } from './nats-task-bucket.ts';
 import type { TaskIndex } from './nats-task-index.ts';
 import { taskKeys } from './nats-task-keys.ts';
+import type { TaskOrphans } from './nats-task-orphans.ts';
 import type { TaskRows } from './nats-task-rows.ts';
 import type { TaskSlots } from './nats-task-slots.ts';
 
@@ -23,8 +24,9 @@ export function createTaskUpkeep(parts: {
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly slots: TaskSlots;
+  readonly orphans: TaskOrphans;
 }): TaskUpkeep {
-  const { bucket, rows, index, slots } = parts;
+  const { bucket, rows, index, slots, orphans } = parts;
 
   return {
     async remove(refs) {
@@ -66,6 +68,7 @@ export function createTaskUpkeep(parts: {
         index.forget(key);
         index.markers.delete(key);
       }
+      await orphans.tidy(nowMs);
     },
   };
 }

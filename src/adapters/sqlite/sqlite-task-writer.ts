@@ -92,6 +92,7 @@ export function createSqliteTasks(
   const { all, one, number } = query;
   const claims = createSqliteClaims(query);
   const grouped = new Set<string>();
+  let ackAgainAtMs = 0;
 
   function tell(messages: readonly TaskMessage[], nowMs: number): void {
     if (messages.length === 0) return;
@@ -250,26 +251,44 @@ export function createSqliteTasks(
     );
   }
 
-  /** What is handed out is acked for the workers' group: the bus may trim the stream behind it. */
-  function ack(queues: readonly QueueOf[], claimed: SqliteClaimed['claimed']): void {
-    const handedOut = new Set(claimed.map(({ head }) => head.type));
-    for (const { type, group, subject } of queues) {
-      if (!grouped.has(group)) {
-        grouped.add(group);
-        const filters = [subject, redoSubject(group)];
-        const start = { kind: 'after', seq: 0 } as const;
-        bus({
-          op: 'ensureGroup',
-          group: { name: group, filters, start, leaseMs: 30_000, maxAckPending: 1_000 },
-        });
-      }
-      if (!handedOut.has(type)) continue;
-      all(
-        `update bus_groups set cursor = (select max(seq) from bus_messages)
-         where name = ? and cursor < (select max(seq) from bus_messages)`,
-        group,
-      );
+  /** The workers' groups are there from the first claim on; the sweeper acks for them. */
+  function ensureGroups(queues: readonly QueueOf[]): void {
+    for (const { group, subject } of queues) {
+      if (grouped.has(group)) continue;
+      grouped.add(group);
+      const filters = [subject, redoSubject(group)];
+      const start = { kind: 'after', seq: 0 } as const;
+      bus({
+        op: 'ensureGroup',
+        group: { name: group, filters, start, leaseMs: 30_000, maxAckPending: 1_000 },
+      });
     }
+  }
+
+  /**
+   * What was handed out is acked for the workers' groups, up to the first job that waits for a worker: the
+   * bus may trim the streams behind it. To find that one takes a look at all that wait.
+   */
+  function ackHandedOut(): void {
+    if (performance.now() < ackAgainAtMs) return;
+    const beganMs = performance.now();
+    for (const { id = 0, name, filters } of all(
+      `select id, name, filters from bus_groups where name like '%-workers'`,
+    )) {
+      const type = String(name).slice(0, -'-workers'.length);
+      if (!String(filters).includes(`.tasks.${type}.queue`)) continue;
+      const waiting = [1, 3].flatMap((lane) => {
+        const sql = `select min(queue_seq) as seq from tasks
+          where type = ? and lane = ${lane} and state = 'queued' and queue_seq > 0`;
+        const { seq } = one(sql, type) ?? {};
+        return typeof seq === 'number' ? [seq] : [];
+      });
+      const { seq: last } = one('select max(seq) as seq from bus_messages') ?? {};
+      const cursor = waiting.length > 0 ? Math.min(...waiting) - 1 : Number(last ?? 0);
+      all('update bus_groups set cursor = ? where id = ? and cursor < ?', cursor, id, cursor);
+    }
+    // Whatever it costs: a hundredth of the time at most.
+    ackAgainAtMs = performance.now() + 100 * (performance.now() - beganMs);
   }
 
   return (request) => {
@@ -280,7 +299,7 @@ export function createSqliteTasks(
         const outcomes = request.changes.map((each) => change(each, request.nowMs));
         const none: SqliteClaimed = { claimed: [], freeAtMs: null };
         const found = request.claim === undefined ? none : claims.claim(request.claim);
-        if (request.claim !== undefined) ack(request.queues, found.claimed);
+        if (request.claim !== undefined) ensureGroups(request.queues);
         return { outcomes, ...found };
       }
       case 'beat': {
@@ -300,6 +319,7 @@ export function createSqliteTasks(
              where r.state = 'running' and r.type = tasks.type
                and r.concurrency_key = tasks.concurrency_key)`,
         );
+        ackHandedOut();
         return undefined;
       case 'setMode':
         all('delete from task_modes where type = ?', request.type);

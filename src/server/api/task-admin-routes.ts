@@ -4,8 +4,15 @@ import type { Static } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { filterText } from '../../platform/audit-log.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
-import type { TaskQuery, Tasks } from '../../tasks/tasks.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
+import type {
+  BulkOptions,
+  BulkOutcome,
+  BulkProgress,
+  TaskQuery,
+  Tasks,
+} from '../../tasks/tasks.ts';
+import { serverSentEvents } from '../../platform/server-sent-events.ts';
+import { route, type Answer, type ApiRequest, type Route } from '../http/route.ts';
 import {
   audited,
   checkChosen,
@@ -15,6 +22,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
+import { createProgressNews, toldProgress, wantsProgress } from './told-progress.ts';
 
 const tag = 'admin: tasks';
 const access = 'admin';
@@ -28,6 +36,8 @@ const bulk = closed({
   changed: Type.Integer(),
   skipped: Type.Integer({ description: 'Nothing to do, or somebody else was quicker.' }),
 });
+const followed =
+  'With `Accept: text/event-stream` it tells how far it is: `progress` after each page, then `done`, or `failed`. Whoever goes away ends it; what was done stays done, and the same call again does the rest.';
 const bulkFields = { ...filterFields, all: Type.Optional(Type.Boolean()) };
 const bulkBody = closed(bulkFields);
 
@@ -50,17 +60,27 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   };
 
   const many = async (
-    request: Pick<ApiRequest, 'address' | 'principal' | 'requestId'>,
+    request: Pick<ApiRequest, 'address' | 'principal' | 'requestId' | 'headers' | 'signal'>,
     deed: { readonly action: Deed; readonly asked: Static<typeof bulkBody> },
-    work: (tasks: Tasks, query: TaskQuery) => Promise<unknown>,
-  ) => {
+    work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
+  ): Promise<Answer> => {
     const { all, ...asked } = deed.asked;
     checkChosen({ all: all === true }, Object.keys(asked).length > 0, 'a filter');
-    const target = filterText(asked);
-    return audited(context, request, { action: `task.${deed.action}`, target }, async () => {
+    const { signal } = request;
+    const isTold = wantsProgress(request);
+    const news = createProgressNews<BulkProgress>();
+    const began = Promise.withResolvers<void>();
+    const what = { action: `task.${deed.action}`, target: filterText(asked) };
+    const ended = audited(context, request, what, async () => {
       const query = queryOf(asked, request);
-      return { body: await work(await platform.tasks(), query) };
+      const tasks = await platform.tasks();
+      began.resolve();
+      return work(tasks, query, { signal, onProgress: isTold ? news.tell : undefined });
     });
+    if (!isTold) return { body: await ended };
+    // Before it has begun, what is wrong is the answer.
+    await Promise.race([began.promise, ended]);
+    return serverSentEvents(toldProgress(ended, news), request);
   };
 
   const modeRoute = (verb: 'pause' | 'resume' | 'drain', summary: string): Route =>
@@ -128,6 +148,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       method: 'POST',
       path: '/admin/jobs/cancel',
       summary: 'Cancels all jobs of a filter',
+      description: followed,
       tag,
       access,
       isLong: true,
@@ -135,8 +156,8 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       answers: { 200: { description: 'How many', schema: bulk } },
       handle: (request) => {
         const { reason: why, ...asked } = request.body;
-        return many(request, { action: 'cancel', asked }, (tasks, query) =>
-          tasks.cancelMany(query, { reason: why }),
+        return many(request, { action: 'cancel', asked }, (tasks, query, how) =>
+          tasks.cancelMany(query, { ...how, reason: why }),
         );
       },
     }),
@@ -144,14 +165,15 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       method: 'POST',
       path: '/admin/jobs/retry',
       summary: 'Runs all jobs of a filter that have ended again',
+      description: followed,
       tag,
       access,
       isLong: true,
       body: bulkBody,
       answers: { 200: { description: 'How many', schema: bulk } },
       handle: (request) =>
-        many(request, { action: 'retry', asked: request.body }, (tasks, query) =>
-          tasks.retryMany(query),
+        many(request, { action: 'retry', asked: request.body }, (tasks, query, how) =>
+          tasks.retryMany(query, how),
         ),
     }),
     modeRoute('pause', 'No worker gets a job of the type; new ones are taken'),

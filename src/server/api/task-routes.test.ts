@@ -2,46 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { body, openApi, until, type Api } from './api-rig.test.ts';
-
-interface Enqueued {
-  readonly id: string;
-  readonly isDuplicate: boolean;
-}
-interface Shown {
-  readonly task: {
-    readonly id: string;
-    readonly state: string;
-    readonly tenant?: string;
-    readonly result?: unknown;
-    readonly steps: readonly { readonly name: string; readonly state: string }[];
-  };
-  readonly timeline: readonly { readonly what: string; readonly step?: string }[];
-}
-interface Claimed {
-  readonly token: { readonly id: string; readonly fence: number };
-  readonly task: Shown['task'] & { readonly payload: unknown };
-}
-
-async function enqueue(api: Api, token: string, more: object = {}): Promise<string> {
-  const answer = await api.post(
-    '/api/v1/jobs',
-    { type: 'email-send', payload: { to: 'c-1' }, ...more },
-    token,
-  );
-  assert.equal(answer.status, 201);
-  return (await body<Enqueued>(answer)).id;
-}
-
-async function claim(api: Api, token: string, worker = 'py-1'): Promise<readonly Claimed[]> {
-  const wanted = { worker, types: { 'email-send': 10 }, waitMs: 0 };
-  const answer = await api.post('/api/v1/worker/claim', wanted, token);
-  assert.equal(answer.status, 200);
-  return (await body<{ readonly items: readonly Claimed[] }>(answer)).items;
-}
-
-const say = (api: Api, token: string, { token: held }: Claimed, deed: string, more: object = {}) =>
-  api.post(`/api/v1/worker/jobs/${held.id}/${deed}`, { fence: held.fence, ...more }, token);
+import { body, openApi, until } from './api-rig.test.ts';
+import { claim, enqueue, say, type Enqueued, type Shown } from './task-rig.test.ts';
 
 test('a job goes from its enqueuer through a worker of any language to its result', async () => {
   await using api = await openApi();

@@ -225,6 +225,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       'Lets go of the job until a time: a claim brings it back then',
       { name: stepName, until: time },
       {
+        answer: closed({
+          kind: Type.Enum(['over', 'released'], {
+            description: 'over: it has slept already, go on. released: the worker is free.',
+          }),
+        }),
         work: (tasks, own, { name, until }) =>
           tasks.sleep(own, {
             name,

@@ -1,0 +1,13 @@
+// Benchmark of the bus: what it costs to read five hundred streams by one pattern, on every engine.
+
+import type { Benchmark } from './benchmark.ts';
+import { createBusPlaces } from './bus/bus-places.ts';
+import { wildcardCases } from './bus/wildcard-cases.ts';
+
+export const benchmark: Benchmark = {
+  name: 'bus',
+  peers: [],
+  url: import.meta.url,
+  secondsPerSubject: 8,
+  cases: (context) => wildcardCases(createBusPlaces(context), context),
+};

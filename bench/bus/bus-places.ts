@@ -1,0 +1,59 @@
+// The engines of this benchmark, each with a server or a file that all of its cases share.
+
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { natsBus } from '../../src/adapters/nats/index.ts';
+import { redisBus } from '../../src/adapters/redis/index.ts';
+import { sqliteBus } from '../../src/adapters/sqlite/index.ts';
+import type { Bus } from '../../src/bus/index.ts';
+import { startNats, startRedis } from '../../src/testing/index.ts';
+import type { BenchmarkContext } from '../benchmark.ts';
+import { createPlaces } from '../store/places.ts';
+
+export interface BusPlace {
+  readonly engine: string;
+  /** A new, empty bus. */
+  open(): Promise<Bus>;
+  /** What the server has used so far; absent: nobody but this process works for the bus, or tells. */
+  serverCpuMs?(): Promise<number>;
+}
+
+/** Redis syncs once a second, NATS every two minutes, SQLite each commit. */
+export function createBusPlaces(context: BenchmarkContext): readonly BusPlace[] {
+  const { signal, defer } = context;
+  const newPlace = createPlaces(context);
+  let redis: ReturnType<typeof startRedis> | undefined;
+  let nats: ReturnType<typeof startNats> | undefined;
+  defer(async () => (await redis)?.[Symbol.asyncDispose]());
+  defer(async () => (await nats)?.[Symbol.asyncDispose]());
+  const redisUrl = async (): Promise<string> =>
+    (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url;
+  const newPrefix = (): string => randomUUID().slice(0, 8);
+  return [
+    {
+      engine: 'redis',
+      open: async () => redisBus(await redisUrl(), { keyPrefix: `${newPrefix()}:` }),
+      serverCpuMs: async () => redisCpuMs(await redisUrl()),
+    },
+    {
+      engine: 'nats',
+      async open() {
+        const { url } = await (nats ??= startNats({ signal }));
+        return natsBus(url, { prefix: newPrefix() });
+      },
+    },
+    { engine: 'sqlite', open: async () => sqliteBus(`sqlite:${await newPlace('sqlite')}`) },
+  ];
+}
+
+async function redisCpuMs(url: string): Promise<number> {
+  const client = new Redis(url);
+  try {
+    const text = await client.info('cpu');
+    const used = (field: string): number =>
+      Number(new RegExp(`${field}:([\\d.]+)`).exec(text)?.[1] ?? Number.NaN);
+    return 1_000 * (used('used_cpu_user') + used('used_cpu_sys'));
+  } finally {
+    client.disconnect();
+  }
+}

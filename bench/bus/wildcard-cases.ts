@@ -1,0 +1,157 @@
+// What a pattern costs: the same messages in one stream, and spread over five hundred, for one consumer
+// of a pattern that takes them all. Beside Millrace stands Millrace: the ratio is one to five hundred.
+
+import { setTimeout } from 'node:timers/promises';
+import type { Bus, BusConsumer } from '../../src/bus/index.ts';
+import { ours, type Case, type Runner } from '../benchmark.ts';
+import { inBatches, sampleMessages, type SampleMessage } from '../outbox/sample-messages.ts';
+import type { BusPlace } from './bus-places.ts';
+
+const streams = 500;
+const alone = 'one stream';
+const pattern = 'bench.*.told';
+/** As a busy consumer would ask for. */
+const consuming = { concurrency: 50, maxInFlight: 500 } as const;
+const goals = [{ vs: alone, ratioMin: 0.5 }];
+/** Each long enough for several looks at everything. */
+const idleMs = { quick: 1_500, full: 4_000 } as const;
+
+export function wildcardCases(
+  places: readonly BusPlace[],
+  { quick }: { readonly quick: boolean },
+): readonly Case[] {
+  return places.flatMap((place): Case[] => {
+    const { engine } = place;
+    const both = (runner: (bus: Bus, count: number) => Runner): Case['subjects'] => [
+      { name: ours, setup: async () => runner(await place.open(), streams) },
+      { name: alone, setup: async () => runner(await place.open(), 1) },
+    ];
+    return [
+      {
+        name: `drain ${streams} streams / ${engine}`,
+        measure: 'throughput',
+        batch: quick ? 5_000 : 20_000,
+        goals,
+        subjects: both(draining),
+      },
+      {
+        name: `follow ${streams} streams / ${engine}`,
+        measure: 'throughput',
+        batch: quick ? 5_000 : 20_000,
+        goals,
+        subjects: both(following),
+      },
+      {
+        name: `CPU of a second, idle over ${streams} streams / ${engine}`,
+        measure: 'latency',
+        batch: 1,
+        goals,
+        subjects: both((bus, count) =>
+          idling(bus, count, { ms: quick ? idleMs.quick : idleMs.full, place }),
+        ),
+      },
+    ];
+  });
+}
+
+/** All of them are there before somebody begins to read. */
+function draining(bus: Bus, count: number): Runner {
+  let consumer: BusConsumer | undefined;
+  return {
+    prepare: (n) => publish(bus, count, sampleMessages(n)),
+    async run(n) {
+      const all = counting(n);
+      consumer = await bus.consume({ group: 'reader', subject: pattern }, all.handle, consuming);
+      await all.done;
+      return all.handled();
+    },
+    finish: async () => consumer?.stop(),
+    teardown: async () => bus[Symbol.asyncDispose](),
+  };
+}
+
+/** Published and read at once, a hundred each time, as they come. */
+function following(bus: Bus, count: number): Runner {
+  let consumer: BusConsumer | undefined;
+  let all = counting(0);
+  return {
+    async prepare(n) {
+      // Each stream is there before.
+      await publish(bus, count, sampleMessages(count));
+      const before = counting(count);
+      all = before;
+      consumer = await bus.consume(
+        { group: 'reader', subject: pattern },
+        () => all.handle(),
+        consuming,
+      );
+      await before.done;
+      all = counting(n);
+    },
+    async run(n) {
+      for (const batch of inBatches(sampleMessages(n), 100)) await publish(bus, count, batch);
+      await all.done;
+      return all.handled();
+    },
+    finish: async () => consumer?.stop(),
+    teardown: async () => bus[Symbol.asyncDispose](),
+  };
+}
+
+/** Nothing happens; what is recorded is the CPU of this process and of the server, for each second. */
+function idling(
+  bus: Bus,
+  count: number,
+  { ms, place }: { readonly ms: number; readonly place: BusPlace },
+): Runner {
+  let consumer: BusConsumer | undefined;
+  const usedMs = async (): Promise<number> => {
+    const serverMs = (await place.serverCpuMs?.()) ?? 0;
+    const { user, system } = process.cpuUsage();
+    return serverMs + (user + system) / 1_000;
+  };
+  return {
+    async prepare() {
+      await publish(bus, count, sampleMessages(count));
+      const all = counting(count);
+      consumer = await bus.consume({ group: 'reader', subject: pattern }, all.handle, consuming);
+      await all.done;
+      // What was begun is over by then.
+      await setTimeout(200);
+    },
+    async run(_n, record) {
+      const beforeMs = await usedMs();
+      await setTimeout(ms);
+      record(((await usedMs()) - beforeMs) / (ms / 1_000));
+    },
+    finish: async () => consumer?.stop(),
+    teardown: async () => bus[Symbol.asyncDispose](),
+  };
+}
+
+function counting(n: number) {
+  const all = Promise.withResolvers<void>();
+  let handled = 0;
+  return {
+    done: all.promise,
+    handled: () => handled,
+    async handle(): Promise<void> {
+      handled += 1;
+      if (handled === n) all.resolve();
+    },
+  };
+}
+
+let next = 0;
+
+/** In turn to each stream; which one is next goes on where it ended. */
+async function publish(bus: Bus, count: number, messages: readonly SampleMessage[]): Promise<void> {
+  for (const batch of inBatches(messages)) {
+    await bus.publishMany(
+      batch.map((payload) => {
+        next += 1;
+        return { subject: `bench.s${next % count}.told`, payload };
+      }),
+    );
+  }
+}

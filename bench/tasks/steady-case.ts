@@ -1,0 +1,103 @@
+// A hot type among fifty: ten thousand jobs a minute come in evenly, and a worker that serves all of the
+// types begins each. Who is late does not hold back those that follow.
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { natsTasks } from '../../src/adapters/nats/index.ts';
+import { redisTasks } from '../../src/adapters/redis/index.ts';
+import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
+import {
+  startWorkers,
+  task,
+  taskType,
+  type Tasks,
+  type TaskWorkers,
+} from '../../src/tasks/index.ts';
+import { ours, type Case, type Runner } from '../benchmark.ts';
+import { sampleMessages } from '../outbox/sample-messages.ts';
+import type { TaskPlaces } from './task-subject.ts';
+
+const perMinute = 10_000;
+const everyMs = 60_000 / perMinute;
+const typesCount = 50;
+
+const types = Array.from({ length: typesCount }, (_, at) => taskType(`type${at}`, { workers: 10 }));
+const hot = 'type25';
+
+export function steadyCase(
+  places: TaskPlaces & { sqlite(): Promise<string> },
+  { quick }: { readonly quick: boolean },
+): Case {
+  const prefix = (): string => randomUUID().slice(0, 8);
+  const on = (name: string, open: () => Promise<() => Promise<Tasks>>) => ({
+    name,
+    setup: async () => steady(await open()),
+  });
+  return {
+    name: `latency, ${perMinute.toLocaleString('en-US')} a minute of one of ${typesCount} types`,
+    measure: 'latency',
+    // 3 s, or 20 s.
+    batch: Math.round((quick ? 3_000 : 20_000) / everyMs),
+    goals: [{ p99MsMax: 100 }],
+    subjects: [
+      on(ours, async () => {
+        const [url, keyPrefix] = [await places.redis(), `${prefix()}:`];
+        return () => redisTasks(url, { keyPrefix, types });
+      }),
+      on(`${ours} (nats)`, async () => {
+        const [url, own] = [await places.nats(), prefix()];
+        return () => natsTasks(url, { prefix: own, types });
+      }),
+      on(`${ours} (sqlite)`, async () => {
+        const url = `sqlite:${await places.sqlite()}`;
+        return () => sqliteTasks(url, { types });
+      }),
+    ],
+  };
+}
+
+async function steady(open: () => Promise<Tasks>): Promise<Runner> {
+  const tasks = await open();
+  const begun = new Map<string, (atMs: number) => void>();
+  let workers: TaskWorkers | undefined;
+  let own: Tasks | undefined;
+
+  async function one(): Promise<number> {
+    const [payload] = sampleMessages(1);
+    const sourceEventId = payload?.sourceEventId ?? '';
+    const started = new Promise<number>((resolve) => void begun.set(sourceEventId, resolve));
+    const atMs = performance.now();
+    const [startedAtMs] = await Promise.all([started, tasks.enqueue({ type: hot, payload })]);
+    return startedAtMs - atMs;
+  }
+
+  return {
+    async prepare() {
+      own = await open();
+      const handlers = types.map(({ name }) =>
+        task(name, async ({ payload }) => {
+          const { sourceEventId } = payload as { readonly sourceEventId: string };
+          begun.get(sourceEventId)?.(performance.now());
+          begun.delete(sourceEventId);
+        }),
+      );
+      workers = startWorkers(own, handlers);
+      for (let warm = 0; warm < 20; warm += 1) await one();
+    },
+    async run(n, record) {
+      const startedAtMs = performance.now();
+      const waits: Promise<void>[] = [];
+      for (let at = 0; at < n; at += 1) {
+        const leftMs = startedAtMs + at * everyMs - performance.now();
+        if (leftMs > 0) await setTimeout(leftMs);
+        waits.push(one().then(record));
+      }
+      await Promise.all(waits);
+    },
+    async finish() {
+      await workers?.stop();
+      await own?.[Symbol.asyncDispose]();
+    },
+    teardown: async () => tasks[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,136 @@
+// Following jobs over HTTP while they run, and long deeds while they go on.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { body, openApi, until } from './api-rig.test.ts';
+import { enqueue, eventsOf, running, say, told, type HeardEvent } from './task-rig.test.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'millrace-tail-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
+/** In the background, until the stream ends. */
+function listen(answer: Response) {
+  assert.equal(answer.status, 200);
+  const heard: HeardEvent[] = [];
+  const over = (async () => {
+    for await (const event of eventsOf(answer)) heard.push(event);
+  })();
+  over.catch(() => undefined);
+  return { heard, over };
+}
+
+test('whoever tails a job hears its steps while it runs, its end, and then the stream is over', async () => {
+  // In memory there are no streams to follow.
+  await using api = await openApi({}, { store: `sqlite:${folder}/events.db` });
+  const boss = await api.token('admin');
+  const id = await enqueue(api, boss, { tenant: 'core' });
+  const other = await enqueue(api, boss, { tenant: 'acme' });
+  const ours = await api.token('read', 'core');
+  const one = listen(await api.ask(`/api/v1/jobs/tail?id=${id}`, ours));
+  const leaving = new AbortController();
+  const tail = (path: string, token: string) => api.ask(path, token, { signal: leaving.signal });
+  const type = listen(await tail('/api/v1/jobs/tail?type=email-send', boss));
+  const tenant = listen(await tail('/api/v1/jobs/tail', ours));
+
+  const [first, second] = [await running(api, boss), await running(api, boss)];
+  const [job, stranger] = first.token.id === id ? [first, second] : [second, first];
+  assert.equal(stranger.token.id, other);
+  await told(say(api, boss, job, 'steps/start', { name: 'render' }));
+  await until(() => one.heard.some(({ data }) => data['kind'] === 'step-started'));
+  await told(say(api, boss, job, 'steps/finish', { name: 'render' }));
+  await told(say(api, boss, job, 'progress', { percent: 50, message: 'half' }));
+  await until(() => one.heard.some(({ data }) => data['percent'] === 50));
+  await told(say(api, boss, stranger, 'complete'));
+  await told(say(api, boss, job, 'complete', { result: 1 }));
+  await one.over;
+  assert.deepEqual(
+    one.heard.map(({ event, data }) => [event, data['kind'] ?? data['state']]),
+    [
+      ['progress', 'step-started'],
+      ['progress', 'step-completed'],
+      ['progress', 'progress'],
+      ['terminal', 'completed'],
+    ],
+  );
+  assert.ok(one.heard.every(({ data }) => data['taskId'] === id));
+  await until(() => type.heard.filter(({ event }) => event === 'terminal').length === 2);
+  await until(() => tenant.heard.some(({ event }) => event === 'terminal'));
+  // Tenants never mix.
+  assert.ok(tenant.heard.every(({ data }) => data['taskId'] === id));
+  leaving.abort();
+  await until(() => api.server.inFlight === 0);
+  // One that has ended is told at once.
+  const late = listen(await api.ask(`/api/v1/jobs/tail?id=${id}`, ours));
+  await late.over;
+  assert.deepEqual(
+    late.heard.map(({ data }) => data['state']),
+    ['completed'],
+  );
+});
+
+const count = 2_500;
+
+test('all jobs of a filter are cancelled and run again, and it is told how far that is', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const bulk = (from: number) => ({
+    tasks: Array.from({ length: 500 }, (_, at) => ({
+      type: 'email-send',
+      tenant: (from + at) % 5 === 0 ? 'acme' : 'core',
+      payload: { at: from + at },
+    })),
+  });
+  for (let from = 0; from < count; from += 500) {
+    assert.equal((await api.post('/api/v1/jobs/bulk', bulk(from), boss)).status, 200);
+  }
+  const stream = { accept: 'text/event-stream' };
+  const asked = { type: 'email-send', state: ['queued'], reason: 'mistake' };
+  const cancelled = listen(await api.post('/admin/jobs/cancel', asked, boss, stream));
+  await cancelled.over;
+  assert.deepEqual(cancelled.heard.at(-1), {
+    event: 'done',
+    data: { changed: count, skipped: 0 },
+  });
+  const steps = cancelled.heard.filter(({ event }) => event === 'progress');
+  assert.ok(steps.length > 1, `${steps.length} times`);
+  assert.ok(steps.every(({ data }) => data['matching'] === count));
+  const changed = steps.map(({ data }) => Number(data['changed']));
+  assert.deepEqual(
+    changed,
+    changed.toSorted((a, b) => a - b),
+  );
+
+  // Without the header it is one answer, of that tenant alone.
+  const acme = await api.token('admin', 'acme');
+  const retried = await api.post('/admin/jobs/retry', { state: ['cancelled'] }, acme);
+  assert.deepEqual(await body(retried), { changed: count / 5, skipped: 0 });
+  // What is wrong is the answer, not an event.
+  const foreign = await api.post('/admin/jobs/retry', { tenant: 'core' }, acme, stream);
+  assert.equal(foreign.status, 403);
+  const nothing = await api.post('/admin/jobs/retry', {}, boss, stream);
+  assert.equal(nothing.status, 400);
+});
+
+test('whoever goes away while jobs are cancelled ends that, and the same call does the rest', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const tasks = Array.from({ length: 1_000 }, (_, at) => ({ type: 'email-send', payload: at }));
+  for (let page = 0; page < 3; page += 1) await api.post('/api/v1/jobs/bulk', { tasks }, boss);
+  const leaving = new AbortController();
+  const answer = await api.ask('/admin/jobs/cancel', boss, {
+    method: 'POST',
+    body: JSON.stringify({ type: 'email-send' }),
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    signal: leaving.signal,
+  });
+  for await (const { event } of eventsOf(answer)) if (event === 'progress') break;
+  leaving.abort();
+  await until(() => api.server.inFlight === 0);
+  const rest = await api.post('/admin/jobs/cancel', { type: 'email-send' }, boss);
+  const { changed, skipped } = await body<{ changed: number; skipped: number }>(rest);
+  assert.equal(changed + skipped, 3_000);
+  assert.ok(skipped > 0);
+});

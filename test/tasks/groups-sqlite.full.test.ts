@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { sqliteBus } from '../../src/adapters/sqlite/index.ts';
+import { groupsCases } from './groups-cases.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+groupsCases('sqlite', async () => {
+  files += 1;
+  const url = `sqlite:${join(folder, `${files}.db`)}`;
+  return { place: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
+});

@@ -1,0 +1,16 @@
+import { natsBus } from '../../src/adapters/nats/index.ts';
+import { redisBus } from '../../src/adapters/redis/index.ts';
+import { sharedNats, sharedRedis } from '../../src/testing/servers/shared-servers.ts';
+import { groupsCases } from './groups-cases.ts';
+
+groupsCases('redis', async () => {
+  const { url, keyPrefix } = await sharedRedis();
+  const bus = await redisBus(url, { keyPrefix });
+  return { place: { engine: 'redis', url, keyPrefix }, bus };
+});
+
+groupsCases('nats', async () => {
+  const { url, prefix } = await sharedNats();
+  const bus = await natsBus(url, { prefix });
+  return { place: { engine: 'nats', url, prefix }, bus };
+});
