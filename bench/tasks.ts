@@ -28,7 +28,7 @@ export const benchmark: Benchmark = {
     defer(async () => (await nats)?.[Symbol.asyncDispose]());
     const places: TaskPlaces = {
       postgres: () => newPlace('postgres'),
-      redis: async () => (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url,
+      redis: async () => (await (redis ??= startRedis(redisOptions(signal)))).url,
       sqlite: () => newPlace('sqlite'),
       nats: async () => (await (nats ??= startNats({ signal }))).url,
     };
@@ -37,7 +37,13 @@ export const benchmark: Benchmark = {
       ...enqueueCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       ...drainCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       latencyCase({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1 }] }),
-      steadyCase({ ...places, sqlite: () => newPlace('sqlite') }, { quick }),
+      steadyCase(places, { quick }),
     ];
   },
 };
+
+/** No rewriting of its file meanwhile: that is a second process, and hits whoever has the turn. */
+function redisOptions(signal: AbortSignal): Parameters<typeof startRedis>[0] {
+  const settings = { 'auto-aof-rewrite-percentage': '0' };
+  return { signal, appendOnly: 'everysec', settings };
+}

@@ -217,6 +217,35 @@ test('no more run at once than the type says', async () => {
   });
 });
 
+test('of plenty two calls are under way at once, and still no more run than may', async () => {
+  const engine = memoryTaskEngine();
+  const most = { calls: 0, running: 0 };
+  let calls = 0;
+  let running = 0;
+  /** As long as a call takes, others may be asked for. */
+  const exchange: typeof engine.exchange = async (...args) => {
+    calls += 1;
+    most.calls = Math.max(most.calls, calls);
+    for (let turnsLeft = 3; turnsLeft > 0; turnsLeft -= 1) await new Promise(setImmediate);
+    calls -= 1;
+    return engine.exchange(...args);
+  };
+  await using tasks = createTasks({ ...engine, exchange }, { types });
+  const emailSend = task('email-send', async () => {
+    running += 1;
+    most.running = Math.max(most.running, running);
+    await new Promise(setImmediate);
+    running -= 1;
+  });
+  const jobs = await tasks.enqueueMany(Array.from({ length: 60 }, () => emailSend.job(null)));
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
+  for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  await workers.stop();
+  assert.equal(most.calls, engine.callsAtOnce);
+  assert.ok(most.running <= 5, String(most.running));
+  assert.equal((await tasks.counts())[0]?.states.completed, 60);
+});
+
 test('a stop gives back what does not end in time, and another worker goes on', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();

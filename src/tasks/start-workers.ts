@@ -89,6 +89,8 @@ export function startWorkers(
   /** The first one waits for jobs; others ask beside it while there is plenty of them. */
   const claimers = Array.from({ length: engine.callsAtOnce ?? 1 }, createClaimer);
   let isPlenty = false;
+  /** In which one of them has begun what it got. */
+  let turn: Promise<void> | undefined;
 
   const about = (): object => ({
     host: hostname(),
@@ -177,6 +179,23 @@ export function startWorkers(
     runs.set(nameOf(token), run);
   }
 
+  /**
+   * Of two claims that come back together the second begins in the next turn: its jobs run while the engine
+   * stores the ends of the first ones. Else both would go on together, and one side always wait for the other.
+   */
+  async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
+    while (turn !== undefined) await turn;
+    if (found.length > 1 && claimers.length > 1) {
+      turn = new Promise((resolve) =>
+        setImmediate(() => {
+          turn = undefined;
+          resolve();
+        }),
+      );
+    }
+    for (const claimed of found) begin(claimed);
+  }
+
   /** There is more room than the claim that waits knows of. */
   function nudge(): void {
     // Of fifty that end at once only the first has somebody to wake.
@@ -200,7 +219,7 @@ export function startWorkers(
     try {
       const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
       isFull = found.length >= Math.min(wanted, limits.batchMax);
-      for (const claimed of found) begin(claimed);
+      await beginAll(found);
     } finally {
       claimer.asks = {};
       const isNews = !isFull || !isPlenty;

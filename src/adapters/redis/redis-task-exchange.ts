@@ -122,7 +122,7 @@ export function createExchangeType(
     }
     return {
       outcomes,
-      claimed: claimed.map((cells) => unpackClaimed(type, cells)),
+      claimed: claimed.map((job) => unpackClaimed(type, job)),
       isMore: more === 1,
       freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
     };

@@ -82,7 +82,7 @@ local workers, worker, aliveUntil, ruleText = unpack(ARGV, 7, 10)
 local changes = tonumber(ARGV[11])
 local now = tonumber(nowText)
 if ARGV[12] == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
-local changePattern = '^' .. string.rep('([^\\n]*)\\n', 14) .. '(.*)$'
+local changePattern = '^${'([^\\n]*)\\n'.repeat(14)}(.*)$'
 local answer, seen, lost = {}, {}, {}
 local at = ${exchangeHeader + 1}
 local function leave(t, suffix)
@@ -169,18 +169,19 @@ for _ = 1, changes do
   end
 end
 flush()
-for name, count in pairs(lost) do
-  if count ~= 0 and redis.call('HINCRBY', base .. ':n', name, -count) <= 0 then
-    redis.call('HDEL', base .. ':n', name)
-  end
-end
-local claimed = {{}, 0, '-1'}
+local claimed = {{}, 0, '-1', 0}
 if ruleText ~= '' then
   if workers == '' then workers = base .. ':b' end
   redis.call('HSET', workers, worker, aliveUntil)
   local rule = {}
   for word in string.gmatch(ruleText .. ' ', '([^ ]*) ') do rule[#rule + 1] = word end
   claimed = claim(now, nowText, worker, rule)
+  lost[worker] = (lost[worker] or 0) - claimed[4]
+end
+for name, count in pairs(lost) do
+  if count ~= 0 and redis.call('HINCRBY', base .. ':n', name, -count) <= 0 then
+    redis.call('HDEL', base .. ':n', name)
+  end
 end
 announce(channel, queueSubject)
 return {answer, claimed[1], claimed[2], claimed[3]}`),
