@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { natsTasks } from '../../src/adapters/nats/index.ts';
 import { redisTasks } from '../../src/adapters/redis/index.ts';
+import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
 import { startWorkers, task, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { ours } from '../benchmark.ts';
 import type { SampleMessage } from '../outbox/sample-messages.ts';
@@ -25,6 +26,14 @@ export const millraceOnNats: TaskSubject = {
     const url = await places.nats();
     const prefix = randomUUID().slice(0, 8);
     return queueOn(() => natsTasks(url, { prefix, types: [taskType(type)] }));
+  },
+};
+
+export const millraceOnSqlite: TaskSubject = {
+  name: `${ours} (sqlite)`,
+  async open(places) {
+    const file = await places.sqlite();
+    return queueOn(() => sqliteTasks(`sqlite:${file}`, { types: [taskType(type)] }));
   },
 };
 

@@ -24,10 +24,7 @@ const typesCount = 50;
 const types = Array.from({ length: typesCount }, (_, at) => taskType(`type${at}`, { workers: 10 }));
 const hot = 'type25';
 
-export function steadyCase(
-  places: TaskPlaces & { sqlite(): Promise<string> },
-  { quick }: { readonly quick: boolean },
-): Case {
+export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: boolean }): Case {
   const prefix = (): string => randomUUID().slice(0, 8);
   const on = (name: string, open: () => Promise<() => Promise<Tasks>>) => ({
     name,

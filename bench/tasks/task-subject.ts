@@ -14,6 +14,8 @@ export interface TaskPlaces {
   redis(): Promise<string>;
   /** One NATS with JetStream on files, which it syncs every two minutes. */
   nats(): Promise<string>;
+  /** A new file, whose every commit is synced. */
+  sqlite(): Promise<string>;
 }
 
 export interface OpenedTaskQueue {

@@ -310,6 +310,7 @@ test('an empty key is refused, and what is part of another says of which', async
   const refused = await shop.ask('POST', item);
   assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
   await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
+});
 
 test('the reference tells which headers do something', async () => {
   await using rig = await customerRig();

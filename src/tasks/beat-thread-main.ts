@@ -5,14 +5,17 @@ import { systemClock } from '../foundation/clock.ts';
 import type { BeatSettings } from './beat-thread.ts';
 import type { BeatConnection } from './task-engine.ts';
 
+/** Ample for loading a driver and connecting. */
+const loadMs = 2_000;
+
 const { thread, worker, leaseMs, everyMs, about } = workerData as BeatSettings;
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
-const { openTaskBeat } = (await import(thread.module)) as {
-  readonly openTaskBeat: (settings: unknown) => Promise<BeatConnection>;
-};
-{
+async function beatOn(): Promise<void> {
+  const { openTaskBeat } = (await import(thread.module)) as {
+    readonly openTaskBeat: (settings: unknown) => Promise<BeatConnection>;
+  };
   await using connection = await openTaskBeat(thread.settings);
   let isFailing = false;
   while (!stopping.signal.aborted) {
@@ -25,7 +28,16 @@ const { openTaskBeat } = (await import(thread.module)) as {
       if (!isFailing) parentPort?.postMessage({ failure });
       isFailing = true;
     }
-    await systemClock.sleep(everyMs, stopping.signal).catch(() => undefined);
+    await pause(everyMs);
   }
 }
+
+async function pause(ms: number): Promise<void> {
+  await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
+}
+
+// A claim says that its worker is alive for a lease. So what it takes to load a driver, which is much for
+// a process that has just begun, comes after the first jobs, and long before the lease ends.
+await pause(Math.max(0, everyMs - loadMs));
+if (!stopping.signal.aborted) await beatOn();
 parentPort?.postMessage({ isOver: true });

@@ -132,8 +132,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     counts: () => engine.counts(),
     timeline: async (id) => timelineOf(await load(id)),
     async whenEnded(id, { timeoutMs, signal } = {}) {
-      const either =
-        signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
+      const either = eitherOf(signal, closing.signal);
       const untilMs = timeoutMs === undefined ? Infinity : clock.now() + timeoutMs;
       for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 500)) {
         const task = await load(id);
@@ -189,15 +188,14 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       });
       const request = claimRequest(asked, { types, nowMs: clock.now() });
       if (request.limit === 0 || request.rules.length === 0) return [];
-      const signal =
-        asked.signal === undefined
-          ? closing.signal
-          : AbortSignal.any([asked.signal, closing.signal]);
       const along = await exchange.claimAlong(request);
       const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
       const claimed = isEnough
         ? along
-        : await engine.claim({ ...request, nowMs: clock.now() }, { waitMs, signal });
+        : await engine.claim(
+            { ...request, nowMs: clock.now() },
+            { waitMs, signal: eitherOf(asked.signal, closing.signal) },
+          );
       return claimed.map((task) => {
         holds.remember(task);
         const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
@@ -216,7 +214,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       return tokens.map(({ id, fence }, at) => {
         const head = heads[at];
         const isHeld = head?.state === 'running' && head.fence === fence;
-        if (!isHeld) holds.forget(id);
+        if (!isHeld) holds.forget(id, fence);
         const cancelAtMs = isHeld ? head.cancelAtMs : 0;
         return {
           id,
@@ -270,4 +268,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     wakeParent,
   });
   return made;
+}
+
+function eitherOf(asked: AbortSignal | undefined, closing: AbortSignal): AbortSignal {
+  return asked === undefined ? closing : AbortSignal.any([asked, closing]);
 }

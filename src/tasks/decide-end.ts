@@ -25,7 +25,7 @@ export function decideComplete(
   result: unknown,
   context: DecideContext,
 ): Decision {
-  const { history: _history, waitsFor: _waitsFor, error: _error, ...rest } = runOf(task);
+  const { waitsFor: _waitsFor, error: _error, ...rest } = runOf(task);
   const run = { ...rest, ...(result === undefined ? {} : { result }) };
   return ended(task, run, { state: 'completed', what: 'completed' }, context);
 }
@@ -164,17 +164,17 @@ function isCompensable(task: StoredTask): boolean {
 
 function ended(
   task: StoredTask,
-  run: Omit<TaskRun, 'history'>,
+  run: TaskRun,
   { state, what }: { readonly state: 'completed' | 'failed' | 'cancelled'; readonly what: string },
   { nowMs, signals }: DecideContext,
 ): Decision {
   const head = { ...letGo, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
-  const { history } = noted(task, nowMs, { what, text: run.error?.message });
+  const last = noted(task, nowMs, { what, text: run.error?.message }, run);
   const after: TaskHead = { ...task.head, ...head };
   const { parentId } = task.head;
   return {
     head,
-    fields: { run: JSON.stringify({ ...run, history }) },
+    fields: { run: JSON.stringify(last) },
     signals: [
       signals.ended(after, infoOf(task), { error: run.error?.message }),
       // For the orchestrator, who advances the job that waits for it.

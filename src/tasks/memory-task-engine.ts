@@ -78,6 +78,7 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
       exactOrder: true,
     },
     beatThread: undefined,
+    callsAtOnce: 2,
 
     async enqueue(entries, nowMs) {
       failIfClosed();

@@ -217,6 +217,35 @@ test('no more run at once than the type says', async () => {
   });
 });
 
+test('of plenty two calls are under way at once, and still no more run than may', async () => {
+  const engine = memoryTaskEngine();
+  const most = { calls: 0, running: 0 };
+  let calls = 0;
+  let running = 0;
+  /** As long as a call takes, others may be asked for. */
+  const exchange: typeof engine.exchange = async (...args) => {
+    calls += 1;
+    most.calls = Math.max(most.calls, calls);
+    for (let turnsLeft = 3; turnsLeft > 0; turnsLeft -= 1) await new Promise(setImmediate);
+    calls -= 1;
+    return engine.exchange(...args);
+  };
+  await using tasks = createTasks({ ...engine, exchange }, { types });
+  const emailSend = task('email-send', async () => {
+    running += 1;
+    most.running = Math.max(most.running, running);
+    await new Promise(setImmediate);
+    running -= 1;
+  });
+  const jobs = await tasks.enqueueMany(Array.from({ length: 60 }, () => emailSend.job(null)));
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
+  for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  await workers.stop();
+  assert.equal(most.calls, engine.callsAtOnce);
+  assert.ok(most.running <= 5, String(most.running));
+  assert.equal((await tasks.counts())[0]?.states.completed, 60);
+});
+
 test('a stop gives back what does not end in time, and another worker goes on', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
@@ -277,6 +306,47 @@ test('a job that is taken away stops, and what it says late is not taken', async
   const reason = (await stoppedBy.promise) as { readonly code: string };
   assert.equal(reason.code, 'TASK_STALE');
   assert.equal((await tasks.get(id))?.state, 'failed');
+});
+
+test('a worker that was taken for dead runs the job again, whatever it is told late of its first hold', async () => {
+  const engine = memoryTaskEngine();
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const heads: typeof engine.heads = async (refs) => {
+    const [head] = await engine.heads(refs);
+    if (head?.state !== 'waiting') return engine.heads(refs);
+    // The answer that it is lost arrives when the same worker has it again.
+    asked.resolve();
+    await late.promise;
+    setImmediate(told.resolve);
+    return [head];
+  };
+  await using tasks = createTasks({ ...engine, heads }, { types });
+  const begun = Promise.withResolvers<void>();
+  const blocked = Promise.withResolvers<void>();
+  const reportGen = task('report-gen', async (ctx) => {
+    begun.resolve();
+    if (ctx.attempt === 1) await blocked.promise;
+    else {
+      late.resolve();
+      await told.promise;
+    }
+    return ctx.attempt;
+  });
+  const { id } = await tasks.enqueue(reportGen.job(null));
+  await using workers = startWorkers(tasks, [reportGen], {
+    drainMs: 1,
+    leaseMs: 300,
+    concurrency: { 'report-gen': 1 },
+  });
+  await begun.promise;
+  await tasks.leave(workers.worker);
+  await createTaskSweep(tasks).sweep();
+  await asked.promise;
+  blocked.resolve();
+  const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);
 });
 
 test('a wait inside of a step is a typed error at once, and no retry is wasted on it', async () => {

@@ -9,7 +9,7 @@ import { insideOf } from './tasks-inside.ts';
 import { runTask } from './run-task.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import type { ClaimedTask, Tasks } from './tasks.ts';
+import type { ClaimedTask, Tasks, TaskToken } from './tasks.ts';
 
 /** A message of the control plane, as the bus has it. */
 export interface ControlMessage {
@@ -52,6 +52,14 @@ interface Run {
   isSettling: boolean;
 }
 
+/** Asks for jobs, one call after the other. */
+interface Claimer {
+  /** Fires when there is more room than it knows of. */
+  waiting: AbortController;
+  /** What its call under way may bring. */
+  asks: Readonly<Record<string, number>>;
+}
+
 /**
  * Runs jobs of the given definitions until it is stopped.
  *
@@ -69,7 +77,7 @@ export function startWorkers(
   definitions: readonly TaskDefinition<any>[],
   options: WorkersOptions = {},
 ): TaskWorkers {
-  const { clock, observer, engine, signals, subjects } = insideOf(tasks);
+  const { clock, observer, engine, signals, subjects, decideContext } = insideOf(tasks);
   const { leaseMs = limits.leaseMsDefault, drainMs = 20_000, beatsFromThread = true } = options;
   const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
@@ -78,7 +86,11 @@ export function startWorkers(
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const concurrency: Record<string, number> = { ...options.concurrency };
-  let claiming = new AbortController();
+  /** The first one waits for jobs; others ask beside it while there is plenty of them. */
+  const claimers = Array.from({ length: engine.callsAtOnce ?? 1 }, createClaimer);
+  let isPlenty = false;
+  /** In which one of them has begun what it got. */
+  let turn: Promise<void> | undefined;
 
   const about = (): object => ({
     host: hostname(),
@@ -101,7 +113,7 @@ export function startWorkers(
         )
       : undefined;
 
-  /** Room for more of each type. */
+  /** Room for more of each type, beside what others are asking for. */
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
     const running = new Map<string, number>();
@@ -114,8 +126,11 @@ export function startWorkers(
       const most = concurrency[name] ?? workers;
       // The claim goes right behind the ends that are on their way; as many of those as may run, at most.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
-      if (left > 0) free[name] = Math.min(left, limits.batchMax);
+      const asked = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - asked : 0;
+      // Of plenty, each takes its part: while one part runs, the next one is on its way.
+      const part = isPlenty ? Math.ceil(most / claimers.length) : most;
+      if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
     }
     return free;
   }
@@ -130,22 +145,19 @@ export function startWorkers(
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
       task.trace,
     );
+    const trace = span?.context;
     const beganMs = clock.now();
-    const trace = span?.context ?? task.trace;
-    const stepTimeoutMs =
-      tasks.types().find(({ name }) => name === task.type)?.stepTimeoutMs ??
-      limits.stepTimeoutMsDefault;
+    const { stepTimeoutMs } = decideContext(task.type).type;
     const running = runTask({
       tasks,
       definition,
-      claimed: { token, task: { ...task, trace } },
+      claimed: trace === undefined ? claimed : { token, task: { ...task, trace } },
       clock,
       observer,
       stepTimeoutMs,
       signal: halting.signal,
       onSettling() {
-        const run = runs.get(token.id);
-        if (run !== undefined) run.isSettling = true;
+        run.isSettling = true;
         nudge();
       },
     }).catch((err: unknown) => {
@@ -160,45 +172,75 @@ export function startWorkers(
       span?.set({ outcome });
       span?.end();
       // One that is given back by a stop stays in the list until that is done.
-      if (outcome !== 'kept') runs.delete(token.id);
+      if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
-    runs.set(token.id, { claimed, stopping: halting, done, isSettling: false });
+    const run: Run = { claimed, stopping: halting, done, isSettling: false };
+    runs.set(nameOf(token), run);
+  }
+
+  /**
+   * Of two claims that come back together the second begins in the next turn: its jobs run while the engine
+   * stores the ends of the first ones. Else both would go on together, and one side always wait for the other.
+   */
+  async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
+    while (turn !== undefined) await turn;
+    if (found.length > 1 && claimers.length > 1) {
+      turn = new Promise((resolve) =>
+        setImmediate(() => {
+          turn = undefined;
+          resolve();
+        }),
+      );
+    }
+    for (const claimed of found) begin(claimed);
   }
 
   /** There is more room than the claim that waits knows of. */
   function nudge(): void {
-    claiming.abort();
+    // Of fifty that end at once only the first has somebody to wake.
+    for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
   }
 
-  async function claimOnce(): Promise<void> {
-    claiming = new AbortController();
-    const { signal } = claiming;
-    const types = room();
-    if (Object.keys(types).length === 0) {
-      await untilAborted(AbortSignal.any([signal, stopping.signal]));
+  async function claimOnce(claimer: Claimer): Promise<void> {
+    claimer.waiting = new AbortController();
+    const isFirst = claimer === claimers[0];
+    // A stop nudges, too: a signal made of two for each claim costs more than a short job.
+    const { signal } = claimer.waiting;
+    const types = isFirst || isPlenty ? room() : {};
+    const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
+    if (wanted === 0) {
+      await untilAborted(signal);
       return;
     }
-    const found = await tasks.claim({
-      worker,
-      types,
-      leaseMs,
-      waitMs: limits.claimWaitMsDefault,
-      signal: AbortSignal.any([signal, stopping.signal]),
-    });
-    for (const claimed of found) begin(claimed);
+    claimer.asks = types;
+    const waitMs = isFirst ? limits.claimWaitMsDefault : 0;
+    let isFull = false;
+    try {
+      const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
+      isFull = found.length >= Math.min(wanted, limits.batchMax);
+      await beginAll(found);
+    } finally {
+      claimer.asks = {};
+      const isNews = !isFull || !isPlenty;
+      isPlenty = isFull;
+      // The others may ask for what it did not get, or for their parts of plenty.
+      if (isNews) nudge();
+    }
   }
 
-  async function claimLoop(): Promise<void> {
+  async function claimLoop(claimer: Claimer): Promise<void> {
     let failures = 0;
     while (!stopping.signal.aborted) {
       try {
-        await claimOnce();
+        await claimOnce(claimer);
         if (failures > 0) observer.log?.info({ worker }, 'task workers resumed');
         failures = 0;
       } catch (err) {
         if (hasCode(err, 'ABORTED')) continue;
         if (hasCode(err, 'TASKS_CLOSED')) return;
+        // The first one waits until the engine is back, and says so.
+        if (claimer !== claimers[0]) continue;
         failures += 1;
         if (failures === 1) observer.log?.warn({ worker, err }, 'task workers lost their engine');
         const waitMs = Math.min(limits.retryMsFirst * 2 ** failures, limits.retryMsMax);
@@ -211,11 +253,15 @@ export function startWorkers(
     const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
     while (!over.aborted) {
       try {
-        const tokens = [...runs.values()].map(({ claimed }) => claimed.token);
-        for (const held of await tasks.heartbeat({ worker, leaseMs, tokens, about: about() })) {
-          const run = runs.get(held.id);
-          if (held.state === 'lost') run?.stopping.abort(gone(held.id));
-          else if (held.cancelAt !== undefined) run?.stopping.abort(cancelled(held.id));
+        const asked = [...runs.values()];
+        const tokens = asked.map(({ claimed }) => claimed.token);
+        const held = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
+        // By its place, not by its id: a job that was lost may run here again by now, under a newer fence.
+        for (const [at, { stopping: halting }] of asked.entries()) {
+          const { id, state, cancelAt } = held[at] ?? {};
+          if (id === undefined) continue;
+          if (state === 'lost') halting.abort(gone(id));
+          else if (cancelAt !== undefined) halting.abort(cancelled(id));
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
@@ -257,13 +303,13 @@ export function startWorkers(
         } catch (err) {
           observer.log?.debug({ taskId: token.id, err }, 'job was not given back');
         }
-        runs.delete(token.id);
+        runs.delete(nameOf(token));
       }),
     );
   }
 
   const ending = new AbortController();
-  const loop = claimLoop();
+  const loops = claimers.map(claimLoop);
   const beating = beatLoop(ending.signal);
   const listening = listen(ending.signal).catch((err: unknown) => {
     if (!hasCode(err, 'ABORTED')) {
@@ -279,7 +325,8 @@ export function startWorkers(
   const finished = Promise.withResolvers<void>();
   async function shutDown(): Promise<void> {
     stopping.abort();
-    await Promise.all([loop, announced]);
+    nudge();
+    await Promise.all([...loops, announced]);
     await drain();
     ending.abort();
     await Promise.all([beating, listening]);
@@ -305,6 +352,18 @@ export function startWorkers(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function createClaimer(): Claimer {
+  return { waiting: new AbortController(), asks: {} };
+}
+
+/** One for all: an error with its stack costs more than the rest of a short job. */
+const nudged = new MillraceError('ABORTED', 'there is more room');
+
+/** Of one hold: a worker that was taken for dead may get the same job once more. */
+function nameOf({ id, fence }: TaskToken): string {
+  return `${id}:${fence}`;
 }
 
 function gone(id: string): MillraceError {

@@ -68,6 +68,52 @@ export const sweepCases: TasksCases = {
     await claimOne(tasks);
   },
 
+  async 'an end and the claim that went along with it both count, though their worker dies right then'(
+    tasks,
+  ) {
+    const { sweep } = createTaskSweep(tasks);
+    const ids = await enqueueNumbers(tasks, 2);
+    const first = await claimOne(tasks, email, 'dying');
+    // In one call; whoever asked never begins what it was given.
+    const [, given] = await Promise.all([
+      tasks.complete(first.token, 'done'),
+      claimSome(tasks, 1, { worker: 'dying' }),
+    ]);
+    assert.equal(given.length, 1);
+    await tasks.leave('dying');
+    assert.equal((await sweep()).lost, 1);
+    const { token, task } = await claimOne(tasks);
+    assert.deepEqual([task.id, task.fence, task.failures], [given[0]?.task.id, 2, 1]);
+    await tasks.complete(token);
+    const states = await Promise.all(ids.map((id) => stateOf(tasks, id)));
+    assert.deepEqual(states, ['completed', 'completed']);
+    assert.equal((await tasks.get(first.token.id))?.result, 'done');
+  },
+
+  async 'an end that comes too late is refused, and the claim along with it may get the same job'(
+    tasks,
+  ) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const lost = await claimOne(tasks, email, 'slow');
+    await tasks.leave('slow');
+    assert.equal((await sweep()).lost, 1);
+    const [, [again]] = await Promise.all([
+      rejectsWith(() => tasks.complete(lost.token, 'late'), 'TASK_STALE'),
+      claimSome(tasks, 1, { worker: 'slow' }),
+    ]);
+    assert.deepEqual([again?.token.id, again?.token.fence], [lost.token.id, 2]);
+    if (again === undefined) assert.fail('missing');
+    // Told of its first hold, it still has the second one.
+    const held = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
+    assert.deepEqual(
+      held.map(({ state }) => state),
+      ['lost', 'held'],
+    );
+    await tasks.complete(again.token, 'again');
+    assert.equal((await tasks.get(lost.token.id))?.result, 'again');
+  },
+
   async 'a step that hangs is taken away, though its worker is alive'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);

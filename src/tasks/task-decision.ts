@@ -46,9 +46,13 @@ export const deadlineGraceMs = 5_000;
 export const letGo = { worker: '', deadlineMs: neverMs } as const;
 
 /** A claim writes no history: whoever writes next does, for it. */
-export function noted(task: StoredTask, nowMs: number, entry: Omit<HistoryEntry, 'atMs'>): TaskRun {
+export function noted(
+  task: StoredTask,
+  nowMs: number,
+  entry: Omit<HistoryEntry, 'atMs'>,
+  run: TaskRun = runOf(task),
+): TaskRun {
   const { head } = task;
-  const run = runOf(task);
   const isClaimKnown =
     head.state !== 'running' ||
     run.history.some(({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs);

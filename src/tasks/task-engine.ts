@@ -174,6 +174,11 @@ export interface TaskEngine extends AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** Undefined: there is no other thread to beat from. */
   readonly beatThread: BeatThread | undefined;
+  /**
+   * Calls of `exchange` that a process keeps under way, so that the engine works while the process does;
+   * none of them about the same job. Default: 1.
+   */
+  readonly callsAtOnce?: number | undefined;
 
   /** Each job with its signals, or not at all. An id that is there: `exists`, whatever became of it. */
   enqueue(entries: readonly EnqueueEntry[], nowMs: number): Promise<readonly EnqueueOutcome[]>;

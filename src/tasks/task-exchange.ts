@@ -18,7 +18,7 @@ type Item =
 type Answer = ChangeOutcome | readonly StoredTask[] | undefined;
 
 export function createTaskExchange(engine: TaskEngine, now: () => number): TaskExchange {
-  const gather = createGather<Item, Answer>(async (items) => {
+  const send = async (items: readonly Item[]): Promise<readonly Answer[]> => {
     const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
     const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
     const { outcomes, claimed } = await engine.exchange(changes, claims[0], now());
@@ -31,6 +31,11 @@ export function createTaskExchange(engine: TaskEngine, now: () => number): TaskE
       isGiven = true;
       return own;
     });
+  };
+  const gather = createGather<Item, Answer>(send, {
+    callsMax: engine.callsAtOnce ?? 1,
+    // What is said of a job is stored in the order in which it was said.
+    keyOf: ({ change }) => change?.id,
   });
 
   return {

@@ -33,7 +33,8 @@ export interface HoldsContext {
 
 export interface TaskHolds extends TaskHolding {
   remember(task: StoredTask): void;
-  forget(id: string): void;
+  /** `fence`: only while it is held under this one. */
+  forget(id: string, fence?: number): void;
 }
 
 export function createTaskHolds(context: HoldsContext): TaskHolds {
@@ -45,6 +46,10 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
     held.set(task.head.id, task);
     // The oldest one goes; its holder costs a read more.
     if (held.size > limits.holdsMax) held.delete(held.keys().next().value ?? '');
+  }
+
+  function forget(id: string, fence?: number): void {
+    if (fence === undefined || held.get(id)?.head.fence === fence) held.delete(id);
   }
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
@@ -83,9 +88,9 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       task = heldNow(token) ?? loaded;
     }
     const { id, type } = task.head;
-    const decided = decide(task, decideContext(type));
-    const { nowMs } = decideContext(type);
-    const after = applyDecision(task, decided, nowMs);
+    const now = decideContext(type);
+    const decided = decide(task, now);
+    const after = applyDecision(task, decided, now.nowMs);
     // Before it is stored: what the holder says next builds on it, and goes behind it.
     if (after.head.state === 'running') remember(after);
     else held.delete(id);
@@ -95,8 +100,8 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       const outcome = await exchange.change({ id, type, guard, head, fields, signals });
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
-      // Unknown what is stored: the next call reads it.
-      held.delete(id);
+      // Unknown what is stored: the next call reads it. Under a newer fence it is another's word.
+      forget(id, token.fence);
       throw error;
     }
     if (isTerminal(after.head.state)) await context.afterEnd(after);
@@ -123,7 +128,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
 
   return {
     remember,
-    forget: (id) => void held.delete(id),
+    forget,
 
     async startStep(token, { name, kind = 'step', timeoutMs }) {
       checkName('name', name);

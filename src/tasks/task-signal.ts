@@ -47,10 +47,29 @@ export interface SignalMaker {
   ) => TaskSignal;
 }
 
+let lastMs = Number.NaN;
+let lastIso = '';
+
+/** Of a batch all have the same. */
+export function isoOf(ms: number): string {
+  if (ms !== lastMs) {
+    lastMs = ms;
+    lastIso = new Date(ms).toISOString();
+  }
+  return lastIso;
+}
+
 /** Root as the bus of the house has it; `gbe` unless told. */
 export function createSignals(subjects: Subjects<string> = defaultSubjects): SignalMaker {
-  const subjectOf = ({ type }: TaskRef, stream: TaskStream): string =>
-    subjects.tasks.type(type)[stream];
+  const known = new Map<string, Readonly<Record<TaskStream, string>>>();
+  function subjectOf({ type }: TaskRef, stream: TaskStream): string {
+    let streams = known.get(type);
+    if (streams === undefined) {
+      streams = subjects.tasks.type(type);
+      known.set(type, streams);
+    }
+    return streams[stream];
+  }
   const signal = (
     head: TaskHead,
     origin: SignalOrigin,
@@ -80,7 +99,7 @@ export function createSignals(subjects: Subjects<string> = defaultSubjects): Sig
           type: head.type,
           state: head.state,
           failures: head.failures,
-          endedAt: new Date(head.endedAtMs).toISOString(),
+          endedAt: isoOf(head.endedAtMs),
           ...(error === undefined ? {} : { error }),
         },
       }),

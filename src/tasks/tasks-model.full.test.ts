@@ -1,8 +1,9 @@
 // The real workers, sweeper and rules over an engine in memory, with processes that die at any call they
-// make. Whatever happens: a finished step never runs again, a job ends once, and no old fence ends one.
+// make, or stand still for a while and come back when others took them for dead. Whatever happens: a finished step never runs again, a job ends once, and no old fence ends one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Clock } from '../foundation/clock.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { createTasks } from './create-tasks.ts';
@@ -46,18 +47,30 @@ function mortal(
   engine: TaskEngine,
   random: SeededRandom,
   history: History,
+  clock: Clock,
   bug: Bug,
 ): { readonly engine: TaskEngine; isDead(): boolean; heal(): void } {
   let isDead = false;
   let isHealed = false;
   const callsLeft = 3 + random.below(60);
   let calls = 0;
+  let stillUntilMs = 0;
+
+  /** Stopped by its machine for longer than its lease, with calls on their way: they arrive late. */
+  async function standStill(): Promise<void> {
+    const isBegun = clock.now() < stillUntilMs;
+    if (!isBegun && !isHealed && random.below(60) === 0) {
+      stillUntilMs = clock.now() + random.below(3 * leaseMs);
+    }
+    while (clock.now() < stillUntilMs) await clock.sleep(stillUntilMs - clock.now());
+  }
 
   const guarded =
     <A extends readonly unknown[], R>(call: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
       if (isDead) return dead();
       calls += 1;
+      await standStill();
       const dies = !isHealed && calls >= callsLeft;
       if (dies && random.below(2) === 0) {
         isDead = true;
@@ -153,7 +166,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   }
 
   function start() {
-    const process = mortal(engine, random, history, bug);
+    const process = mortal(engine, random, history, clock, bug);
     const tasks = createTasks(process.engine, { clock, types });
     const workers = startWorkers(tasks, [flow, child], {
       leaseMs,

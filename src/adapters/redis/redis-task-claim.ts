@@ -143,21 +143,24 @@ export function createTaskClaims(
     how: { readonly seen: number; readonly untilMs: number; readonly signal: AbortSignal },
   ): Promise<void> {
     const { seen, untilMs, signal } = how;
-    const waking = new AbortController();
-    const wake = (): void => waking.abort();
-    waiting.add(wake);
-    signal.addEventListener('abort', wake, { once: true });
+    const woken = Promise.withResolvers<void>();
+    const sleeping = new AbortController();
+    waiting.add(woken.resolve);
+    const onAbort = (): void => woken.resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
       if (news !== seen && rules.some(({ type }) => viewOf(type).isReady)) return;
-      const freeAtMs = Math.min(...rules.map(({ type }) => viewOf(type).freeAtMs));
-      const nowMs = clock.now();
-      await clock.sleep(Math.max(0, Math.min(freeAtMs, untilMs) - nowMs), waking.signal);
-    } catch (error) {
       if (signal.aborted) throw aborted(signal);
-      if (!waking.signal.aborted) throw error;
+      const freeAtMs = Math.min(...rules.map(({ type }) => viewOf(type).freeAtMs));
+      const ms = Math.max(0, Math.min(freeAtMs, untilMs) - clock.now());
+      const slept = clock.sleep(ms, sleeping.signal).catch(() => undefined);
+      await Promise.race([woken.promise, slept]);
+      if (signal.aborted) throw aborted(signal);
     } finally {
-      waiting.delete(wake);
-      signal.removeEventListener('abort', wake);
+      waiting.delete(woken.resolve);
+      signal.removeEventListener('abort', onAbort);
+      // Whoever was woken asks first; to end the sleep takes longer than to begin the question.
+      setImmediate(() => sleeping.abort());
     }
   }
 

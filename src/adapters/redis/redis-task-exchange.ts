@@ -10,7 +10,7 @@ import type {
 import type { StoredTask } from '../../tasks/task-job.ts';
 import type { ScriptValue } from './redis-bus-calls.ts';
 import { runRegistered, type RedisTaskContext } from './redis-task-context.ts';
-import { fieldName, packChange, unpackHead, unpackTask } from './redis-task-head.ts';
+import { fieldName, packChange, unpackClaimed, unpackHead } from './redis-task-head.ts';
 import { taskScripts } from './redis-task-scripts.ts';
 import { placeInJob, signalText, streamNumber, streamNumbers } from './redis-task-signals.ts';
 import { suffixOf, type TypePlace } from './redis-task-space.ts';
@@ -58,29 +58,27 @@ export function createExchangeType(
     const values: ScriptValue[] = [];
     let isQueueTold = false;
     for (const { id, guard, head, fields, signals } of changes) {
+      const linesAt = values.length;
+      values.push('');
       const names = Object.keys(fields);
-      values.push(
-        suffixOf(id),
-        guard.fence ?? '',
-        guard.revision ?? '',
-        packChange(head),
-        names.length,
-      );
+      const gone = names.filter((name) => fields[name] === null);
       for (const name of names) {
         const text = fields[name];
-        values.push(fieldName(name), typeof text === 'string' ? `=${text}` : '');
+        if (typeof text === 'string') values.push(fieldName(name), text);
       }
-      const countAt = values.length;
-      values.push(0);
+      values.push(...gone.map(fieldName));
       let told = 0;
       for (const signal of signals) {
         const number = streamNumber(place, signal.subject);
         if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
-        values.push(number, placeInJob(number, signal.id), signalText(signal, nowMs));
+        values.push(`${number}${placeInJob(number, signal.id)}`, signalText(signal, nowMs));
         if (number === streamNumbers.queue) isQueueTold = true;
         told += 1;
       }
-      values[countAt] = told;
+      const { fence = '', revision = '' } = guard;
+      const sets = names.length - gone.length;
+      values[linesAt] =
+        `${suffixOf(id)}\n${fence}\n${revision}\n${sets}\n${gone.length}\n${told}\n${packChange(head)}`;
     }
     return { values, isQueueTold };
   }
@@ -124,7 +122,7 @@ export function createExchangeType(
     }
     return {
       outcomes,
-      claimed: claimed.flatMap((each) => unpackTask(type, each.at(-1) ?? '', each) ?? []),
+      claimed: claimed.map((job) => unpackClaimed(type, job)),
       isMore: more === 1,
       freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
     };

@@ -105,6 +105,20 @@ export function packFixed(fields: TaskFields): string {
   return `${fields['info'] ?? ''}\n${fields['payload'] ?? ''}`;
 }
 
+/** Its id, its head, what never changes, its run, and then the names and values of the rest. */
+export function unpackClaimed(type: string, cells: readonly string[]): StoredTask {
+  const [suffix = '', head = '', fixed = '', run = ''] = cells;
+  const fields: Record<string, string> = { ...unpackFixed(fixed), run };
+  for (let at = 4; at + 1 < cells.length; at += 2)
+    fields[cells[at] as string] = cells[at + 1] as string;
+  return { head: unpackHead(type, suffix, head), fields };
+}
+
+function unpackFixed(text: string): { readonly info: string; readonly payload: string } {
+  const end = text.indexOf('\n');
+  return { info: text.slice(0, end), payload: text.slice(end + 1) };
+}
+
 /** From the names and values of its hash. */
 export function unpackTask(
   type: string,
@@ -117,11 +131,8 @@ export function unpackTask(
     const name = cells[at] as string;
     const value = cells[at + 1] as string;
     if (name === 'h') head = unpackHead(type, suffix, value);
-    else if (name === 'p') {
-      const end = value.indexOf('\n');
-      fields['info'] = value.slice(0, end);
-      fields['payload'] = value.slice(end + 1);
-    } else if (name === 'r') fields['run'] = value;
+    else if (name === 'p') Object.assign(fields, unpackFixed(value));
+    else if (name === 'r') fields['run'] = value;
     else if (!name.startsWith('~')) fields[name] = value;
   }
   return head === undefined ? undefined : { head, fields };

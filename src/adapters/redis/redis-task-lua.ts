@@ -14,7 +14,7 @@ const someMax = 1_000;
 
 export const luaHeads = `local base = KEYS[1]
 local jobs = base .. ':j:'
-local headPattern = '^' .. string.rep('([^\\n]*)\\n', 17) .. '(.*)$'
+local headPattern = '^${'([^\\n]*)\\n'.repeat(17)}(.*)$'
 local function text(number) return string.format('%.0f', number) end
 local adds, rems = {}, {}
 local function flush()
@@ -99,8 +99,9 @@ const promoteMax = 5_000;
 const lanesMax = 2_000;
 
 /**
- * Answers the jobs (id, then names and values), whether there may be more at once, and when there may be
- * more (-1: nobody knows). `rule`: limit, deadline, key limit, count, span and kind of the rate.
+ * Answers the jobs (as `unpackClaimed` reads them), whether there may be more at once, when there may be
+ * more (-1: nobody knows), and how many they are. `rule`: limit, deadline, key limit, count, span and kind
+ * of the rate.
  */
 export const luaClaim = `local function unparkAll()
   for _, key in ipairs(redis.call('SMEMBERS', base .. ':ks')) do
@@ -128,7 +129,7 @@ local function claim(now, nowText, worker, rule)
   local perMs, isPerTenant = tonumber(rule[5]), rule[6] == '1'
   local eachMs = perMs and perMs / tonumber(rule[4])
   local meta = redis.call('HMGET', base, 'mode', 'keys')
-  if meta[1] == 'paused' then return {{}, 0, -1} end
+  if meta[1] == 'paused' then return {{}, 0, -1, 0} end
   if (meta[2] or '') ~= rule[3] then
     redis.call('HSET', base, 'keys', rule[3])
     unparkAll()
@@ -164,10 +165,20 @@ local function claim(now, nowText, worker, rule)
       local member = lane.some[lane.at]
       lane.at = lane.at + 1
       local suffix = string.sub(member, 15)
-      local cells = redis.call('HGETALL', jobs .. suffix)
-      local place
-      for at = 1, #cells, 2 do if cells[at] == 'h' then place = at + 1 break end end
-      local t = place and {string.match(cells[place], headPattern)}
+      local jobKey = jobs .. suffix
+      local cells = redis.call('HGETALL', jobKey)
+      local job, head = {suffix, '', '', ''}, nil
+      for at = 1, #cells, 2 do
+        local name = cells[at]
+        if name == 'h' then head = cells[at + 1]
+        elseif name == 'p' then job[3] = cells[at + 1]
+        elseif name == 'r' then job[4] = cells[at + 1]
+        elseif string.byte(name) ~= 126 then
+          job[#job + 1] = name
+          job[#job + 1] = cells[at + 1]
+        end
+      end
+      local t = head and {string.match(head, headPattern)}
       local key = t and t[17] or ''
       local isParked = false
       if keyLimit and key ~= '' then
@@ -197,11 +208,10 @@ local function claim(now, nowText, worker, rule)
         end
         t[1], t[2], t[3], t[7] = 'R', tonumber(t[2]) + 1, tonumber(t[3]) + 1, deadline
         t[9], t[10], t[14] = nowText, nowText, worker
-        cells[place] = table.concat(t, '\\n')
-        redis.call('HSET', jobs .. suffix, 'h', cells[place])
+        job[2] = table.concat(t, '\\n')
+        redis.call('HSET', jobKey, 'h', job[2])
         zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(deadline) and t[8] or deadline, suffix)
-        cells[#cells + 1] = suffix
-        found[#found + 1] = cells
+        found[#found + 1] = job
         lane.gone[#lane.gone + 1] = member
         served = served + 1
         lane.served = served
@@ -254,11 +264,10 @@ local function claim(now, nowText, worker, rule)
       if turn then redis.call('HSET', base .. ':t', lane.name, text(turn)) end
     elseif turn then redis.call('ZADD', base .. ':l', laneScore(lane.name, turn), lane.name) end
   end
-  if served > 0 then redis.call('HINCRBY', base .. ':n', worker, served) end
   flush()
   local later = redis.call('ZRANGE', base .. ':d', 0, 0, 'WITHSCORES')[2]
   if later and tonumber(later) < 8.64e15 then free(tonumber(later)) end
-  return {found, need == 0 and 1 or 0, text(freeAt)}
+  return {found, need == 0 and 1 or 0, text(freeAt), served}
 end`;
 
 /** Signals in the step that changes a record, where their stream lies in one slot with it. */

@@ -66,10 +66,11 @@ return answer`),
    * KEYS: base, never, then queue, terminal and progress stream, each with its mark (the last two only
    * where everything lies in one slot). ARGV: now, channel, registry or nothing, the three subjects, where
    * workers stand, worker, until when it is alive, the rule of the claim or nothing, the number of changes,
-   * whether the queue stream is registered; then of each change id, fence, revision, lines of the head,
-   * number of fields, each with its name and a value that begins with '=' (or nothing: it goes), number of
-   * signals, each with its stream (1 to 3), its place in the job and its data. Answers what became of each
-   * (its revision, or the head as it is), and the claim; false: the stream is to be registered first.
+   * whether the queue stream is registered; then of each change one value with its lines (id, fence,
+   * revision, how many fields are set, how many go, how many signals, and those of `packChange`), each field
+   * that is set with its value, each that goes, and each signal as its stream (1 to 3) with its place in the
+   * job, and its data: few values, as each of them costs on both sides. Answers what became of each (its revision, or
+   * the head as it is), and the claim; false: the stream is to be registered first.
    */
   exchange: redisScript(`${luaHeads}
 ${luaRegister}
@@ -81,7 +82,7 @@ local workers, worker, aliveUntil, ruleText = unpack(ARGV, 7, 10)
 local changes = tonumber(ARGV[11])
 local now = tonumber(nowText)
 if ARGV[12] == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
-local changePattern = '^' .. string.rep('([^\\n]*)\\n', 8) .. '(.*)$'
+local changePattern = '^${'([^\\n]*)\\n'.repeat(14)}(.*)$'
 local answer, seen, lost = {}, {}, {}
 local at = ${exchangeHeader + 1}
 local function leave(t, suffix)
@@ -120,12 +121,13 @@ local function enter(t, suffix)
   end
 end
 for _ = 1, changes do
-  local suffix, fence, revision, lines, fieldCount = unpack(ARGV, at, at + 4)
+  local suffix, fence, revision, sets, goes, signals, state, newFence, priority, due, failures, deadline, cancel, ended, who =
+    string.match(ARGV[at], changePattern)
   local job = jobs .. suffix
-  local fieldsAt = at + 5
-  local signalsAt = fieldsAt + tonumber(fieldCount) * 2
-  local signals = tonumber(ARGV[signalsAt])
-  at = signalsAt + 1 + signals * 3
+  local setsAt = at + 1
+  local goesAt = setsAt + sets * 2
+  local signalsAt = goesAt + goes
+  at = signalsAt + signals * 2
   local head = redis.call('HGET', job, 'h')
   local t = head and {string.match(head, headPattern)}
   if not t then answer[#answer + 1] = false
@@ -134,7 +136,6 @@ for _ = 1, changes do
   else
     if seen[suffix] then flush() end
     seen[suffix] = true
-    local state, newFence, priority, due, failures, deadline, cancel, ended, who = string.match(lines, changePattern)
     if state == '' then state = t[1] end
     local isMoved = state ~= t[1] or (state ~= 'R' and (due ~= '' or priority ~= ''))
     if isMoved then leave(t, suffix) end
@@ -151,42 +152,36 @@ for _ = 1, changes do
     elseif state == 'R' and (deadline ~= '' or cancel ~= '') then
       zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
     end
-    local fields, gone = {}, {}
-    for place = fieldsAt, signalsAt - 2, 2 do
-      local value = ARGV[place + 1]
-      if value == '' then gone[#gone + 1] = ARGV[place]
+    local fields = {unpack(ARGV, setsAt, goesAt - 1)}
+    for place = signalsAt, at - 1, 2 do
+      local number = string.byte(ARGV[place]) - 48
+      local inJob = string.sub(ARGV[place], 2)
+      local id = tell(KEYS[1 + number * 2], KEYS[2 + number * 2], registry, ARGV[3 + number], ARGV[place + 1])
+      if number < 3 then t[11 + number] = inJob .. ':' .. id
       else
-        fields[#fields + 1] = ARGV[place]
-        fields[#fields + 1] = string.sub(value, 2)
-      end
-    end
-    for place = signalsAt + 1, at - 1, 3 do
-      local number = tonumber(ARGV[place])
-      local id = tell(KEYS[1 + number * 2], KEYS[2 + number * 2], registry, ARGV[3 + number], ARGV[place + 2])
-      if number < 3 then t[11 + number] = ARGV[place + 1] .. ':' .. id
-      else
-        fields[#fields + 1] = '~' .. ARGV[place + 1]
+        fields[#fields + 1] = '~' .. inJob
         fields[#fields + 1] = id
       end
     end
     redis.call('HSET', job, 'h', table.concat(t, '\\n'), unpack(fields))
-    if #gone > 0 then redis.call('HDEL', job, unpack(gone)) end
+    if signalsAt > goesAt then redis.call('HDEL', job, unpack(ARGV, goesAt, signalsAt - 1)) end
     answer[#answer + 1] = t[2]
   end
 end
 flush()
-for name, count in pairs(lost) do
-  if count ~= 0 and redis.call('HINCRBY', base .. ':n', name, -count) <= 0 then
-    redis.call('HDEL', base .. ':n', name)
-  end
-end
-local claimed = {{}, 0, '-1'}
+local claimed = {{}, 0, '-1', 0}
 if ruleText ~= '' then
   if workers == '' then workers = base .. ':b' end
   redis.call('HSET', workers, worker, aliveUntil)
   local rule = {}
   for word in string.gmatch(ruleText .. ' ', '([^ ]*) ') do rule[#rule + 1] = word end
   claimed = claim(now, nowText, worker, rule)
+  lost[worker] = (lost[worker] or 0) - claimed[4]
+end
+for name, count in pairs(lost) do
+  if count ~= 0 and redis.call('HINCRBY', base .. ':n', name, -count) <= 0 then
+    redis.call('HDEL', base .. ':n', name)
+  end
 end
 announce(channel, queueSubject)
 return {answer, claimed[1], claimed[2], claimed[3]}`),

@@ -2,7 +2,7 @@
 // Everything in one comes from checked jobs: it is not checked once more.
 
 import type { EngineEntry } from '../../bus/bus-engine.ts';
-import type { TaskSignal } from '../../tasks/task-signal.ts';
+import { isoOf, type TaskSignal } from '../../tasks/task-signal.ts';
 import type { TypePlace } from './redis-task-space.ts';
 
 export function signalText(signal: TaskSignal, nowMs: number): string {
@@ -19,18 +19,6 @@ export function signalText(signal: TaskSignal, nowMs: number): string {
     tracestate: trace?.tracestate,
     payload,
   });
-}
-
-let lastMs = Number.NaN;
-let lastIso = '';
-
-/** Of a batch all have the same. */
-function isoOf(ms: number): string {
-  if (ms !== lastMs) {
-    lastMs = ms;
-    lastIso = new Date(ms).toISOString();
-  }
-  return lastIso;
 }
 
 export function signalEntry(signal: TaskSignal, nowMs: number): EngineEntry {

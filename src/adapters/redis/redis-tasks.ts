@@ -138,6 +138,7 @@ function taskEngineOf(
     // Of a cluster, what is told elsewhere follows the record.
     capabilities: { ...capabilities, atomicSignals: space.bus.isOneDomain },
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
+    callsAtOnce: 2,
     enqueue: createTaskEnqueue(context, (type) => claims.hear(type)),
     exchange: claims.exchange,
     claim: claims.claim,

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createGather } from './gather.ts';
+
+interface Call {
+  readonly items: readonly string[];
+  readonly end: () => void;
+}
+
+function gatherOf(options: { readonly batchMax?: number; readonly callsMax?: number } = {}) {
+  const calls: Call[] = [];
+  let onCall: () => void = () => undefined;
+  const gather = createGather<string, string>(
+    async (items) => {
+      const over = Promise.withResolvers<void>();
+      calls.push({ items, end: over.resolve });
+      onCall();
+      await over.promise;
+      if (items.includes('bad')) throw new Error('bad');
+      return items.map((item) => `${item}!`);
+    },
+    { ...options, keyOf: (item) => item.split(':')[0] },
+  );
+  async function nthCall(count: number): Promise<Call> {
+    while (calls.length < count) await new Promise<void>((resolve) => (onCall = resolve));
+    return calls[count - 1] as Call;
+  }
+  return { gather, calls, nthCall };
+}
+
+test('what one turn asks for goes in one call, also what follows by way of promises', async () => {
+  const { gather, nthCall } = gatherOf();
+  const first = gather.add('a');
+  const second = Promise.resolve()
+    .then(() => undefined)
+    .then(() => gather.add('b'));
+  const call = await nthCall(1);
+  assert.deepEqual(call.items, ['a', 'b']);
+  call.end();
+  assert.deepEqual(await Promise.all([first, second]), ['a!', 'b!']);
+});
+
+test('no more calls are under way than may be, and what waits goes behind them', async () => {
+  const { gather, calls, nthCall } = gatherOf({ batchMax: 1, callsMax: 2 });
+  const all = Promise.all(['a', 'b', 'c'].map((item) => gather.add(item)));
+  await nthCall(1);
+  const second = await nthCall(2);
+  assert.equal(gather.waiting, 1);
+  second.end();
+  const third = await nthCall(3);
+  assert.deepEqual(third.items, ['c']);
+  for (const { end } of calls) end();
+  assert.deepEqual(await all, ['a!', 'b!', 'c!']);
+  await gather.idle();
+});
+
+test('what has the same key goes when the call before it is over, whatever else is free', async () => {
+  const { gather, nthCall } = gatherOf({ callsMax: 2 });
+  const one = gather.add('a:1');
+  const first = await nthCall(1);
+  const two = gather.add('a:2');
+  const other = gather.add('b:1');
+  const second = await nthCall(2);
+  assert.deepEqual(second.items, ['b:1']);
+  second.end();
+  await other;
+  first.end();
+  const third = await nthCall(3);
+  assert.deepEqual(third.items, ['a:2']);
+  third.end();
+  assert.deepEqual(await Promise.all([one, two]), ['a:1!', 'a:2!']);
+});
+
+test('a call that fails fails those that went with it, and the next one goes', async () => {
+  const { gather, nthCall } = gatherOf();
+  const failed = assert.rejects(gather.add('bad'), /bad/);
+  (await nthCall(1)).end();
+  await failed;
+  const next = gather.add('good');
+  (await nthCall(2)).end();
+  assert.equal(await next, 'good!');
+  await gather.idle();
+});
