@@ -18,7 +18,8 @@ export function latencyCase(
   return {
     name: 'latency, idle, commit to delivery',
     measure: 'latency',
-    batch: options.quick ? 25 : 100,
+    batch: options.quick ? 25 : 50,
+    ...(options.quick ? {} : { roundsMin: 5 }),
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,

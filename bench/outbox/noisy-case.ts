@@ -16,6 +16,7 @@ export function noisyCase(
     name: 'noisy tenant, the wait of another one',
     measure: 'latency',
     batch: 1,
+    ...(options.quick ? {} : { roundsMin: 3 }),
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,

@@ -40,6 +40,7 @@ import {
   type Source,
 } from './postgres-outbox-rows.ts';
 import * as queries from './postgres-outbox-queries.ts';
+import * as renewing from './postgres-outbox-renew-sql.ts';
 import * as sql from './postgres-outbox-sql.ts';
 import { postgresOutboxStreams } from './postgres-outbox-streams.ts';
 import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
@@ -118,8 +119,8 @@ export async function postgresOutboxLedger(
   const findSourcesSql = statement('find-sources', sql.findSourcesSql);
   const settleSql = statement('settle', sql.settleSql);
   const exchangeSql = statement('exchange', sql.exchangeSql);
-  const renewSql = statement('renew', sql.renewSql);
-  const extendSql = statement('extend', sql.extendSql);
+  const renewSql = statement('renew', renewing.renewSql);
+  const extendSql = statement('extend', renewing.extendSql);
   const promoteSql = statement('promote', sql.promoteSql);
   const parkSql = statement('park', queries.parkSql);
   const ask = (each: PreparedSql, values: readonly unknown[]): Promise<readonly Row[]> =>

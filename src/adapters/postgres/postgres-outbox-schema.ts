@@ -2,7 +2,8 @@
 // outcomes is a narrow row in one of five tables, and the document's relation is a view over them.
 
 import type { ClientBase } from 'pg';
-import { outboxFunctions, renewFunctions } from './postgres-outbox-sql.ts';
+import { renewFunctions } from './postgres-outbox-renew-sql.ts';
+import { outboxFunctions } from './postgres-outbox-sql.ts';
 import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
