@@ -61,7 +61,11 @@ function draining(bus: Bus, count: number): Runner {
     prepare: (n) => publish(bus, count, sampleMessages(n)),
     async run(n) {
       const all = counting(n);
-      consumer = await bus.consume({ group: 'reader', subject: pattern }, all.handle, consuming);
+      consumer = await bus.consume(
+        { group: 'reader', subject: pattern },
+        () => all.handle(),
+        consuming,
+      );
       await all.done;
       return all.handled();
     },
@@ -114,7 +118,11 @@ function idling(
     async prepare() {
       await publish(bus, count, sampleMessages(count));
       const all = counting(count);
-      consumer = await bus.consume({ group: 'reader', subject: pattern }, all.handle, consuming);
+      consumer = await bus.consume(
+        { group: 'reader', subject: pattern },
+        () => all.handle(),
+        consuming,
+      );
       await all.done;
       // What was begun is over by then.
       await setTimeout(200);

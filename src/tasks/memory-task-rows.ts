@@ -10,7 +10,7 @@ export interface MemoryTaskRows {
   readonly pending: ReadonlyMap<string, ReadonlySet<string>>;
   readonly running: ReadonlySet<string>;
   readonly streams: Map<string, Map<string, TaskSignal>>;
-  put(task: StoredTask): void;
+  readonly put: (task: StoredTask) => void;
   enqueue(entry: EnqueueEntry, nowMs: number): EnqueueOutcome;
   change(change: TaskChange, nowMs: number): ChangeOutcome;
   find(ids: Iterable<string>, fits: (head: TaskHead) => boolean, limit: number): StoredTask[];
