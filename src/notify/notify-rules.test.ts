@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { hasCode } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createAccessBook } from './access-rules.ts';
 import { parseGoDuration, parseLongDuration } from './go-duration.ts';
@@ -12,8 +13,9 @@ import { parseNaturalTime } from './natural-time.ts';
 import { renderTemplate } from './render-template.ts';
 import { templateFunctionNames } from './template-functions.ts';
 import { parseSince } from './since.ts';
-import { comparePlaces } from './topic-bus.ts';
+import { comparePlaces, type TopicBus } from './topic-bus.ts';
 import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './topic-message.ts';
+import { openTopics } from './topics.ts';
 import { createUserBook } from './user-directory.ts';
 import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
 
@@ -152,6 +154,12 @@ test('since is what ntfy takes for it', () => {
   assert.deepEqual(parseSince('', { ...at, isPoll: true }), { kind: 'all' });
   assert.deepEqual(parseSince('10m', at), { kind: 'time', seconds: 1_799_999_400 });
   assert.throws(() => parseSince('2d', at), /invalid since/);
+});
+
+test('what a deployment says of durability is one of two words', async () => {
+  const durability = 'fast' as 'synced';
+  const opening = openTopics({} as TopicBus, { durability });
+  await assert.rejects(opening, (error) => hasCode(error, 'CONFIG_INVALID'));
 });
 
 test('templates have the functions that ntfy has, and no others', () => {

@@ -1,7 +1,7 @@
 // Topics: publish, update, read, follow. What ntfy's server decides, over a bus that many processes share.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
-import { hasCode } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { AttachmentStore } from './attachment-store.ts';
 import { buildMessage, changeMessage, pollRequest } from './build-message.ts';
@@ -137,6 +137,10 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const reserved = [...reservedTopics, ...(options.reserved ?? [])];
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
   const { durability = 'synced' } = options;
+  if (!['synced', 'relaxed'].includes(durability)) {
+    const text = `notify.durability is 'synced' or 'relaxed', not '${String(durability)}'`;
+    throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
+  }
   const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
   const stopping = new AbortController();
   await using opened = new AsyncDisposableStack();

@@ -119,7 +119,7 @@ function userOf(
 ): NotifyUser | undefined {
   if (token === undefined || token.tenant !== undefined) return undefined;
   const { name, scopes } = token;
-  if (scopes.includes('admin')) return { name, role: 'admin' };
+  if (scopes.includes('admin')) return { name, role: 'admin', permission: 'read-write' };
   const [reads, writes] = [scopes.includes('read'), scopes.includes('append')];
   if (reads && writes) return { name, role: 'user', permission: 'read-write' };
   if (writes) return { name, role: 'user', permission: 'write-only' };
