@@ -47,7 +47,12 @@ export async function startProduct(
   const child = spawn(
     process.execPath,
     [main, command, '--port', '0', '--kurrent-port', '0', ...more],
-    { cwd, stdio: ['ignore', 'pipe', 'inherit'] },
+    {
+      cwd,
+      // Of a product that works, tests need not hear.
+      env: { MILLRACE_LOG_LEVEL: 'warn', ...process.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
   );
   tellReaper({ kind: 'process', pid: child.pid ?? 0, signal: 'SIGKILL' });
   const ended = once(child, 'exit').then(([code, signal]): Ended => {
