@@ -125,7 +125,7 @@ export function memoryUserDirectory(
     get rules() {
       return book.rules;
     },
-    find: book.find,
+    find: (name) => book.find(name),
     async change(decide) {
       const change = decide(book);
       checkRoom(book, change);
