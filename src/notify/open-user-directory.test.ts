@@ -73,7 +73,10 @@ test('two that change at once both count, and each decides on what the other did
       }),
     ),
   );
-  assert.deepEqual(seen.toSorted((one, two) => one - two), [0, 0, 1]);
+  assert.deepEqual(
+    seen.toSorted((a, b) => a - b),
+    [0, 0, 1],
+  );
   await one.change(() => ({ kind: 'access-removed' }));
   assert.equal(one.users.length, 2);
 });

@@ -138,7 +138,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
   const { durability = 'synced' } = options;
   if (!['synced', 'relaxed'].includes(durability)) {
-    const text = `notify.durability is 'synced' or 'relaxed', not '${String(durability)}'`;
+    const text = `notify.durability is 'synced' or 'relaxed', not '${durability}'`;
     throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
   }
   const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
