@@ -63,8 +63,8 @@ export function taskMonitorRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'DELETE',
-      path: '/admin/jobs/ends/{group}',
+      method: 'POST',
+      path: '/admin/jobs/ends/{group}/forget',
       summary: 'Deletes a group that reads the ends of jobs',
       tag,
       access,

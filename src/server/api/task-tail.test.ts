@@ -166,7 +166,7 @@ test('a group hears of every end by HTTP, goes on where it was, and is listed un
   const third = await cancelled();
   assert.deepEqual(await hear(1), [third]);
   const remove = (group: string): Promise<Response> =>
-    api.ask(`/admin/jobs/ends/${group}`, boss, { method: 'DELETE' });
+    api.post(`/admin/jobs/ends/${group}/forget`, undefined, boss);
   assert.deepEqual(await body(await remove('pager')), { deleted: true });
   assert.deepEqual(await body(await remove('pager')), { deleted: false });
   // Those of the engine are not to be deleted so.
