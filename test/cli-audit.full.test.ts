@@ -34,6 +34,7 @@ const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>>
   'tasks retry': ['--type greet --yes', 'task.retry', /"greet"/, 'done'],
   'tasks pause': ['greet', 'task.pause', /^greet$/, 'TASK_TYPE_UNKNOWN'],
   'tasks resume': ['greet', 'task.resume', /^greet$/, 'TASK_TYPE_UNKNOWN'],
+  'tasks monitor': ['--forget', 'task.forget-monitors', /^monitors$/, 'done'],
   'tasks drain': ['greet', 'task.drain', /^greet$/, 'TASK_TYPE_UNKNOWN'],
   'outbox archive': ['--older-than 1d --to sent.ndjson', 'outbox.archive', /^sent before/, 'done'],
 };
@@ -44,7 +45,7 @@ const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
   scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
   projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show,
   archive list,archive read,archive restore,tasks enqueue,tasks list,tasks show,tasks tail,tasks types,
-  tasks workers`
+  tasks groups,tasks workers`
   .split(',')
   .map((name) => name.trim());
 

@@ -51,7 +51,7 @@ export const tasksMonitorCommand: Command = {
       stdout.write(
         values.json === true ? `${JSON.stringify({ group, forgotten })}\n` : `${text}\n`,
       );
-      return forgotten ? exitCodes.ok : exitCodes.failed;
+      return exitCodes.ok;
     }
     const how = { group, isOnce: values.once, signal };
     for await (const { at, tenant, deliveryCount, signal: told } of await monitorTasks(bus, how)) {

@@ -356,6 +356,7 @@ const deeds: Readonly<Record<string, object>> = {
   '/admin/projections/{name}/retire': {},
   '/admin/sagas/{stream}/resume': {},
   '/admin/jobs/cancel': { type: 'email-send' },
+  '/admin/jobs/ends/{group}/forget': {},
   '/admin/jobs/retry': { type: 'email-send' },
   '/admin/jobs/types/{type}/drain': {},
   '/admin/jobs/types/{type}/pause': {},

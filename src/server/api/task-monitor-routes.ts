@@ -33,10 +33,10 @@ export function taskMonitorRoutes(context: AdminContext): readonly Route[] {
   return [
     route({
       method: 'GET',
-      path: '/admin/jobs/groups',
-      summary: 'Who reads the streams of tasks, and how far each is behind',
-      tag,
-      access,
+      path: '/api/v1/jobs/groups',
+      summary: 'Who reads the streams of tasks, and how far each is behind, of all tenants',
+      tag: 'tasks',
+      access: 'read',
       answers: { 200: { description: 'All of them', schema: pageOf(groupInfo) } },
       async handle(request) {
         checkGlobal(request);
@@ -45,11 +45,11 @@ export function taskMonitorRoutes(context: AdminContext): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/admin/jobs/ends',
-      summary: 'Every end of a job, by a durable group (server-sent events)',
+      path: '/api/v1/jobs/ends',
+      summary: 'Every end of a job, of all tenants, by a durable group (server-sent events)',
       description:
         'Goes on where the group was; each end goes to one reader of it, and counts as read when it was sent and the next one is due: whoever breaks off is told of the last ones again. A group that nobody reads holds the streams: delete it.',
-      tag,
+      tag: 'tasks',
       access,
       isLong: true,
       query: closed({ group: Type.Optional(groupText) }),
@@ -63,8 +63,8 @@ export function taskMonitorRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'DELETE',
-      path: '/admin/jobs/ends/{group}',
+      method: 'POST',
+      path: '/admin/jobs/ends/{group}/forget',
       summary: 'Deletes a group that reads the ends of jobs',
       tag,
       access,

@@ -147,13 +147,13 @@ test('a group hears of every end by HTTP, goes on where it was, and is listed un
   const hear = async (wanted: number): Promise<readonly unknown[]> => {
     const leaving = new AbortController();
     const { signal } = leaving;
-    const ends = listen(await api.ask('/admin/jobs/ends?group=pager', boss, { signal }));
+    const ends = listen(await api.ask('/api/v1/jobs/ends?group=pager', boss, { signal }));
     await until(() => ends.heard.length >= wanted);
     // The last one is read when the next one is waited for.
     await until(async () => {
       const { items } = await body<{
         readonly items: readonly { name: string; lag: number; pending: number }[];
-      }>(await api.ask('/admin/jobs/groups', boss));
+      }>(await api.ask('/api/v1/jobs/groups', boss));
       const pager = items.find(({ name }) => name === 'pager');
       return pager?.lag === 0 && pager.pending === 0;
     });
@@ -166,14 +166,14 @@ test('a group hears of every end by HTTP, goes on where it was, and is listed un
   const third = await cancelled();
   assert.deepEqual(await hear(1), [third]);
   const remove = (group: string): Promise<Response> =>
-    api.ask(`/admin/jobs/ends/${group}`, boss, { method: 'DELETE' });
+    api.post(`/admin/jobs/ends/${group}/forget`, undefined, boss);
   assert.deepEqual(await body(await remove('pager')), { deleted: true });
   assert.deepEqual(await body(await remove('pager')), { deleted: false });
   // Those of the engine are not to be deleted so.
   await until(async () => (await remove('email-send-orchestrator')).status === 400);
   for (const group of ['a.b', 'archiver']) {
-    assert.equal((await api.ask(`/admin/jobs/ends?group=${group}`, boss)).status, 400, group);
+    assert.equal((await api.ask(`/api/v1/jobs/ends?group=${group}`, boss)).status, 400, group);
   }
   const ours = await api.token('admin', 'core');
-  assert.equal((await api.ask('/admin/jobs/ends', ours)).status, 403);
+  assert.equal((await api.ask('/api/v1/jobs/ends', ours)).status, 403);
 });
