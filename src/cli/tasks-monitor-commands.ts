@@ -59,7 +59,7 @@ export const tasksMonitorCommand: Command = {
       const text =
         values.json === true
           ? JSON.stringify({ at, tenant, deliveryCount, ...told })
-          : `${paint.dim(at.toISOString())}  ${String(state).padEnd(9)}  ${paint.bold(String(taskId))}  ${String(error ?? '')}`.trimEnd();
+          : `${paint.dim(at.toISOString())}  ${String(state).padEnd(9)}  ${paint.bold(String(taskId))}  ${typeof error === 'string' ? error : ''}`.trimEnd();
       await writeOut(stdout, `${text}\n`, signal);
     }
     return exitCodes.ok;
