@@ -10,7 +10,10 @@ import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
 import { keepTestFilesInMemory } from '../tools/test-folder.ts';
 
 const patterns = {
-  store: ['test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts'],
+  store: [
+    'test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts',
+    'test/kurrent/{adapter-on-postgres,many-clients}*.test.ts',
+  ],
   subscriptions: [
     'test/subscriptions/{kill,aggregates}*.test.ts',
     'src/subscriptions/subscription-runner.model.test.ts',

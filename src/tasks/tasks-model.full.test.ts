@@ -214,7 +214,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   return history.violations;
 }
 
-const seeds = 150;
+const seeds = 60;
 
 test(`${seeds} runs with processes killed at any call: no finished step again, one end, no old fence`, async () => {
   for (let seed = 0; seed < seeds; seed += 1) {
