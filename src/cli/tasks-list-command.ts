@@ -56,8 +56,9 @@ export const tasksListCommand: Command = {
 };
 
 function taskLine(task: Task, paint: Paint): string {
-  const { id, enqueuedAt, tenant, progress, error, attempt } = task;
-  const far = progress === undefined ? '' : ` ${progress.percent} %`;
+  const { id, enqueuedAt, tenant, state, progress, error, attempt } = task;
+  // Of a completed one it would say no more than what its handler told last.
+  const far = progress === undefined || state === 'completed' ? '' : ` ${progress.percent} %`;
   const whose = tenant === undefined ? '' : `  ${tenant}`;
   const why = error === undefined ? '' : `: ${error.message.split('\n')[0] ?? ''}`;
   return `${paint.bold(id)}  ${enqueuedAt.toISOString()}  ${stateText(task, paint)}${far}, attempt ${attempt}${whose}${why}\n`;
