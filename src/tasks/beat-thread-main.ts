@@ -32,6 +32,7 @@ async function beatOn(): Promise<void> {
   }
 }
 
+/** Ends early, and not as an error, when we are to stop. */
 async function pause(ms: number): Promise<void> {
   await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
 }

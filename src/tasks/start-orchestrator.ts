@@ -80,6 +80,7 @@ export function startTaskOrchestrator(
         if (stopping.signal.aborted) break;
         if (!consumers.has(name)) await join(name);
       }
+      // A stop ends it, and the loop with it.
       await clock.sleep(everyMs, stopping.signal).catch(() => undefined);
     }
   }

@@ -199,6 +199,7 @@ export async function natsTaskEngine(
       // Joined before the look: what comes in between wakes us.
       const either = AbortSignal.any([signal, over.signal]);
       const woken = waiters.wait(either, () => false);
+      // Whoever gets that far awaits it; until then its end by a signal is nobody's error.
       woken.catch(() => undefined);
       try {
         const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });

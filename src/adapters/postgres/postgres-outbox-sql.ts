@@ -73,6 +73,17 @@ const jobsAfter = (kind: string): string => `
     else jsonb_set(r.jobs, '{-1}', (r.jobs -> -1)
       || jsonb_build_array(floor(${ms('clock_timestamp()')}), ${kind})) end`;
 
+/** Of the CTE `next`: those of `behind` that are found as `n` come to where they can be claimed. */
+const nextMoved = `  where b.order_hash = n.order_hash and b.seq = n.seq
+  returning b.seq, b.lane, b.order_hash, b.due_at
+), next_ready as (
+  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
+  select seq, lane, order_hash, 0, 0, due_at from next where due_at <= clock_timestamp()
+), next_retry as (
+  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at)
+  select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
+)`;
+
 /** $1…$5: seq, token, kind, error and due time of each outcome; where the rest has none, the last two end early. */
 const settling = `
 outcome as materialized (
@@ -124,15 +135,7 @@ outcome as materialized (
       and not exists (select from {schema}.ready x
         where x.order_hash = g.order_hash and x.seq not in (select seq from gone))
   ) n
-  where b.order_hash = n.order_hash and b.seq = n.seq
-  returning b.seq, b.lane, b.order_hash, b.due_at
-), next_ready as (
-  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from next where due_at <= clock_timestamp()
-), next_retry as (
-  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
-)`;
+${nextMoved}`;
 
 /**
  * Told are outcomes that changed nothing, of which there are hardly ever any, and, with their lanes, what
@@ -174,15 +177,7 @@ with next as (
     where not exists (select from {schema}.retry x where x.order_hash = k.order_hash)
       and not exists (select from {schema}.ready x where x.order_hash = k.order_hash)
   ) n
-  where b.order_hash = n.order_hash and b.seq = n.seq
-  returning b.seq, b.lane, b.order_hash, b.due_at
-), next_ready as (
-  insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from next where due_at <= clock_timestamp()
-), next_retry as (
-  insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
-)
+${nextMoved}
 select seq, 0::bigint, lane from next`;
 
 /** So many claims' outcomes are settled claim by claim; those of more are looked for one by one. */

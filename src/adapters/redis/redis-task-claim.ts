@@ -153,6 +153,7 @@ export function createTaskClaims(
       if (signal.aborted) throw aborted(signal);
       const freeAtMs = Math.min(...rules.map(({ type }) => viewOf(type).freeAtMs));
       const ms = Math.max(0, Math.min(freeAtMs, untilMs) - clock.now());
+      // It rejects only by our own signal, below.
       const slept = clock.sleep(ms, sleeping.signal).catch(() => undefined);
       await Promise.race([woken.promise, slept]);
       if (signal.aborted) throw aborted(signal);

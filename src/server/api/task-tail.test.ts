@@ -18,6 +18,7 @@ function listen(answer: Response) {
   const over = (async () => {
     for await (const event of eventsOf(answer)) heard.push(event);
   })();
+  // The test awaits it, but perhaps not yet when it fails.
   over.catch(() => undefined);
   return { heard, over };
 }
