@@ -91,10 +91,9 @@ export const stepField = (name: string): string => `${stepPrefix}${name}`;
 /** One for each event that came: none overwrites another. */
 export const eventField = (event: string, id: string): string => `event:${event}:${id}`;
 
-export const infoOf = ({ fields }: StoredTask): TaskInfo =>
-  parseShared<TaskInfo>(fields['info'], {});
+export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fields['info'], {});
 export const runOf = ({ fields }: StoredTask): TaskRun =>
-  parseShared<TaskRun>(fields['run'], { history: [] });
+  parse<TaskRun>(fields['run'], { history: [] });
 const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
 
 export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
@@ -142,32 +141,6 @@ export function withHistory(run: TaskRun, ...entries: readonly HistoryEntry[]): 
     history: [...all.slice(0, first), ...all.slice(first + over)],
     forgotten: (run.forgotten ?? 0) + over,
   };
-}
-
-/**
- * Short texts that many jobs share, or that are read again within moments: frozen, as nobody owns them. One
- * with a result is parsed for each reader, whose own it is.
- */
-const known = new Map<string, unknown>();
-const sharedMax = { chars: 300, texts: 1_000 } as const;
-
-function parseShared<T>(text: string | undefined, missing: T): T {
-  if (text === undefined || text.length > sharedMax.chars || text.includes('"result":')) {
-    return parse(text, missing);
-  }
-  let value = known.get(text) as T | undefined;
-  if (value === undefined) {
-    value = frozen(JSON.parse(text) as T);
-    if (known.size >= sharedMax.texts) known.clear();
-    known.set(text, value);
-  }
-  return value;
-}
-
-function frozen<T>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value;
-  for (const part of Object.values(value)) frozen(part);
-  return Object.freeze(value);
 }
 
 function parse<T>(text: string | undefined, missing: T): T {

@@ -3,7 +3,7 @@
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../tasks/task-engine.ts';
 import type { ScriptValue } from './redis-bus-calls.ts';
 import { runRegistered, type RedisTaskContext } from './redis-task-context.ts';
-import { packFixed, packHead } from './redis-task-head.ts';
+import { packFixed, packRecord } from './redis-task-head.ts';
 import { taskScripts } from './redis-task-scripts.ts';
 import { signalText } from './redis-task-signals.ts';
 import { suffixOf, type TypePlace } from './redis-task-space.ts';
@@ -32,9 +32,8 @@ export function createTaskEnqueue(
       const [signal] = signals;
       values.push(
         suffixOf(head.id),
-        packHead(head),
+        packRecord(head, fields),
         packFixed(fields),
-        fields['run'] ?? '',
         signal === undefined ? '' : signalText(signal, nowMs),
         dedupe?.key ?? '',
         dedupe?.untilMs ?? '',

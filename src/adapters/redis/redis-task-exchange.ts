@@ -10,7 +10,7 @@ import type {
 import type { StoredTask } from '../../tasks/task-job.ts';
 import type { ScriptValue } from './redis-bus-calls.ts';
 import { runRegistered, type RedisTaskContext } from './redis-task-context.ts';
-import { fieldName, packChange, unpackClaimed, unpackHead } from './redis-task-head.ts';
+import { packChange, unpackHead, unpackTask } from './redis-task-head.ts';
 import { taskScripts } from './redis-task-scripts.ts';
 import { placeInJob, signalText, streamNumber, streamNumbers } from './redis-task-signals.ts';
 import { suffixOf, type TypePlace } from './redis-task-space.ts';
@@ -57,16 +57,16 @@ export function createExchangeType(
   function valuesOf(place: TypePlace, changes: readonly TaskChange[], nowMs: number) {
     const values: ScriptValue[] = [];
     let isQueueTold = false;
-    for (const { id, guard, head, fields, signals } of changes) {
+    for (const { guard, head, fields, signals } of changes) {
       const linesAt = values.length;
       values.push('');
-      const names = Object.keys(fields);
+      const names = Object.keys(fields).filter((name) => name !== 'run');
       const gone = names.filter((name) => fields[name] === null);
       for (const name of names) {
         const text = fields[name];
-        if (typeof text === 'string') values.push(fieldName(name), text);
+        if (typeof text === 'string') values.push(name, text);
       }
-      values.push(...gone.map(fieldName));
+      values.push(...gone);
       let told = 0;
       for (const signal of signals) {
         const number = streamNumber(place, signal.subject);
@@ -78,7 +78,7 @@ export function createExchangeType(
       const { fence = '', revision = '' } = guard;
       const sets = names.length - gone.length;
       values[linesAt] =
-        `${suffixOf(id)}\n${fence}\n${revision}\n${sets}\n${gone.length}\n${told}\n${packChange(head)}`;
+        `${fence}\n${revision}\n${sets}\n${gone.length}\n${told}\n${packChange(head, fields)}`;
     }
     return { values, isQueueTold };
   }
@@ -100,10 +100,10 @@ export function createExchangeType(
       claim?.worker ?? '',
       claim?.aliveUntilMs ?? '',
       claim === undefined ? '' : ruleText(claim, nowMs),
-      changes.length,
     ];
+    const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     const [cells, claimed, more, freeAt] = await runRegistered(context, place, async (isKnown) => {
-      const all = [...head, isKnown || !isQueueTold ? 1 : 0, ...values];
+      const all = [...head, isKnown || !isQueueTold ? 1 : 0, ids, ...values];
       return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
     });
     const outcomes = changes.map(({ id }, at): ChangeOutcome => {
@@ -122,7 +122,7 @@ export function createExchangeType(
     }
     return {
       outcomes,
-      claimed: claimed.map((job) => unpackClaimed(type, job)),
+      claimed: claimed.map((job) => unpackTask(type, job)),
       isMore: more === 1,
       freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
     };

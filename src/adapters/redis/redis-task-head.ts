@@ -1,6 +1,7 @@
-// A job as Redis keeps it: a hash of its head (one line for each part), of what never changes (`p`: info
-// and payload), of its run (`r`), and of one field for each step and event. Where its steps were told
-// stands in fields that begin with `~`.
+// A job as Redis keeps it: a record that changes (its head, one line for each part, and its run), a text
+// that never does (info and payload), and, once there are any, a hash with a field for each step and
+// event. Texts, and not one hash of all: a command reads and writes those of many jobs. Where its steps
+// were told stands in fields that begin with `~`.
 
 import {
   taskStates,
@@ -9,7 +10,7 @@ import {
   type TaskHead,
   type TaskState,
 } from '../../tasks/task-job.ts';
-import type { HeadChange } from '../../tasks/task-engine.ts';
+import type { HeadChange, TaskChange } from '../../tasks/task-engine.ts';
 
 const letters: Readonly<Record<TaskState, string>> = {
   scheduled: 'S',
@@ -24,8 +25,8 @@ const states = new Map(taskStates.map((state) => [letters[state], state]));
 
 export const letterOf = (state: TaskState): string => letters[state];
 
-/** Lines of a head, in Lua from 1 on: `t[5]` is when it is due. */
-export function packHead(head: TaskHead): string {
+/** Lines of a record, in Lua from 1 on: `t[5]` is when it is due. */
+export function packRecord(head: TaskHead, { run = '' }: TaskFields): string {
   return [
     letters[head.state],
     head.revision,
@@ -45,13 +46,17 @@ export function packHead(head: TaskHead): string {
     head.enqueuedAtMs,
     head.tenant,
     packKey(head.concurrencyKey),
+    // Whether it has a hash, too.
+    '',
     head.parentId,
     ...head.labels,
+    '',
+    run,
   ].join('\n');
 }
 
-export function unpackHead(type: string, suffix: string, text: string): TaskHead {
-  const lines = text.split('\n');
+export function unpackHead(type: string, suffix: string, record: string): TaskHead {
+  const lines = record.slice(0, runAt(record) - 2).split('\n');
   const line = (at: number): string => lines[at] ?? '';
   return {
     id: `${type}.${suffix}`,
@@ -71,13 +76,13 @@ export function unpackHead(type: string, suffix: string, text: string): TaskHead
     enqueuedAtMs: Number(line(14)),
     tenant: line(15),
     concurrencyKey: unpackKey(line(16)),
-    parentId: line(17),
-    labels: lines.length > 18 ? lines.slice(18) : [],
+    parentId: line(18),
+    labels: lines.length > 19 ? lines.slice(19) : [],
   };
 }
 
-/** What a change sets, by the lines of a head; those that stay are empty. */
-export function packChange(change: HeadChange): string {
+/** What a change sets, by the lines of a head, and the run; those that stay are empty. */
+export function packChange(change: HeadChange, { run }: TaskChange['fields']): string {
   const { state, fence, priority, dueAtMs, failures, deadlineMs, cancelAtMs, endedAtMs } = change;
   return [
     state === undefined ? '' : letters[state],
@@ -89,6 +94,7 @@ export function packChange(change: HeadChange): string {
     cancelAtMs ?? '',
     endedAtMs ?? '',
     change.worker === undefined ? '' : `=${change.worker}`,
+    run ?? '',
   ].join('\n');
 }
 
@@ -105,38 +111,23 @@ export function packFixed(fields: TaskFields): string {
   return `${fields['info'] ?? ''}\n${fields['payload'] ?? ''}`;
 }
 
-/** Its id, its head, what never changes, its run, and then the names and values of the rest. */
-export function unpackClaimed(type: string, cells: readonly string[]): StoredTask {
-  const [suffix = '', head = '', fixed = '', run = ''] = cells;
-  const fields: Record<string, string> = { ...unpackFixed(fixed), run };
-  for (let at = 4; at + 1 < cells.length; at += 2)
-    fields[cells[at] as string] = cells[at + 1] as string;
-  return { head: unpackHead(type, suffix, head), fields };
+/** Its id, its record, what never changes, and then the names and values of the rest. */
+export function unpackTask(type: string, cells: readonly string[]): StoredTask {
+  const [suffix = '', record = '', fixed = ''] = cells;
+  const fields: Record<string, string> = { ...unpackFixed(fixed), run: runOf(record) };
+  for (let at = 3; at + 1 < cells.length; at += 2) {
+    const name = cells[at] as string;
+    if (!name.startsWith('~')) fields[name] = cells[at + 1] as string;
+  }
+  return { head: unpackHead(type, suffix, record), fields };
 }
+
+export const runOf = (record: string): string => record.slice(runAt(record));
+
+/** It is the last line, whatever stands before it. */
+const runAt = (record: string): number => record.lastIndexOf('\n') + 1;
 
 function unpackFixed(text: string): { readonly info: string; readonly payload: string } {
   const end = text.indexOf('\n');
   return { info: text.slice(0, end), payload: text.slice(end + 1) };
 }
-
-/** From the names and values of its hash. */
-export function unpackTask(
-  type: string,
-  suffix: string,
-  cells: readonly string[],
-): StoredTask | undefined {
-  let head: TaskHead | undefined;
-  const fields: Record<string, string> = {};
-  for (let at = 0; at + 1 < cells.length; at += 2) {
-    const name = cells[at] as string;
-    const value = cells[at + 1] as string;
-    if (name === 'h') head = unpackHead(type, suffix, value);
-    else if (name === 'p') Object.assign(fields, unpackFixed(value));
-    else if (name === 'r') fields['run'] = value;
-    else if (!name.startsWith('~')) fields[name] = value;
-  }
-  return head === undefined ? undefined : { head, fields };
-}
-
-/** `run` has a short name, as every job has one. */
-export const fieldName = (name: string): string => (name === 'run' ? 'r' : name);

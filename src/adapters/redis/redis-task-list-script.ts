@@ -9,7 +9,7 @@ const lookMax = 2_000;
 /**
  * KEYS: base, never; ARGV: ms and id to begin behind (or nothing), limit, states, tenant (`=` and it, or
  * nothing), parent (or nothing), lowest and highest of enqueued and of updated, then labels. Answers rows
- * of id, head, info and run, and where to go on (`<ms>/<id>`, or nothing: that was all).
+ * of id, record and info, and where to go on (`<ms>/<id>`, or nothing: that was all).
  */
 export const listScript = redisScript(`${luaHeads}
 local cursorMs, cursorId, limit, states, tenant, parent = unpack(ARGV, 1, 6)
@@ -23,9 +23,9 @@ local function asks(letters) return string.find(states, '[' .. letters .. ']') ~
 if parent ~= '' then source(base .. ':c:' .. parent)
 elseif states == 'R' then
   local rows = {}
-  for _, suffix in ipairs(redis.call('ZRANGE', base .. ':x', 0, -1)) do
-    local t = {string.match(redis.call('HGET', jobs .. suffix, 'h') or '', headPattern)}
-    if t[15] and (cursorMs == '' or tonumber(t[15]) <= tonumber(cursorMs)) then
+  for _, suffix in ipairs(redis.call('ZRANGE', runningKey, 0, -1)) do
+    local t = recordOf(suffix)
+    if t and (cursorMs == '' or tonumber(t[15]) <= tonumber(cursorMs)) then
       rows[#rows + 1] = {tonumber(t[15]), suffix, t[15]}
     end
   end
@@ -34,10 +34,10 @@ elseif states == 'R' then
   for _, row in ipairs(rows) do some[#some + 1] = row[2] some[#some + 1] = row[3] end
   sources[1] = {some = some, at = 1, isDone = true}
 else
-  if states == 'W' or states == 'S' then source(base .. ':s:' .. states)
-  elseif asks('QRWS') then source(base .. ':o') end
+  if states == 'W' or states == 'S' then source(stateKeys[states])
+  elseif asks('QRWS') then source(openKey) end
   for _, letter in ipairs({'C', 'F', 'X'}) do
-    if asks(letter) then source(base .. ':s:' .. letter) end
+    if asks(letter) then source(stateKeys[letter]) end
   end
 end
 local function peek(each)
@@ -72,14 +72,14 @@ while #rows < limit and looked < ${lookMax} do
   best.at = best.at + 2
   looked = looked + 1
   lastMs, lastId = bestMs, bestId
-  local head = redis.call('HGET', jobs .. bestId, 'h')
-  local t = head and {string.match(head, headPattern)}
+  local record = redis.call('GET', jobs .. bestId)
+  local t = record and split(record)
   if t and string.find(states, t[1], 1, true) and (tenant == '' or tenant == '=' .. t[16])
     and tonumber(t[15]) < enqueuedBefore
     and tonumber(t[10]) >= updatedFrom and tonumber(t[10]) < updatedBefore
-    and (#ARGV == 10 or hasLabels(string.match(t[18], '\\n(.*)$') or '')) then
-    local cells = redis.call('HMGET', jobs .. bestId, 'p', 'r')
-    rows[#rows + 1] = {bestId, head, string.match(cells[1] or '', '^([^\\n]*)'), cells[2] or ''}
+    and (#ARGV == 10 or hasLabels(string.match(t[19], '^[^\\n]*\\n(.-)\\n\\n') or '')) then
+    local fixed = redis.call('GET', fixes .. bestId)
+    rows[#rows + 1] = {bestId, record, string.match(fixed or '', '^([^\\n]*)')}
   end
 end
 for _, each in ipairs(sources) do

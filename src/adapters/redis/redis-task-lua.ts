@@ -1,7 +1,8 @@
 // What the scripts of tasks share: heads, the order of what waits, and who is next. KEYS[1] is the base of
 // a type; its other keys begin with it:
 //
-// - `:j:<id>`: a job. `:o`: all that are open, `:s:<state>`: those that wait, are scheduled or have ended,
+// - `:j:<id>`: the record of a job, `:p:<id>`: what never changes of it, `:f:<id>`: its steps and events, a
+//   hash. `:o`: all that are open, `:s:<state>`: those that wait, are scheduled or have ended,
 //   by when they were enqueued. `:e`: what has ended, by when. `:u`: what is scheduled, by when it is due.
 // - `:x`: what runs, by when it is overdue. `:n`: how many a worker has. `:b`: until when it is alive.
 // - `:q:<priority>:<tenant>`: a lane, what is due, by when. `:l`: the lanes that are not empty, by priority
@@ -13,11 +14,46 @@
 const someMax = 1_000;
 
 export const luaHeads = `local base = KEYS[1]
-local jobs = base .. ':j:'
-local headPattern = '^${'([^\\n]*)\\n'.repeat(17)}(.*)$'
+local jobs, fixes, hashes = base .. ':j:', base .. ':p:', base .. ':f:'
+local runningKey, openKey, endedKey, dueKey = base .. ':x', base .. ':o', base .. ':e', base .. ':u'
+local stateKeys = {}
+for _, letter in ipairs({'W', 'S', 'C', 'F', 'X'}) do stateKeys[letter] = base .. ':s:' .. letter end
+local recordPattern = '^(%a)\\n${'(%S+)\\n'.repeat(10)}${'([^\\n]*)\\n'.repeat(7)}()'
 local function text(number) return string.format('%.0f', number) end
-local adds, rems = {}, {}
+local nexts = {}
+local function nextOf(digits)
+  local number = nexts[digits]
+  if not number then
+    number = text(digits + 1)
+    nexts[digits] = number
+  end
+  return number
+end
+local function readAll(before, some)
+  local values = {}
+  for from = 1, #some, ${someMax} do
+    local keys = {}
+    for at = from, math.min(from + ${someMax - 1}, #some) do keys[#keys + 1] = before .. some[at] end
+    local found = redis.call('MGET', unpack(keys))
+    if #some <= ${someMax} then return found end
+    for _, value in ipairs(found) do values[#values + 1] = value end
+  end
+  return values
+end
+local function split(record)
+  local t = {string.match(record, recordPattern)}
+  t[19] = string.sub(record, t[19])
+  return t
+end
+local function recordOf(suffix)
+  local record = redis.call('GET', jobs .. suffix)
+  return record and split(record)
+end
+local adds, rems, sets = {}, {}, {}
 local function flush()
+  for at = 1, #sets, ${someMax} do
+    redis.call('MSET', unpack(sets, at, math.min(at + ${someMax - 1}, #sets)))
+  end
   for key, some in pairs(rems) do
     for at = 1, #some, ${someMax} do
       redis.call('ZREM', key, unpack(some, at, math.min(at + ${someMax - 1}, #some)))
@@ -28,7 +64,11 @@ local function flush()
       redis.call('ZADD', key, unpack(some, at, math.min(at + ${someMax - 1}, #some)))
     end
   end
-  adds, rems = {}, {}
+  adds, rems, sets = {}, {}, {}
+end
+local function set(key, value)
+  sets[#sets + 1] = key
+  sets[#sets + 1] = value
 end
 local function zadd(key, score, member)
   local some = adds[key]
@@ -47,13 +87,13 @@ end`;
  * that were, in the order in which they came.
  */
 export const luaLanes = `local isNews = false
-local known = {}
+local openLanes = {}
 local function laneScore(lane, turn)
   return text((9 - tonumber(string.sub(lane, 1, 1))) * 4e14 + 1e14 + turn)
 end
 local function openLane(lane)
-  if known[lane] then return end
-  known[lane] = true
+  if openLanes[lane] then return end
+  openLanes[lane] = true
   if redis.call('ZSCORE', base .. ':l', lane) then return end
   local turn = redis.call('HGET', base .. ':t', lane)
   turn = turn and tonumber(turn) or redis.call('HINCRBY', base, 'n', 1) - 1e14
@@ -99,14 +139,26 @@ const promoteMax = 5_000;
 const lanesMax = 2_000;
 
 /**
- * Answers the jobs (as `unpackClaimed` reads them), whether there may be more at once, when there may be
+ * What a claim reads of a record: state, revision, fence, what stays up to the deadline, when it is
+ * cancelled, what stays up to the worker, where that begins which stays behind it, and in that tenant, key,
+ * and whether there is a hash.
+ */
+const claimPattern = `^(%a)\\n(%d+)\\n(%d+)\\n(%S+\\n%S+\\n%S+\\n)%S+\\n(%S+)\\n%S+\\n%S+\\n(%S+\\n[^\\n]*\\n[^\\n]*\\n)[^\\n]*\\n()%S+\\n([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)\\n`;
+
+/**
+ * Answers the jobs (as `unpackTask` reads them), whether there may be more at once, when there may be
  * more (-1: nobody knows), and how many they are. `rule`: limit, deadline, key limit, count, span and kind
  * of the rate.
  */
-export const luaClaim = `local function unparkAll()
+export const luaClaim = `local claimPattern = '${claimPattern}'
+local function unparkAll()
   for _, key in ipairs(redis.call('SMEMBERS', base .. ':ks')) do
     for _ = 1, ${someMax} do if not unpark(key) then break end end
   end
+end
+local function firstLater()
+  local score = redis.call('ZRANGE', base .. ':d', 0, 0, 'WITHSCORES')[2]
+  return score and tonumber(score)
 end
 local function promote(nowText)
   local later = base .. ':d'
@@ -134,8 +186,15 @@ local function claim(now, nowText, worker, rule)
     redis.call('HSET', base, 'keys', rule[3])
     unparkAll()
   end
-  promote(nowText)
+  local later = firstLater()
+  if later and later <= now then
+    promote(nowText)
+    later = firstLater()
+  end
   local found, freeAt, served, need = {}, -1, 0, limit
+  local foundIds, hashed, deadlineMs = {}, {}, tonumber(deadline)
+  local deadlineLine, workerLine = deadline .. '\\n', worker .. '\\n'
+  local claimedLines = '\\n' .. nowText .. '\\n' .. nowText .. '\\n'
   local rates, running, states = {}, {}, {}
   local function free(at) if freeAt < 0 or at < freeAt then freeAt = at end end
   local function isWithinRate(tenant)
@@ -161,38 +220,31 @@ local function claim(now, nowText, worker, rule)
         lane.at = 1
         if #lane.some < share then lane.isDone = true end
         if #lane.some == 0 then return false end
+        lane.ids = {}
+        for n, each in ipairs(lane.some) do lane.ids[n] = string.sub(each, 15) end
+        lane.records = readAll(jobs, lane.ids)
       end
       local member = lane.some[lane.at]
+      local suffix, record = lane.ids[lane.at], lane.records[lane.at]
       lane.at = lane.at + 1
-      local suffix = string.sub(member, 15)
-      local jobKey = jobs .. suffix
-      local cells = redis.call('HGETALL', jobKey)
-      local job, head = {suffix, '', '', ''}, nil
-      for at = 1, #cells, 2 do
-        local name = cells[at]
-        if name == 'h' then head = cells[at + 1]
-        elseif name == 'p' then job[3] = cells[at + 1]
-        elseif name == 'r' then job[4] = cells[at + 1]
-        elseif string.byte(name) ~= 126 then
-          job[#job + 1] = name
-          job[#job + 1] = cells[at + 1]
-        end
+      local state, revision, fence, first, cancel, second, rest, tenant, key, hash
+      if record then
+        state, revision, fence, first, cancel, second, rest, tenant, key, hash = string.match(record, claimPattern)
       end
-      local t = head and {string.match(head, headPattern)}
-      local key = t and t[17] or ''
       local isParked = false
-      if keyLimit and key ~= '' then
+      if state and keyLimit and key ~= '' then
         running[key] = running[key] or tonumber(redis.call('HGET', base .. ':r', key) or '0')
         isParked = running[key] >= keyLimit
       end
-      if not t or isParked then
+      if not state or isParked then
         lane.gone[#lane.gone + 1] = member
         if isParked then
-          local score = text((9 - tonumber(t[4])) * 1e14 + tonumber(t[5]))
+          local priority, due = string.match(first, '^(%S+)\\n(%S+)')
+          local score = text((9 - tonumber(priority)) * 1e14 + tonumber(due))
           redis.call('ZADD', base .. ':k:' .. key, score, lane.name .. '\\n' .. member)
           redis.call('SADD', base .. ':ks', key)
         end
-      elseif perMs and not isWithinRate(t[16]) then
+      elseif perMs and not isWithinRate(tenant) then
         lane.at = lane.at - 1
         lane.isDone = true
         lane.some = {}
@@ -202,16 +254,17 @@ local function claim(now, nowText, worker, rule)
           local count = redis.call('HINCRBY', base .. ':r', key, 1)
           if keyLimit then running[key] = count end
         end
-        if t[1] == 'W' or t[1] == 'S' then
-          zrem(base .. ':s:' .. t[1], suffix)
-          if t[1] == 'S' then zrem(base .. ':u', suffix) end
+        if state == 'W' or state == 'S' then
+          zrem(stateKeys[state], suffix)
+          if state == 'S' then zrem(dueKey, suffix) end
         end
-        t[1], t[2], t[3], t[7] = 'R', tonumber(t[2]) + 1, tonumber(t[3]) + 1, deadline
-        t[9], t[10], t[14] = nowText, nowText, worker
-        job[2] = table.concat(t, '\\n')
-        redis.call('HSET', jobKey, 'h', job[2])
-        zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(deadline) and t[8] or deadline, suffix)
-        found[#found + 1] = job
+        record = 'R\\n' .. nextOf(revision) .. '\\n' .. nextOf(fence) .. '\\n' .. first .. deadlineLine .. cancel
+          .. claimedLines .. second .. workerLine .. string.sub(record, rest)
+        set(jobs .. suffix, record)
+        zadd(runningKey, cancel ~= '0' and tonumber(cancel) < deadlineMs and cancel or deadline, suffix)
+        found[#found + 1] = {suffix, record, ''}
+        foundIds[#foundIds + 1] = suffix
+        if hash ~= '' then hashed[#hashed + 1] = #found end
         lane.gone[#lane.gone + 1] = member
         served = served + 1
         lane.served = served
@@ -224,7 +277,7 @@ local function claim(now, nowText, worker, rule)
   local offset, some, at, visited = 0, {}, 1, 0
   local function nextLane()
     if at > #some then
-      if visited >= ${lanesMax} then return nil end
+      if visited >= ${lanesMax} or (offset > 0 and #some < window) then return nil end
       some = redis.call('ZRANGE', base .. ':l', offset, offset + window - 1)
       offset, at = offset + #some, 1
     end
@@ -260,13 +313,17 @@ local function claim(now, nowText, worker, rule)
     local turn = lane.served and last - served + lane.served
     if redis.call('EXISTS', lane.key) == 0 then
       redis.call('ZREM', base .. ':l', lane.name)
-      known[lane.name] = nil
+      openLanes[lane.name] = nil
       if turn then redis.call('HSET', base .. ':t', lane.name, text(turn)) end
     elseif turn then redis.call('ZADD', base .. ':l', laneScore(lane.name, turn), lane.name) end
   end
   flush()
-  local later = redis.call('ZRANGE', base .. ':d', 0, 0, 'WITHSCORES')[2]
-  if later and tonumber(later) < 8.64e15 then free(tonumber(later)) end
+  for at, fixed in ipairs(readAll(fixes, foundIds)) do found[at][3] = fixed or '' end
+  for _, at in ipairs(hashed) do
+    local job = found[at]
+    for _, cell in ipairs(redis.call('HGETALL', hashes .. job[1])) do job[#job + 1] = cell end
+  end
+  if later and later < 8.64e15 then free(later) end
   return {found, need == 0 and 1 or 0, text(freeAt), served}
 end`;
 

@@ -4,11 +4,15 @@ import { cursorOf, placeOf } from '../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeCount } from '../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskRef } from '../../tasks/task-job.ts';
 import { eachOf } from './redis-bus-calls.ts';
+import type { RedisScript } from './redis-script.ts';
 import type { RedisTaskContext } from './redis-task-context.ts';
-import { letterOf, unpackHead, unpackTask } from './redis-task-head.ts';
+import { letterOf, runOf, unpackHead, unpackTask } from './redis-task-head.ts';
 import { listScript } from './redis-task-list-script.ts';
 import { suffixOf } from './redis-task-space.ts';
 import { taskUpkeepScripts } from './redis-task-upkeep-scripts.ts';
+
+/** So many in one script, so that others are not kept waiting. */
+const readMax = 100;
 
 type Reads = Pick<TaskEngine, 'get' | 'heads' | 'list' | 'counts'>;
 
@@ -32,41 +36,49 @@ export function createTaskReads({ calls, space }: RedisTaskContext): TaskReads {
       const { base, never } = space.place(page.type);
       const values = [...cellsOf(page.cursor), limit, ...filterValues(filter)];
       const [rows, next] = (await calls.runText(listScript, [base, never], values)) as [
-        rows: readonly (readonly [string, string, string, string])[],
+        rows: readonly (readonly [string, string, string])[],
         next: string,
       ];
-      page.tasks = rows.map(([suffix, head, info, run]) => ({
-        head: unpackHead(page.type, suffix, head),
-        fields: { info, run },
+      page.tasks = rows.map(([suffix, record, info]) => ({
+        head: unpackHead(page.type, suffix, record),
+        fields: { info, run: runOf(record) },
       }));
       page.cursor = next === '' ? undefined : next;
     }
+  }
+
+  /** By one script for some of a type; in the order of those that were asked for. */
+  async function askEach(refs: readonly TaskRef[], script: RedisScript): Promise<unknown[]> {
+    const found: unknown[] = Array.from({ length: refs.length });
+    const placed = refs.map(({ id, type }, at) => ({ id, type, at }));
+    for (const [type, all] of Map.groupBy(placed, (ref) => ref.type)) {
+      const { base, never } = space.place(type);
+      for (let from = 0; from < all.length; from += readMax) {
+        const some = all.slice(from, from + readMax);
+        const ids = some.map(({ id }) => suffixOf(id));
+        const cells = (await calls.runText(script, [base, never], ids)) as readonly unknown[];
+        for (const [n, { at }] of some.entries()) found[at] = cells[n] ?? undefined;
+      }
+    }
+    return found;
   }
 
   return {
     types,
 
     async get(refs) {
-      return eachOf(
-        refs,
-        async ({ id, type }) => {
-          const key = space.jobKey(id);
-          const cells = await calls.ask((client) => client.hgetall(key));
-          return unpackTask(type, suffixOf(id), Object.entries(cells).flat());
-        },
-        100,
-      );
+      const cells = await askEach(refs, taskUpkeepScripts.read);
+      return refs.map(({ type }, at) => {
+        const cell = cells[at] as readonly string[] | undefined;
+        return cell === undefined ? undefined : unpackTask(type, cell);
+      });
     },
-    async heads(refs: readonly TaskRef[]) {
-      return eachOf(
-        refs,
-        async ({ id, type }) => {
-          const key = space.jobKey(id);
-          const head = await calls.ask((client) => client.hget(key, 'h'));
-          return head === null ? undefined : unpackHead(type, suffixOf(id), head);
-        },
-        100,
-      );
+    async heads(refs) {
+      const records = await askEach(refs, taskUpkeepScripts.records);
+      return refs.map(({ id, type }, at) => {
+        const record = records[at] as string | undefined;
+        return record === undefined ? undefined : unpackHead(type, suffixOf(id), record);
+      });
     },
 
     async list(filter, { cursor, limit }) {

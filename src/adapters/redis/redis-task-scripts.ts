@@ -11,7 +11,7 @@ const exchangeHeader = 12;
 export const taskScripts = {
   /**
    * KEYS: base, never, queue stream, its mark; ARGV: now, channel, registry or nothing, subject, whether
-   * the type is registered; then of each job id, head, fixed, run, queue signal, dedupe key, until when,
+   * the type is registered; then of each job id, record, fixed, queue signal, dedupe key, until when,
    * parent (each or nothing). Answers of each 1, the id that is there, or 0 (draining); false: the type or
    * its stream is new, and is to be registered first.
    */
@@ -25,13 +25,14 @@ local meta = redis.call('HMGET', base, 'mode', 'ready')
 if isRegistered == '1' then
   if not meta[2] then redis.call('HSET', base, 'ready', 1) end
 elseif not meta[2] or redis.call('EXISTS', KEYS[4]) == 0 then return false end
-local answer = {}
-for at = ${enqueueHeader + 1}, #ARGV, 8 do
-  local suffix, head, fixed, run, data, key, untilMs, parent = unpack(ARGV, at, at + 7)
-  local job = jobs .. suffix
+local answer, ids = {}, {}
+for at = ${enqueueHeader + 1}, #ARGV, 7 do ids[#ids + 1] = ARGV[at] end
+local there, made = readAll(jobs, ids), {}
+for at = ${enqueueHeader + 1}, #ARGV, 7 do
+  local suffix, record, fixed, data, key, untilMs, parent = unpack(ARGV, at, at + 6)
   local outcome = 1
   if meta[1] == 'draining' then outcome = 0
-  elseif redis.call('EXISTS', job) == 1 then outcome = suffix
+  elseif there[#answer + 1] or made[suffix] then outcome = suffix
   elseif key ~= '' then
     local before = redis.call('HGET', base .. ':w', key)
     local over, id = string.match(before or '', '^(%d+) (.*)$')
@@ -42,16 +43,18 @@ for at = ${enqueueHeader + 1}, #ARGV, 8 do
     end
   end
   if outcome == 1 then
-    local t = {string.match(head, headPattern)}
+    local t = split(record)
     if data ~= '' then
       t[12] = t[3] .. ':' .. tell(KEYS[3], KEYS[4], registry, subject, data)
-      head = table.concat(t, '\\n')
+      record = table.concat(t, '\\n')
     end
-    redis.call('HSET', job, 'h', head, 'p', fixed, 'r', run)
-    zadd(base .. ':o', t[15], suffix)
+    made[suffix] = true
+    set(jobs .. suffix, record)
+    set(fixes .. suffix, fixed)
+    zadd(openKey, t[15], suffix)
     if t[1] == 'S' then
-      zadd(base .. ':s:S', t[15], suffix)
-      zadd(base .. ':u', t[5], suffix)
+      zadd(stateKeys.S, t[15], suffix)
+      zadd(dueKey, t[5], suffix)
     end
     if parent ~= '' then zadd(base .. ':c:' .. parent, t[15], suffix) end
     pend(t, suffix, now)
@@ -65,12 +68,12 @@ return answer`),
   /**
    * KEYS: base, never, then queue, terminal and progress stream, each with its mark (the last two only
    * where everything lies in one slot). ARGV: now, channel, registry or nothing, the three subjects, where
-   * workers stand, worker, until when it is alive, the rule of the claim or nothing, the number of changes,
-   * whether the queue stream is registered; then of each change one value with its lines (id, fence,
-   * revision, how many fields are set, how many go, how many signals, and those of `packChange`), each field
-   * that is set with its value, each that goes, and each signal as its stream (1 to 3) with its place in the
-   * job, and its data: few values, as each of them costs on both sides. Answers what became of each (its revision, or
-   * the head as it is), and the claim; false: the stream is to be registered first.
+   * workers stand, worker, until when it is alive, the rule of the claim or nothing,
+   * whether the queue stream is registered, their ids in lines; then of each change one value with its lines
+   * (fence, revision, how many fields are set, how many go, how many signals, and those of `packChange`), each
+   * field that is set with its value, each that goes, and each signal as its stream (1 to 3) with its place in
+   * the job, and its data: few values, as each of them costs on both sides. Answers what became of each (its
+   * revision, or the record as it is), and the claim; false: the stream is to be registered first.
    */
   exchange: redisScript(`${luaHeads}
 ${luaRegister}
@@ -79,63 +82,73 @@ ${luaTell}
 ${luaClaim}
 local nowText, channel, registry, queueSubject = unpack(ARGV, 1, 4)
 local workers, worker, aliveUntil, ruleText = unpack(ARGV, 7, 10)
-local changes = tonumber(ARGV[11])
 local now = tonumber(nowText)
-if ARGV[12] == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
-local changePattern = '^${'([^\\n]*)\\n'.repeat(14)}(.*)$'
+if ARGV[11] == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
+local changePattern = '^${'(%d*)\\n'.repeat(5)}(%a?)\\n${'(%S*)\\n'.repeat(7)}([^\\n]*)\\n()'
 local answer, seen, lost = {}, {}, {}
 local at = ${exchangeHeader + 1}
 local function leave(t, suffix)
   if t[1] == 'R' then
-    zrem(base .. ':x', suffix)
+    zrem(runningKey, suffix)
     lost[t[14]] = (lost[t[14]] or 0) + 1
     if t[17] ~= '' then release(t[17]) end
     return
   end
-  if t[1] == 'S' then zrem(base .. ':u', suffix) end
+  if t[1] == 'S' then zrem(dueKey, suffix) end
   if t[1] == 'C' or t[1] == 'F' or t[1] == 'X' then
-    zrem(base .. ':e', suffix)
-    zrem(base .. ':s:' .. t[1], suffix)
-    zadd(base .. ':o', t[15], suffix)
+    zrem(endedKey, suffix)
+    zrem(stateKeys[t[1]], suffix)
+    zadd(openKey, t[15], suffix)
   else
     unpend(t, suffix)
-    if t[1] ~= 'Q' then zrem(base .. ':s:' .. t[1], suffix) end
+    if t[1] ~= 'Q' then zrem(stateKeys[t[1]], suffix) end
   end
 end
 local function enter(t, suffix)
   if t[1] == 'R' then
-    zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
+    zadd(runningKey, t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
     if t[17] ~= '' then redis.call('HINCRBY', base .. ':r', t[17], 1) end
     lost[t[14]] = (lost[t[14]] or 0) - 1
     return
   end
   t[14] = ''
   if t[1] == 'C' or t[1] == 'F' or t[1] == 'X' then
-    zrem(base .. ':o', suffix)
-    zadd(base .. ':s:' .. t[1], t[15], suffix)
-    zadd(base .. ':e', t[11], suffix)
+    zrem(openKey, suffix)
+    zadd(stateKeys[t[1]], t[15], suffix)
+    zadd(endedKey, t[11], suffix)
   else
-    if t[1] ~= 'Q' then zadd(base .. ':s:' .. t[1], t[15], suffix) end
-    if t[1] == 'S' then zadd(base .. ':u', t[5], suffix) end
+    if t[1] ~= 'Q' then zadd(stateKeys[t[1]], t[15], suffix) end
+    if t[1] == 'S' then zadd(dueKey, t[5], suffix) end
     pend(t, suffix, now)
   end
 end
-for _ = 1, changes do
-  local suffix, fence, revision, sets, goes, signals, state, newFence, priority, due, failures, deadline, cancel, ended, who =
-    string.match(ARGV[at], changePattern)
-  local job = jobs .. suffix
-  local setsAt = at + 1
-  local goesAt = setsAt + sets * 2
+local ids = {}
+for suffix in string.gmatch(ARGV[${exchangeHeader}], '([^\\n]+)') do ids[#ids + 1] = suffix end
+local records = readAll(jobs, ids)
+for n, suffix in ipairs(ids) do
+  local lines = ARGV[at]
+  local fence, revision, puts, goes, signals, state, newFence, priority, due, failures, deadline, cancel, ended, who, runAt =
+    string.match(lines, changePattern)
+  local putsAt = at + 1
+  local goesAt = putsAt + puts * 2
   local signalsAt = goesAt + goes
   at = signalsAt + signals * 2
-  local head = redis.call('HGET', job, 'h')
-  local t = head and {string.match(head, headPattern)}
-  if not t then answer[#answer + 1] = false
+  local record = records[n]
+  if seen[suffix] then
+    flush()
+    record = redis.call('GET', jobs .. suffix)
+  end
+  local t = record and {string.match(record, recordPattern)}
+  if not t then answer[n] = false
   elseif (fence ~= '' and (t[1] ~= 'R' or t[3] ~= fence)) or (revision ~= '' and t[2] ~= revision) then
-    answer[#answer + 1] = head
+    answer[n] = record
   else
-    if seen[suffix] then flush() end
     seen[suffix] = true
+    if runAt > #lines then t[19] = string.sub(record, t[19])
+    else
+      local _, stays = string.find(record, '\\n\\n', t[19], true)
+      t[19] = string.sub(record, t[19], stays) .. string.sub(lines, runAt)
+    end
     if state == '' then state = t[1] end
     local isMoved = state ~= t[1] or (state ~= 'R' and (due ~= '' or priority ~= ''))
     if isMoved then leave(t, suffix) end
@@ -147,25 +160,31 @@ for _ = 1, changes do
     if cancel ~= '' then t[8] = cancel end
     if ended ~= '' then t[11] = ended end
     if who ~= '' then t[14] = string.sub(who, 2) end
-    t[1], t[2], t[10] = state, tonumber(t[2]) + 1, nowText
+    t[1], t[2], t[10] = state, nextOf(t[2]), nowText
     if isMoved then enter(t, suffix)
     elseif state == 'R' and (deadline ~= '' or cancel ~= '') then
-      zadd(base .. ':x', t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
+      zadd(runningKey, t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
     end
-    local fields = {unpack(ARGV, setsAt, goesAt - 1)}
+    local fields
+    if goesAt > putsAt then
+      fields = {unpack(ARGV, putsAt, goesAt - 1)}
+      t[18] = '1'
+    end
     for place = signalsAt, at - 1, 2 do
       local number = string.byte(ARGV[place]) - 48
       local inJob = string.sub(ARGV[place], 2)
       local id = tell(KEYS[1 + number * 2], KEYS[2 + number * 2], registry, ARGV[3 + number], ARGV[place + 1])
       if number < 3 then t[11 + number] = inJob .. ':' .. id
       else
+        fields = fields or {}
         fields[#fields + 1] = '~' .. inJob
         fields[#fields + 1] = id
       end
     end
-    redis.call('HSET', job, 'h', table.concat(t, '\\n'), unpack(fields))
-    if signalsAt > goesAt then redis.call('HDEL', job, unpack(ARGV, goesAt, signalsAt - 1)) end
-    answer[#answer + 1] = t[2]
+    set(jobs .. suffix, table.concat(t, '\\n'))
+    if fields then redis.call('HSET', hashes .. suffix, unpack(fields)) end
+    if signalsAt > goesAt then redis.call('HDEL', hashes .. suffix, unpack(ARGV, goesAt, signalsAt - 1)) end
+    answer[n] = tonumber(t[2])
   end
 end
 flush()
@@ -173,9 +192,7 @@ local claimed = {{}, 0, '-1', 0}
 if ruleText ~= '' then
   if workers == '' then workers = base .. ':b' end
   redis.call('HSET', workers, worker, aliveUntil)
-  local rule = {}
-  for word in string.gmatch(ruleText .. ' ', '([^ ]*) ') do rule[#rule + 1] = word end
-  claimed = claim(now, nowText, worker, rule)
+  claimed = claim(now, nowText, worker, {string.match(ruleText, '^${'(%S*) '.repeat(5)}(%S*)$')})
   lost[worker] = (lost[worker] or 0) - claimed[4]
 end
 for name, count in pairs(lost) do

@@ -3,7 +3,6 @@
 // in one step on a cluster, too.
 
 import { createSubjects } from '../../contracts/subjects.ts';
-import { taskTypeOf } from '../../tasks/task-job.ts';
 import type { BusSpace } from './redis-bus-space.ts';
 
 interface TaskStreamPlace {
@@ -35,7 +34,6 @@ export interface TaskSpace {
   readonly workers: string;
   readonly about: string;
   readonly place: (type: string) => TypePlace;
-  readonly jobKey: (id: string) => string;
 }
 
 export function createTaskSpace(bus: BusSpace, root?: string): TaskSpace {
@@ -73,7 +71,6 @@ export function createTaskSpace(bus: BusSpace, root?: string): TaskSpace {
     workers: `${side}:workers`,
     about: `${side}:about`,
     place,
-    jobKey: (id) => `${place(taskTypeOf(id)).base}:j:${suffixOf(id)}`,
   };
 }
 

@@ -5,21 +5,17 @@ import { redisScript } from './redis-script.ts';
 import { luaHeads, luaLanes, luaTell } from './redis-task-lua.ts';
 
 /** Where a signal was told: in the head (`<fence>:<id>`), or in a field of its own. */
-const luaNotes = `local function noted(job, t, number, place)
-  if number == 3 then return redis.call('HGET', job, '~' .. place) or '' end
+const luaNotes = `local function noted(suffix, t, number, place)
+  if number == 3 then return redis.call('HGET', hashes .. suffix, '~' .. place) or '' end
   local fence, id = string.match(t[11 + number], '^(%d+):(.*)$')
   if not fence then return '' end
   if fence == place then return id end
   return tonumber(fence) > tonumber(place) and 'later' or ''
 end
-local function note(job, t, number, place, id)
-  if number == 3 then redis.call('HSET', job, '~' .. place, id) return end
+local function note(suffix, t, number, place, id)
+  if number == 3 then redis.call('HSET', hashes .. suffix, '~' .. place, id) return end
   t[11 + number] = place .. ':' .. id
-  redis.call('HSET', job, 'h', table.concat(t, '\\n'))
-end
-local function headOf(job)
-  local head = redis.call('HGET', job, 'h')
-  return head and {string.match(head, headPattern)}
+  redis.call('SET', jobs .. suffix, table.concat(t, '\\n'))
 end`;
 
 export const taskUpkeepScripts = {
@@ -34,13 +30,13 @@ ${luaTell}
 ${luaNotes}
 local count = 0
 for at = 6, #ARGV, 4 do
-  local job, number, place, data = jobs .. ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
-  local t = headOf(job)
+  local suffix, number, place, data = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
+  local t = recordOf(suffix)
   if t then
     local stream = KEYS[1 + number * 2]
-    local id = noted(job, t, number, place)
+    local id = noted(suffix, t, number, place)
     if id ~= 'later' and (id == '' or #redis.call('XRANGE', stream, id, id, 'COUNT', 1) == 0) then
-      note(job, t, number, place, tell(stream, KEYS[2 + number * 2], ARGV[2], ARGV[2 + number], data))
+      note(suffix, t, number, place, tell(stream, KEYS[2 + number * 2], ARGV[2], ARGV[2 + number], data))
       count = count + 1
     end
   end
@@ -52,10 +48,9 @@ return count`),
   note: redisScript(`${luaHeads}
 ${luaNotes}
 for at = 1, #ARGV, 4 do
-  local job = jobs .. ARGV[at]
-  local t = headOf(job)
-  if t and noted(job, t, tonumber(ARGV[at + 1]), ARGV[at + 2]) ~= 'later' then
-    note(job, t, tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3])
+  local t = recordOf(ARGV[at])
+  if t and noted(ARGV[at], t, tonumber(ARGV[at + 1]), ARGV[at + 2]) ~= 'later' then
+    note(ARGV[at], t, tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3])
   end
 end
 return 1`),
@@ -65,9 +60,8 @@ return 1`),
 ${luaNotes}
 local answer = {}
 for at = 1, #ARGV, 3 do
-  local job = jobs .. ARGV[at]
-  local t = headOf(job)
-  local id = t and noted(job, t, tonumber(ARGV[at + 1]), ARGV[at + 2]) or ''
+  local t = recordOf(ARGV[at])
+  local id = t and noted(ARGV[at], t, tonumber(ARGV[at + 1]), ARGV[at + 2]) or ''
   answer[#answer + 1] = id == 'later' and '' or id
 end
 return answer`),
@@ -117,10 +111,10 @@ return {
 local gone, held, limit = {}, {}, tonumber(ARGV[1])
 for at = 2, #ARGV do gone[ARGV[at]] = 0 end
 for offset = 0, 1e9, 1000 do
-  local some = redis.call('ZRANGE', base .. ':x', offset, offset + 999)
+  local some = redis.call('ZRANGE', runningKey, offset, offset + 999)
   for _, suffix in ipairs(some) do
-    local t = {string.match(redis.call('HGET', jobs .. suffix, 'h') or '', headPattern)}
-    local count = t[1] == 'R' and gone[t[14]]
+    local t = recordOf(suffix)
+    local count = t and t[1] == 'R' and gone[t[14]]
     if count then
       gone[t[14]] = count + 1
       held[#held + 1] = suffix
@@ -138,12 +132,12 @@ return held`),
   remove: redisScript(`${luaHeads}
 local count = 0
 for _, suffix in ipairs(ARGV) do
-  local t = {string.match(redis.call('HGET', jobs .. suffix, 'h') or '', headPattern)}
-  if t[1] == 'C' or t[1] == 'F' or t[1] == 'X' then
-    redis.call('UNLINK', jobs .. suffix)
-    zrem(base .. ':s:' .. t[1], suffix)
-    zrem(base .. ':e', suffix)
-    local parent = string.match(t[18], '^[^\\n]+')
+  local t = recordOf(suffix)
+  if t and (t[1] == 'C' or t[1] == 'F' or t[1] == 'X') then
+    redis.call('UNLINK', jobs .. suffix, fixes .. suffix, hashes .. suffix)
+    zrem(stateKeys[t[1]], suffix)
+    zrem(endedKey, suffix)
+    local parent = string.match(t[19], '^[^\\n]+')
     if parent then zrem(base .. ':c:' .. parent, suffix) end
     count = count + 1
   end
@@ -176,10 +170,10 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
   end
   local offset, looked = 0, 0
   while looked < 100 and offset < 10000 do
-    local some = redis.call('ZRANGE', base .. ':o', offset, offset + 99)
+    local some = redis.call('ZRANGE', openKey, offset, offset + 99)
     for _, suffix in ipairs(some) do
-      local t = {string.match(redis.call('HGET', jobs .. suffix, 'h') or '', headPattern)}
-      local id = t[1] == 'Q' and string.match(t[12], ':(.*)$')
+      local t = recordOf(suffix)
+      local id = t and t[1] == 'Q' and string.match(t[12], ':(.*)$')
       if id then before(id) looked = looked + 1 end
     end
     if #some < 100 then break end
@@ -196,6 +190,22 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
 end
 if isNews then redis.call('PUBLISH', ARGV[3], 's ' .. ARGV[4]) end
 return 1`),
+
+  /** KEYS: base, never; ARGV: ids. Answers of each its record, what never changes, and its hash; or nothing. */
+  read: redisScript(`${luaHeads}
+local answer, fixed = readAll(jobs, ARGV), readAll(fixes, ARGV)
+for at, record in ipairs(answer) do
+  if record then
+    local job = {ARGV[at], record, fixed[at] or ''}
+    for _, cell in ipairs(redis.call('HGETALL', hashes .. ARGV[at])) do job[#job + 1] = cell end
+    answer[at] = job
+  end
+end
+return answer`),
+
+  /** KEYS: base, never; ARGV: ids. Answers their records. */
+  records: redisScript(`${luaHeads}
+return readAll(jobs, ARGV)`),
 
   /** KEYS: base, never; ARGV: mode or nothing, channel, subject. */
   setMode: redisScript(`if ARGV[1] == '' then redis.call('HDEL', KEYS[1], 'mode')
