@@ -24,11 +24,13 @@ export interface NewMessage {
    * What readers may see. `synced` (default): what is on the disk. `relaxed`: what is stored and has its
    * place, which a loss of power in the millisecond before it is on the disk takes back. Whoever publishes
    * it is answered when it is on the disk, either way. Brokers (Redis, NATS) have settings of their own.
+   * `readers-first`: this process's readers that want it (`onEarly`) have it before it is stored, all others
+   * when it is synced; for subjects that this bus has claimed. If storing fails, those readers have seen it.
    */
   readonly durability?: MessageDurability | undefined;
 }
 
-export type MessageDurability = 'synced' | 'relaxed';
+export type MessageDurability = 'synced' | 'relaxed' | 'readers-first';
 
 export interface Published {
   readonly id: string;

@@ -39,6 +39,7 @@ export type {
   StreamGroup,
   StreamInfo,
   StreamPage,
+  EarlyMessage,
   SubscribeOptions,
   Trimmed,
   TrimOrder,

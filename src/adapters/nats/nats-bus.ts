@@ -41,6 +41,7 @@ export const natsBusCapabilities: BusCapabilities = {
   uncountedRelease: false,
   pendingList: false,
   streamBytes: false,
+  readersFirst: false,
 };
 
 /**

@@ -39,6 +39,7 @@ const capabilities: BusCapabilities = {
   uncountedRelease: true,
   pendingList: true,
   streamBytes: true,
+  readersFirst: false,
 };
 
 /**

@@ -34,6 +34,7 @@ for (const { name, skip, run } of busConformance({
     uncountedRelease: true,
     pendingList: true,
     streamBytes: true,
+    readersFirst: true,
     restart: true,
   },
   async open() {

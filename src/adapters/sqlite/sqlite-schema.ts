@@ -1,7 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteBusTables } from './sqlite-bus-tables.ts';
+import { sqliteBusClaims, sqliteBusTables } from './sqlite-bus-tables.ts';
 import {
   sqliteOutboxJobs,
   sqliteOutboxTables,
@@ -85,6 +85,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteBusTables,
   sqliteOutboxTotals,
   sqliteTaskTables,
+  sqliteBusClaims,
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */
