@@ -78,7 +78,7 @@ export async function openScheduledMessages(
     }
     const wanted = await standing(message.topic);
     if (!wanted.has(message.id) || (await log.has(message, message.time))) return;
-    await log.append(message);
+    await log.appendOnce(message);
     onDelivered(message);
   }
 

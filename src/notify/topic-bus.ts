@@ -21,10 +21,25 @@ interface TopicBusReadOptions {
 }
 
 /**
- * What readers may see: what is on the disk (`synced`), or what is stored and has its place (`relaxed`), which a
- * loss of power within the next millisecond may take back. The publisher is answered when it is on the disk.
+ * What readers may see: what is on the disk (`synced`); what is stored and has its place (`relaxed`), which a
+ * loss of power within the next millisecond may take back; or, as ntfy has it, what this process is about to
+ * store (`readers-first`), which also its own end takes back, and which nobody else may publish meanwhile. The
+ * publisher is answered when it is on the disk, whichever it is.
  */
-export type TopicDurability = 'synced' | 'relaxed';
+export type TopicDurability = 'synced' | 'relaxed' | 'readers-first';
+
+export const topicDurabilities: readonly string[] = [
+  'synced',
+  'relaxed',
+  'readers-first',
+] satisfies readonly TopicDurability[];
+
+/** A message that is not stored yet. */
+export interface EarlyTopicMessage {
+  readonly id: string;
+  readonly subject: string;
+  readonly payload: unknown;
+}
 
 export interface TopicBus {
   publish(message: {
@@ -34,9 +49,14 @@ export interface TopicBus {
     readonly headers?: Readonly<Record<string, string>>;
     readonly durability?: TopicDurability;
   }): Promise<unknown>;
+  /** Nobody else publishes to these subjects meanwhile, in no process. */
+  claim(pattern: string): Promise<AsyncDisposable>;
   subscribe(
     pattern: string,
-    options?: TopicBusReadOptions,
+    options?: TopicBusReadOptions & {
+      /** Told before it is stored; it comes once more when it is. */
+      readonly onEarly?: (message: EarlyTopicMessage) => void;
+    },
   ): Promise<AsyncIterable<TopicBusMessage> & AsyncDisposable>;
   read(pattern: string, options?: TopicBusReadOptions): AsyncIterable<TopicBusMessage>;
   stream(subject: string): Promise<{ readonly lastSequence: string | undefined } | undefined>;

@@ -6,8 +6,10 @@ import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { MessageFilter } from './message-filter.ts';
-import { comparePlaces, type TopicBus } from './topic-bus.ts';
+import { comparePlaces, type EarlyTopicMessage, type TopicBus } from './topic-bus.ts';
+import { createEarlyMessages } from './early-messages.ts';
 import { placed, topicOfSubject, type PlacedMessage } from './topic-log.ts';
+import type { TopicMessage } from './topic-message.ts';
 
 /** Messages that go to a reader at once. */
 export interface TopicBatch {
@@ -31,13 +33,20 @@ export interface TopicReader {
 interface TopicSeat {
   /** From then on nothing is missed. */
   readonly ready: Promise<void>;
-  /** What was held back follows, but for what the reader has: of each topic, what is not behind this place. */
-  live(last: ReadonlyMap<string, string>): void;
+  /**
+   * What was held back follows, but for what the reader has: of each topic, what is not behind this place, and
+   * of what has no place yet, these ids.
+   */
+  live(last: ReadonlyMap<string, string>, ids: ReadonlySet<string>): void;
   leave(): void;
 }
 
 export interface TopicHub extends AsyncDisposable {
   join(reader: TopicReader): TopicSeat;
+  /** Readers may have it, and it will not be stored. */
+  failed(message: TopicMessage): void;
+  /** Resolves once everything of these topics that readers have by now is stored, or will not be. */
+  settled(topics: readonly string[]): Promise<void>;
   /** Ends those that are meant. Default: all of them. */
   cut(isMeant?: (reader: TopicReader) => boolean): void;
   readonly readers: number;
@@ -47,6 +56,11 @@ interface Entry {
   readonly reader: TopicReader;
   /** While it is behind. */
   held: PlacedMessage[] | undefined;
+  /**
+   * Of each topic, the last that it has from the log, which may be ahead of what comes here; until that is
+   * ahead of them all.
+   */
+  has: ReadonlyMap<string, string> | undefined;
 }
 
 const heldMax = 10_000;
@@ -63,6 +77,7 @@ export function createTopicHub(
   let reading:
     | { readonly ready: Promise<void>; readonly done: Promise<void>; readonly end: AbortController }
     | undefined;
+  const early = createEarlyMessages();
   let waiting: PlacedMessage[] = [];
   let isFlushing = false;
   let linger: AbortController | undefined;
@@ -71,7 +86,11 @@ export function createTopicHub(
     if (reading !== undefined) return reading.ready;
     const end = new AbortController();
     const signal = AbortSignal.any([end.signal, closing.signal]);
-    const opened = bus.subscribe(subjects.notify.everyTopic, { from: 'now', signal });
+    const opened = bus.subscribe(subjects.notify.everyTopic, {
+      from: 'now',
+      signal,
+      onEarly: takeEarly,
+    });
     const done = follow(opened, signal);
     const ready = opened.then(() => undefined);
     reading = { ready, done, end };
@@ -85,12 +104,14 @@ export function createTopicHub(
     try {
       await using messages = await opened;
       for await (const each of messages) {
+        if (early.stored(each)) continue;
         if (byTopic.has(topicOfSubject(each.subject))) take(placed(each));
       }
     } catch (error) {
       if (!hasCode(error, 'ABORTED'))
         observer.log?.error({ err: error }, 'topics cannot be followed');
     }
+    early.forget();
     if (signal.aborted) return;
     // What came meanwhile is in the bus: whoever comes again gets it from there.
     reading = undefined;
@@ -105,18 +126,28 @@ export function createTopicHub(
     process.nextTick(flush);
   }
 
+  /** At once, behind what waits: the log has not even begun with it. */
+  function takeEarly(message: EarlyTopicMessage): void {
+    waiting.push(early.take(message, clock.now()));
+    flush();
+  }
+
   function flush(): void {
     isFlushing = false;
     const messages = waiting;
+    if (messages.length === 0) return;
     waiting = [];
     const ofTopic = Map.groupBy(messages, ({ message }) => message.topic);
     const ofEntry = new Map<Entry, PlacedMessage[]>();
     for (const [topic, own] of ofTopic) {
       const batch = batchOf(own);
       for (const entry of byTopic.get(topic) ?? []) {
-        const { reader, held } = entry;
+        const { reader, held, has } = entry;
         const isPlain =
-          held === undefined && reader.filter === undefined && reader.topics.length === 1;
+          held === undefined &&
+          has === undefined &&
+          reader.filter === undefined &&
+          reader.topics.length === 1;
         if (isPlain) reader.deliver(batch);
         else ofEntry.set(entry, []);
       }
@@ -132,9 +163,7 @@ export function createTopicHub(
   ): void {
     for (const each of messages) {
       for (const entry of byTopic.get(each.message.topic) ?? []) {
-        const { filter } = entry.reader;
-        if (filter !== undefined && isFiltered(each) && !filter(each.message)) continue;
-        ofEntry.get(entry)?.push(each);
+        if (isWanted(entry.reader, each) && isNew(entry, each)) ofEntry.get(entry)?.push(each);
       }
     }
     for (const [entry, own] of ofEntry) {
@@ -167,8 +196,10 @@ export function createTopicHub(
   return {
     join(reader) {
       if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the server stops');
-      const entry: Entry = { reader, held: [] };
       const topics = new Set(reader.topics);
+      // Those before it have these, and the log does not: in their place, before what comes.
+      const coming = early.of(topics).filter((each) => isWanted(reader, each));
+      const entry: Entry = { reader, held: coming, has: undefined };
       for (const topic of topics) {
         const entries = byTopic.get(topic);
         if (entries === undefined) byTopic.set(topic, new Set([entry]));
@@ -179,12 +210,13 @@ export function createTopicHub(
       let isGone = false;
       return {
         ready: open(),
-        live(last) {
+        live(last, ids) {
           const held = entry.held ?? [];
           entry.held = undefined;
-          const missing = held.filter(({ message, place }) => {
-            const known = last.get(message.topic);
-            return known === undefined || comparePlaces(place, known) > 0;
+          if (last.size > 0) entry.has = last;
+          const missing = held.filter((each) => {
+            if (early.isFailed(each)) return false;
+            return each.place === '' ? !ids.has(each.message.id) : isNew(entry, each);
           });
           if (missing.length > 0) reader.deliver(batchOf(missing));
         },
@@ -201,6 +233,8 @@ export function createTopicHub(
         },
       };
     },
+    failed: (message) => early.failed(message),
+    settled: (topics) => early.settled(topics),
     cut(isMeant = () => true) {
       for (const { reader } of allEntries()) if (isMeant(reader)) reader.cut();
     },
@@ -215,9 +249,19 @@ export function createTopicHub(
   };
 }
 
+/** Places come in order here: one that is behind all that the reader has ends the looking. */
+function isNew(entry: Entry, { message, place }: PlacedMessage): boolean {
+  const { has } = entry;
+  if (has === undefined || place === '') return true;
+  const last = has.get(message.topic);
+  if (last !== undefined && comparePlaces(place, last) <= 0) return false;
+  if ([...has.values()].every((each) => comparePlaces(place, each) > 0)) entry.has = undefined;
+  return true;
+}
+
 /** Requests to poll are for everybody, whatever they filter by. */
-function isFiltered({ message }: PlacedMessage): boolean {
-  return message.event !== 'poll_request';
+function isWanted({ filter }: TopicReader, { message }: PlacedMessage): boolean {
+  return filter === undefined || message.event === 'poll_request' || filter(message);
 }
 
 export function batchOf(messages: readonly PlacedMessage[]): TopicBatch {

@@ -20,10 +20,19 @@ export interface PlacedMessage {
   readonly isKept: boolean;
 }
 
+export interface KeptMessages {
+  /** Oldest first. */
+  readonly messages: readonly PlacedMessage[];
+  /** Where the message stands that they come behind, if they were asked for by its id and it is there. */
+  readonly behind?: string | undefined;
+}
+
 export interface TopicLog {
   append(message: TopicMessage): Promise<void>;
-  /** What is kept of these topics, oldest first. */
-  read(topics: readonly string[], since: Since): Promise<readonly PlacedMessage[]>;
+  /** Of which somebody may have appended the same: nobody sees it before the log has decided. */
+  appendOnce(message: TopicMessage): Promise<void>;
+  /** What is kept of these topics. */
+  read(topics: readonly string[], since: Since): Promise<KeptMessages>;
   /** Whether it is there, stored at this time (Unix seconds) or later. */
   has(message: TopicMessage, sinceSeconds: number): Promise<boolean>;
 }
@@ -88,31 +97,34 @@ export function createTopicLog(
     return (await readFrom(topic, 0)).slice(-1);
   }
 
-  async function behind(topics: readonly string[], id: string): Promise<readonly PlacedMessage[]> {
-    // An id says about when it was given out: most of the stream need not be looked at.
-    const soon = await readAll(topics, timeOfMessageId(id) - skewMs);
-    const found = soon.find(({ message }) => message.id === id);
-    if (found !== undefined)
-      return soon.filter(({ place }) => comparePlaces(place, found.place) > 0);
-    return readAll(topics, 0);
+  async function behindId(topics: readonly string[], id: string): Promise<KeptMessages> {
+    // An id says about when it was given out: most of the stream need not be looked at. One that others gave
+    // out says nothing.
+    const soon = behindIn(await readAll(topics, timeOfMessageId(id) - skewMs), id);
+    if (soon !== undefined) return soon;
+    const messages = await readAll(topics, 0);
+    return behindIn(messages, id) ?? { messages };
+  }
+
+  async function store(message: TopicMessage, how: TopicDurability): Promise<void> {
+    const { id, topic } = message;
+    const subject = subjects.notify.topic(topic);
+    await bus.publish({ subject, id, payload: message, durability: how });
   }
 
   return {
-    async append(message) {
-      const { id, topic } = message;
-      const subject = subjects.notify.topic(topic);
-      await bus.publish({ subject, id, payload: message, durability });
-    },
+    append: (message) => store(message, durability),
+    appendOnce: (message) => store(message, durability === 'readers-first' ? 'synced' : durability),
     async read(topics, since) {
-      if (since.kind === 'none') return [];
-      if (since.kind === 'all') return readAll(topics, 0);
-      if (since.kind === 'id') return behind(topics, since.id);
+      if (since.kind === 'none') return { messages: [] };
+      if (since.kind === 'all') return { messages: await readAll(topics, 0) };
+      if (since.kind === 'id') return behindId(topics, since.id);
       if (since.kind === 'latest') {
         const last = await Promise.all([...new Set(topics)].map(latest));
-        return last.flat().toSorted(byPlace);
+        return { messages: last.flat().toSorted(byPlace) };
       }
       const from = await readAll(topics, since.seconds * 1_000 - skewMs);
-      return from.filter(({ message }) => message.time >= since.seconds);
+      return { messages: from.filter(({ message }) => message.time >= since.seconds) };
     },
     async has({ id, topic }, sinceSeconds) {
       const time = new Date(sinceSeconds * 1_000 - skewMs);
@@ -122,6 +134,12 @@ export function createTopicLog(
       return false;
     },
   };
+}
+
+function behindIn(all: readonly PlacedMessage[], id: string): KeptMessages | undefined {
+  const behind = all.find(({ message }) => message.id === id)?.place;
+  if (behind === undefined) return undefined;
+  return { messages: all.filter(({ place }) => comparePlaces(place, behind) > 0), behind };
 }
 
 function byPlace(a: PlacedMessage, b: PlacedMessage): number {

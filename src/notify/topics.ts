@@ -23,9 +23,10 @@ import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import type { Since } from './since.ts';
 import type { NamedTemplate } from './template-files.ts';
-import type { TopicBus, TopicDurability } from './topic-bus.ts';
+import { topicDurabilities, type TopicBus, type TopicDurability } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
-import { createTopicLog, type PlacedMessage } from './topic-log.ts';
+import { createTopicLog, type KeptMessages } from './topic-log.ts';
+import { subjects } from '../contracts/subjects.ts';
 import { newMessageId, type TopicAttachment, type TopicMessage } from './topic-message.ts';
 import { reservedTopics } from './topic-name.ts';
 import {
@@ -51,7 +52,7 @@ export interface TopicsOptions {
   readonly sendEmail?: (mail: NotifyEmail) => Promise<void>;
   /** Told of what was published, so that phones are woken. */
   readonly forward?: (message: TopicMessage) => void;
-  /** Whether readers get messages before they are on the disk. Default: `synced`, they do not. */
+  /** Whether readers get messages before they are on the disk, or stored. Default: `synced`, neither. */
   readonly durability?: TopicDurability;
   /** Whether this process delivers what is scheduled. Default: true. */
   readonly isScheduler?: boolean;
@@ -137,13 +138,15 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const reserved = [...reservedTopics, ...(options.reserved ?? [])];
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
   const { durability = 'synced' } = options;
-  if (!['synced', 'relaxed'].includes(durability)) {
-    const text = `notify.durability is 'synced' or 'relaxed', not '${durability}'`;
+  if (!topicDurabilities.includes(durability)) {
+    const text = `notify.durability is one of ${topicDurabilities.join(', ')}, not '${durability}'`;
     throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
   }
   const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
   const stopping = new AbortController();
   await using opened = new AsyncDisposableStack();
+  // Before anything is read, and given up last: the order that readers are told is that of the log.
+  if (durability === 'readers-first') opened.use(await bus.claim(subjects.notify.everyTopic));
   const hub = opened.use(createTopicHub(bus, { clock, observer }));
   const scheduled = opened.use(
     await openScheduledMessages(bus, {
@@ -238,6 +241,15 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     return buildMessage(params, { title, priority, message }, { ...facts, attachment });
   }
 
+  async function append(message: TopicMessage): Promise<void> {
+    try {
+      await log.append(message);
+    } catch (error) {
+      hub.failed(message);
+      throw error;
+    }
+  }
+
   async function callOff(topic: string, sequenceId: string | undefined): Promise<void> {
     // A message's own id is nobody else's sequence id, unless somebody said so.
     if (sequenceId === undefined) return;
@@ -268,7 +280,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
         const gone = await scheduled.schedule(message);
         await attachments?.remove(gone.map(({ id }) => id));
       } else {
-        await log.append(message);
+        await append(message);
         if (params.isCached) await callOff(topic, params.sequenceId);
         if (!params.isUnifiedPush) options.forward?.(message);
         if (params.email !== '') {
@@ -284,25 +296,26 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       const nowMs = clock.now();
       const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
       const message = changeMessage(event, sequenceId, facts);
-      await log.append(message);
+      await append(message);
       if (event === 'message_delete') await callOff(topic, sequenceId);
       published.count();
       return message;
     },
     async read(request) {
-      return (await readKept(request)).map(({ message }) => message);
+      return (await readKept(request)).messages.map(({ message }) => message);
     },
     async follow(reader, request, ready) {
       const seat = hub.join(reader);
       try {
         await seat.ready;
         ready();
-        const kept = await readKept(request);
+        const { messages, behind } = await readKept(request);
         const last = new Map<string, string>();
-        for (const { message, place } of kept) if (place !== '') last.set(message.topic, place);
-        const wanted = kept.filter(({ message }) => reader.filter?.(message) ?? true);
+        if (behind !== undefined) for (const topic of reader.topics) last.set(topic, behind);
+        for (const { message, place } of messages) if (place !== '') last.set(message.topic, place);
+        const wanted = messages.filter(({ message }) => reader.filter?.(message) ?? true);
         if (wanted.length > 0) reader.deliver(batchOf(wanted));
-        seat.live(last);
+        seat.live(last, new Set(messages.map(({ message }) => message.id)));
       } catch (error) {
         seat.leave();
         throw error;
@@ -327,20 +340,19 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     },
   };
 
-  async function readKept({
-    topics,
-    since,
-    withScheduled,
-  }: ReadRequest): Promise<readonly PlacedMessage[]> {
+  async function readKept({ topics, since, withScheduled }: ReadRequest): Promise<KeptMessages> {
+    // What readers here have seen is in the log before it is asked.
+    if (since.kind !== 'none') await hub.settled(topics);
     const kept = await log.read(topics, since);
     if (!withScheduled || since.kind === 'none' || since.kind === 'latest') return kept;
     const lists = await Promise.all([...new Set(topics)].map((topic) => scheduled.list(topic)));
-    const there = new Set(kept.map(({ message }) => message.id));
+    const there = new Set(kept.messages.map(({ message }) => message.id));
     const coming = lists
       .flat()
       .filter(({ id }) => !there.has(id))
       .map((message) => ({ message, place: '', isKept: true }));
-    return [...kept, ...coming.toSorted((a, b) => a.message.time - b.message.time)];
+    const byTime = coming.toSorted((a, b) => a.message.time - b.message.time);
+    return { ...kept, messages: [...kept.messages, ...byTime] };
   }
 }
 

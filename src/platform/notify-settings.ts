@@ -18,8 +18,9 @@ export interface NotifySettings {
   readonly attachments?: string | false;
   readonly limits?: Partial<NotifyLimits>;
   /**
-   * `relaxed`: readers get a message once it is stored, before it is on the disk; ntfy gives it out before it
-   * is stored. Default: `synced`. Either way a publish is answered when its message is on the disk.
+   * `relaxed`: readers get a message once it is stored, before it is on the disk. `readers-first`: before it is
+   * stored, as ntfy has it; for a bus in a file that no other process publishes topics to. Default: `synced`.
+   * Whichever it is, a publish is answered when its message is on the disk.
    */
   readonly durability?: TopicDurability;
   /** Addresses whose requests and messages are not counted. */

@@ -5,15 +5,18 @@ import { createTempFolder, removeTempFolder } from '../../src/testing/servers/te
 import { ntfyCases } from './ntfy-cases.ts';
 import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
 
-describe('our ntfy', { concurrency: 8 }, () => {
-  const opened = new AsyncDisposableStack();
-  let server: OurNtfy;
-  before(async () => {
-    const folder = await createTempFolder('notify');
-    opened.defer(() => removeTempFolder(folder));
-    server = opened.use(await startOurNtfy({ folder }));
-  });
-  after(() => opened.disposeAsync());
+const modes = { 'our ntfy': 'synced', 'our ntfy, readers first': 'readers-first' } as const;
 
-  for (const { title, run } of ntfyCases) it(title, () => run(server));
-});
+for (const [name, durability] of Object.entries(modes))
+  describe(name, { concurrency: 8 }, () => {
+    const opened = new AsyncDisposableStack();
+    let server: OurNtfy;
+    before(async () => {
+      const folder = await createTempFolder('notify');
+      opened.defer(() => removeTempFolder(folder));
+      server = opened.use(await startOurNtfy({ folder, more: { durability } }));
+    });
+    after(() => opened.disposeAsync());
+
+    for (const { title, run } of ntfyCases) it(title, () => run(server));
+  });
