@@ -134,7 +134,10 @@ export interface ReadOptions {
 }
 
 /** A live reader that leaves nothing behind. Its loop ends when it is disposed or its signal fires. */
-export interface BusSubscription extends AsyncIterable<BusMessage>, AsyncDisposable {}
+export interface BusSubscription extends AsyncIterable<BusMessage>, AsyncDisposable {
+  /** The same, in place of the loop over single ones: what is there goes out together, at least one. */
+  batches(): AsyncIterable<readonly BusMessage[]>;
+}
 
 /** One message exactly as it stands in its stream, well-formed or not. */
 export interface StoredMessage {

@@ -251,19 +251,26 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
         signal: either,
         onEarly: tellEarly(onEarly),
       });
+      const decodedBatches = async function* (): AsyncGenerator<readonly BusMessage[]> {
+        try {
+          for await (const batch of batches) {
+            const messages = batch.flatMap((entry) => decoded(entry) ?? []);
+            if (either.aborted) return;
+            if (messages.length > 0) yield messages;
+          }
+        } catch (error) {
+          // Whoever ended it knows.
+          if (!hasCode(error, 'ABORTED')) throw error;
+        }
+      };
       return {
+        batches: decodedBatches,
         async *[Symbol.asyncIterator]() {
-          try {
-            for await (const batch of batches) {
-              for (const entry of batch) {
-                if (either.aborted) return;
-                const message = decoded(entry);
-                if (message !== undefined) yield message;
-              }
+          for await (const batch of decodedBatches()) {
+            for (const message of batch) {
+              if (either.aborted) return;
+              yield message;
             }
-          } catch (error) {
-            // Whoever ended it knows.
-            if (!hasCode(error, 'ABORTED')) throw error;
           }
         },
         async [Symbol.asyncDispose]() {

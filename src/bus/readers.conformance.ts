@@ -57,6 +57,20 @@ export const subscribeCases: BusCases = {
     assert.deepEqual(numbersOf(await take(live, 6)), [0, 1, 2, 0, 1, 2]);
   },
 
+  async 'what is there goes out together, to whoever takes batches'(bus) {
+    await publishNumbers(bus, 3);
+    await using live = await bus.subscribe(queue, { from: 'start' });
+    const batches: number[][] = [];
+    for await (const batch of live.batches()) {
+      batches.push(numbersOf(batch));
+      if (batches.flat().length === 3) await bus.publish({ subject: queue, payload: { n: 3 } });
+      if (batches.flat().length === 4) break;
+    }
+    assert.deepEqual(batches.flat(), upTo(4));
+    assert.ok(batches.every(({ length }) => length > 0));
+    assert.ok(batches.length < 4);
+  },
+
   async 'it begins at a sequence'(bus) {
     const published = await publishNumbers(bus, 5);
     const from = { sequence: published[2]?.sequence ?? '' };

@@ -57,7 +57,7 @@ export interface TopicBus {
       /** Told before it is stored; it comes once more when it is. */
       readonly onEarly?: (message: EarlyTopicMessage) => void;
     },
-  ): Promise<AsyncIterable<TopicBusMessage> & AsyncDisposable>;
+  ): Promise<{ batches(): AsyncIterable<readonly TopicBusMessage[]> } & AsyncDisposable>;
   read(pattern: string, options?: TopicBusReadOptions): AsyncIterable<TopicBusMessage>;
   stream(subject: string): Promise<{ readonly lastSequence: string | undefined } | undefined>;
   consume(

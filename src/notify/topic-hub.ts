@@ -78,8 +78,6 @@ export function createTopicHub(
     | { readonly ready: Promise<void>; readonly done: Promise<void>; readonly end: AbortController }
     | undefined;
   const early = createEarlyMessages();
-  let waiting: PlacedMessage[] = [];
-  let isFlushing = false;
   let linger: AbortController | undefined;
 
   function open(): Promise<void> {
@@ -103,9 +101,9 @@ export function createTopicHub(
   ): Promise<void> {
     try {
       await using messages = await opened;
-      for await (const each of messages) {
-        if (early.stored(each)) continue;
-        if (byTopic.has(topicOfSubject(each.subject))) take(placed(each));
+      for await (const batch of messages.batches()) {
+        const news = batch.filter((each) => !early.stored(each));
+        flush(news.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
       }
     } catch (error) {
       if (!hasCode(error, 'ABORTED'))
@@ -118,25 +116,14 @@ export function createTopicHub(
     for (const entry of allEntries()) entry.reader.cut();
   }
 
-  function take(message: PlacedMessage): void {
-    waiting.push(message);
-    if (isFlushing) return;
-    isFlushing = true;
-    // Behind everything that the bus has given at once, and not behind the answers to whoever published it.
-    process.nextTick(flush);
-  }
-
-  /** At once, behind what waits: the log has not even begun with it. */
+  /** At once: the log has not even begun with it. */
   function takeEarly(message: EarlyTopicMessage): void {
-    waiting.push(early.take(message, clock.now()));
-    flush();
+    flush([early.take(message, clock.now())]);
   }
 
-  function flush(): void {
-    isFlushing = false;
-    const messages = waiting;
+  /** What the bus has given at once; not behind the answers to whoever published it. */
+  function flush(messages: readonly PlacedMessage[]): void {
     if (messages.length === 0) return;
-    waiting = [];
     const ofTopic = Map.groupBy(messages, ({ message }) => message.topic);
     const ofEntry = new Map<Entry, PlacedMessage[]>();
     for (const [topic, own] of ofTopic) {

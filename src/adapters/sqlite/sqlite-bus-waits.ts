@@ -14,7 +14,8 @@ interface Member {
 }
 
 export interface BusWaits {
-  reader(signal: AbortSignal, isThere: () => boolean): Promise<void>;
+  /** `isWritten` asks the file, which takes its time: later, when those who were told of something are done. */
+  reader(signal: AbortSignal, isThere: () => boolean, isWritten: () => boolean): Promise<void>;
   /** Until the group has something, or that may have changed; at most so long. */
   member(
     group: Member,
@@ -42,12 +43,16 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
   }
 
   return {
-    async reader(signal, isThere) {
+    async reader(signal, isThere, isWritten) {
+      const looking = setImmediate(() => {
+        if (isSoOrFails(isWritten)) readers.wakeAll();
+      });
       try {
         const woken = readers.wait(signal, isThere);
         if (readers.size > 0) setWaiting(true);
         await woken;
       } finally {
+        clearImmediate(looking);
         leave();
       }
     },
@@ -58,14 +63,7 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
       try {
         // Before it is looked at: what is committed in between wakes it.
         let before: DueAtMs = 0;
-        const isChanged = (): boolean => {
-          try {
-            return due() !== before;
-          } catch {
-            // Whoever is woken meets the error in a read of its own, where it can be told.
-            return true;
-          }
-        };
+        const isChanged = (): boolean => isSoOrFails(() => due() !== before);
         members.set(waiters, { ...group, isChanged });
         before = due();
         const woken = waiters.wait(either, () => before === 0);
@@ -94,6 +92,15 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
       wakeMembers(() => true);
     },
   };
+}
+
+function isSoOrFails(look: () => boolean): boolean {
+  try {
+    return look();
+  } catch {
+    // Whoever is woken meets the error in a read of its own, where it can be told.
+    return true;
+  }
 }
 
 function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -207,7 +207,8 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
         if (upTo !== undefined) return;
       }
       reached?.(after);
-      await waits.reader(signal, () => tail.last > after || read(() => reader.head()) > after);
+      const isWritten = (): boolean => read(() => reader.head()) > after;
+      await waits.reader(signal, () => tail.last > after, isWritten);
     }
   }
 
