@@ -16,6 +16,8 @@ export interface NotifyUser {
   readonly role: 'admin' | 'user';
   /** Of one of our own tokens: what its scopes allow, on every topic. */
   readonly permission?: TopicPermission;
+  /** Fires when that token is revoked or expires. */
+  readonly ended?: AbortSignal;
 }
 
 export interface AccessBook {

@@ -316,6 +316,8 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
         const wanted = messages.filter(({ message }) => reader.filter?.(message) ?? true);
         if (wanted.length > 0) reader.deliver(batchOf(wanted));
         seat.live(last, new Set(messages.map(({ message }) => message.id)));
+        // What it may was perhaps taken back while it was not here to be cut.
+        if (reader.mayRead?.() === false) reader.cut();
       } catch (error) {
         seat.leave();
         throw error;

@@ -79,7 +79,16 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   const sockets = createNtfyWebSockets();
   const who = { users, visitors, isBehindProxy, exemptHosts };
   // Who may not read any more is not read to any longer, in whichever process that was said.
-  directory.onChanged(() => topics.cutThose((reader) => reader.mayRead?.() === false));
+  const cutOff = (): void => topics.cutThose((reader) => reader.mayRead?.() === false);
+  directory.onChanged(cutOff);
+  const watched = new WeakSet<AbortSignal>();
+
+  /** One listener for each token, however many read with it. */
+  function watchEnd(ended: AbortSignal | undefined): void {
+    if (ended === undefined || watched.has(ended)) return;
+    watched.add(ended);
+    ended.addEventListener('abort', cutOff, { once: true });
+  }
 
   function admit({ name, isExempt }: Visitor): void {
     if (!isExempt) visitors.request(name);
@@ -160,12 +169,14 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       nowMs: clock.now(),
     });
     const withScheduled = params.flag(['x-scheduled', 'scheduled', 'sched'], false);
+    watchEnd(visitor.user?.ended);
     return {
       request: { topics: names, since, withScheduled },
       said,
       filter: readFilter(params),
       mayRead: () =>
         (visitor.user === undefined || users.isKnown(visitor.user)) &&
+        visitor.user?.ended?.aborted !== true &&
         names.every((topic) => access.may(visitor.user, topic, 'read')),
       keepalives,
       nowMs: () => clock.now(),

@@ -45,8 +45,10 @@ export async function followOverHttp(
   },
 ): Promise<void> {
   const { request, said, filter, mayRead, keepalives, nowMs } = following;
-  if (response.socket === null) await once(response, 'socket');
-  const socket = response.socket as Socket;
+  const { socket } = asked;
+  // Behind another answer on the same connection, which may have no end: it is over with that connection.
+  if (response.socket === null) await eitherOf(once(response, 'socket'), socket);
+  if (response.socket === null || socket.destroyed) return;
   const isChunked = asked.httpVersion !== '1.0';
   const send = (bytes: Buffer): void => {
     if (socket.writableLength > unreadBytesMax) socket.destroy();
@@ -78,4 +80,11 @@ export async function followOverHttp(
     sendText(encodeMessage(form, controlMessage('keepalive', said, nowMs())));
   held.use(keepalives.add(beat));
   if (!isCut && !socket.destroyed) await over;
+}
+
+/** Resolves when that has happened, or when the connection is gone. */
+async function eitherOf(event: Promise<unknown>, socket: Socket): Promise<void> {
+  if (socket.destroyed) return;
+  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await Promise.race([event, gone]);
 }

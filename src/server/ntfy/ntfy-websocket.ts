@@ -46,9 +46,13 @@ export function createNtfyWebSockets(): NtfyWebSockets {
       const { request: reading, said, filter, mayRead, keepalives, nowMs } = following;
       server ??= open();
       const upgrading = await server;
-      const client = await new Promise<WebSocket>((resolve) => {
-        upgrading.handleUpgrade(request, socket, head, (accepted) => resolve(accepted));
+      const client = await new Promise<WebSocket | undefined>((resolve) => {
+        // Who is not let in, or is gone by now, is not told of: its connection ends.
+        socket.once('close', () => resolve(undefined));
+        if (socket.destroyed) resolve(undefined);
+        else upgrading.handleUpgrade(request, socket, head, (accepted) => resolve(accepted));
       });
+      if (client === undefined) return;
       const over = new Promise<void>((resolve) => client.once('close', () => resolve()));
       client.on('error', () => client.terminate());
       const connection = socket as Socket;

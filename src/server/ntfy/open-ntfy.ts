@@ -10,6 +10,7 @@ import { openTopics, type NotifyEmail } from '../../notify/topics.ts';
 import { createUpstreamPolls } from '../../notify/upstream-polls.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/notify-settings.ts';
+import type { VerifiedToken } from '../../platform/open-tokens.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
 export interface OpenNtfyOptions {
@@ -89,7 +90,7 @@ export async function openNtfy(
   const users = createNotifyUsers({
     directory,
     ...(settings.tokens === undefined ? {} : { tokens: settings.tokens }),
-    verifyForeign: (secret) => userOf(tokens.verify(secret)?.token),
+    verifyForeign: (secret) => userOf(tokens.verify(secret)),
   });
   const handler = createNtfyHandler(topics, {
     users,
@@ -112,16 +113,13 @@ export async function openNtfy(
 }
 
 /** A token of the platform, by its scopes; one of a tenant is not for topics, which belong to all. */
-function userOf(
-  token:
-    | { readonly name: string; readonly scopes: readonly string[]; readonly tenant?: string }
-    | undefined,
-): NotifyUser | undefined {
-  if (token === undefined || token.tenant !== undefined) return undefined;
+function userOf(verified: VerifiedToken | undefined): NotifyUser | undefined {
+  if (verified === undefined || verified.token.tenant !== undefined) return undefined;
+  const { ended, token } = verified;
   const { name, scopes } = token;
-  if (scopes.includes('admin')) return { name, role: 'admin', permission: 'read-write' };
+  if (scopes.includes('admin')) return { name, ended, role: 'admin', permission: 'read-write' };
   const [reads, writes] = [scopes.includes('read'), scopes.includes('append')];
-  if (reads && writes) return { name, role: 'user', permission: 'read-write' };
-  if (writes) return { name, role: 'user', permission: 'write-only' };
-  return { name, role: 'user', permission: reads ? 'read-only' : 'deny' };
+  if (reads && writes) return { name, ended, role: 'user', permission: 'read-write' };
+  if (writes) return { name, ended, role: 'user', permission: 'write-only' };
+  return { name, ended, role: 'user', permission: reads ? 'read-only' : 'deny' };
 }

@@ -1,0 +1,148 @@
+// Readers that go away at any moment, and such as may not read any longer: nothing of them is left.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { openTopics, type Topics } from '../../src/notify/topics.ts';
+import { createPlatform } from '../../src/platform/create-platform.ts';
+import { openBus } from '../../src/platform/open-bus.ts';
+import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
+import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
+import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
+import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { publish, send } from './ntfy-case.ts';
+
+const subscriptionsMax = 3;
+
+async function served(
+  run: (server: { readonly url: string; readonly port: number }, topics: Topics) => Promise<void>,
+): Promise<void> {
+  const folder = await createTempFolder('notify');
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => removeTempFolder(folder));
+  const bus = opened.use(await openBus(`sqlite:${folder}/bus.db`));
+  const topics = opened.use(await openTopics(bus, { limits: { subscriptionsMax } }));
+  const handler = opened.use(createNtfyHandler(topics, { exemptHosts: ['127.0.0.1'] }));
+  const server = await startNtfyServer(handler);
+  try {
+    await run(server, topics);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+}
+
+async function connected(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = systemClock.now() + 20_000;
+  while (!(await holds())) {
+    if (systemClock.now() > endMs) assert.fail(`it never happened: ${what}`);
+    await systemClock.sleep(2);
+  }
+}
+
+/** As many as one visitor may have: whoever left a place taken is found out. */
+async function mayAllComeAgain(server: { readonly url: string }): Promise<void> {
+  const over = new AbortController();
+  await until('all places are free', async () => {
+    const { signal } = over;
+    const come = (): Promise<Response> => fetch(`${server.url}/alerts/json`, { signal });
+    const answers = await Promise.all(Array.from({ length: subscriptionsMax }, come));
+    if (answers.every(({ ok }) => ok)) return true;
+    for (const { body } of answers) await body?.cancel();
+    return false;
+  });
+  over.abort();
+}
+
+const upgrade = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+];
+const asking = {
+  'a stream': 'GET /alerts/json?since=all HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a WebSocket': `GET /alerts/ws?since=all HTTP/1.1\r\nHost: x\r\n${upgrade.join('\r\n')}\r\n\r\n`,
+};
+
+for (const [what, request] of Object.entries(asking)) {
+  test(`${what} that goes away while it is opened leaves nothing behind`, async () => {
+    await served(async (server, topics) => {
+      await publish(server, 'alerts', { body: 'kept' });
+      for (let round = 0; round < 60; round += 1) {
+        const socket = await connected(server.port);
+        socket.write(request);
+        // Before it is heard, while it is, and once it is answered.
+        if (round % 3 === 1) await new Promise((resolve) => setImmediate(resolve));
+        if (round % 3 === 2) await once(socket, 'data');
+        if (round % 2 === 0) socket.resetAndDestroy();
+        else socket.destroy();
+      }
+      await until('nobody reads', () => topics.readers === 0);
+      await mayAllComeAgain(server);
+    });
+  });
+}
+
+test('a second stream on a connection that a first one has for itself ends with it', async () => {
+  await served(async (server, topics) => {
+    for (let round = 0; round < subscriptionsMax; round += 1) {
+      const socket = await connected(server.port);
+      socket.write(asking['a stream'] + asking['a stream']);
+      await once(socket, 'data');
+      socket.destroy();
+      await until('nobody reads', () => topics.readers === 0);
+    }
+    await mayAllComeAgain(server);
+  });
+});
+
+test('a WebSocket that is not let in leaves nothing behind', async () => {
+  await served(async (server) => {
+    for (let round = 0; round < subscriptionsMax; round += 1) {
+      const socket = await connected(server.port);
+      socket.resume().write(asking['a WebSocket'].replace('Version: 13', 'Version: 1'));
+      await once(socket, 'close', { signal: AbortSignal.timeout(20_000) });
+    }
+    await mayAllComeAgain(server);
+  });
+});
+
+test('who reads with a token of the platform is cut off when that is revoked', async () => {
+  const folder = await createTempFolder('notify');
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => removeTempFolder(folder));
+  const platform = opened.use(
+    await createPlatform({ engines: { store: `sqlite:${folder}/events.db` } }),
+  );
+  await platform.start();
+  const ntfy = opened.use(
+    await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => undefined }),
+  );
+  const server = opened.use(await startNtfyServer(ntfy));
+  const reader = async (name: string): Promise<{ readonly text: Promise<string> }> => {
+    const { secret } = await platform.tokens.create({ name, scopes: ['read', 'append'] });
+    const headers = { Authorization: `Bearer ${secret}` };
+    const answer = await send(server, 'alerts', { method: 'GET', path: '/{t}/raw', headers });
+    assert.equal(answer.status, 200);
+    return { text: answer.text().catch(String) };
+  };
+  const { secret } = await platform.tokens.create({ name: 'writer', scopes: ['append'] });
+  const headers = { Authorization: `Bearer ${secret}` };
+  const gone = await reader('gone');
+  const stays = await reader('stays');
+  await publish(server, 'alerts', { headers, body: 'one' });
+  await platform.tokens.revoke('gone');
+  assert.match(await gone.text, /one\n$/);
+  await publish(server, 'alerts', { headers, body: 'two' });
+  await platform.tokens.revoke('stays');
+  assert.match(await stays.text, /one\ntwo\n$/);
+});
