@@ -64,6 +64,8 @@ interface Entry {
 }
 
 const heldMax = 10_000;
+/** Of a topic: writing to them takes less than what else a message needs. */
+const fewReaders = 16;
 /** Between the last reader's end and the end of reading: many come again at once. */
 const lingerMs = 30_000;
 
@@ -78,6 +80,8 @@ export function createTopicHub(
     | { readonly ready: Promise<void>; readonly done: Promise<void>; readonly end: AbortController }
     | undefined;
   const early = createEarlyMessages();
+  let waiting: PlacedMessage[] = [];
+  let flushing: NodeJS.Immediate | undefined;
   let linger: AbortController | undefined;
 
   function open(): Promise<void> {
@@ -103,7 +107,7 @@ export function createTopicHub(
       await using messages = await opened;
       for await (const batch of messages.batches()) {
         const news = batch.filter((each) => !early.stored(each));
-        flush(news.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
+        take(news.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
       }
     } catch (error) {
       if (!hasCode(error, 'ABORTED'))
@@ -116,14 +120,32 @@ export function createTopicHub(
     for (const entry of allEntries()) entry.reader.cut();
   }
 
-  /** At once: the log has not even begun with it. */
   function takeEarly(message: EarlyTopicMessage): void {
-    flush([early.take(message, clock.now())]);
+    take([early.take(message, clock.now())]);
   }
 
-  /** What the bus has given at once; not behind the answers to whoever published it. */
-  function flush(messages: readonly PlacedMessage[]): void {
+  /**
+   * To few at once, before the log has even begun with it or its publisher is answered. Writing to many takes
+   * longer than all of that: they get together what came in this turn and in the next, in which whoever was
+   * answered asks again, so that the log has work meanwhile.
+   */
+  function take(messages: readonly PlacedMessage[]): void {
     if (messages.length === 0) return;
+    waiting.push(...messages);
+    if (flushing !== undefined) return;
+    const isForFew = messages.every(
+      ({ message }) => (byTopic.get(message.topic)?.size ?? 0) <= fewReaders,
+    );
+    if (isForFew) flush();
+    else flushing = setImmediate(() => void (flushing = setImmediate(flush)));
+  }
+
+  function flush(): void {
+    clearImmediate(flushing);
+    flushing = undefined;
+    const messages = waiting;
+    if (messages.length === 0) return;
+    waiting = [];
     const ofTopic = Map.groupBy(messages, ({ message }) => message.topic);
     const ofEntry = new Map<Entry, PlacedMessage[]>();
     for (const [topic, own] of ofTopic) {
@@ -184,6 +206,7 @@ export function createTopicHub(
     join(reader) {
       if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the server stops');
       const topics = new Set(reader.topics);
+      flush();
       // Those before it have these, and the log does not: in their place, before what comes.
       const coming = early.of(topics).filter((each) => isWanted(reader, each));
       const entry: Entry = { reader, held: coming, has: undefined };
@@ -229,6 +252,7 @@ export function createTopicHub(
       return readers;
     },
     async [Symbol.asyncDispose]() {
+      flush();
       closing.abort(aborted());
       for (const entry of allEntries()) entry.reader.cut();
       await reading?.done;

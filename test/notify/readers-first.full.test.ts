@@ -229,6 +229,30 @@ test('messages, deletes, clears and what is not kept come in the order of the lo
   assert.deepEqual(await texts(topics), kept);
 });
 
+test('many readers have what came together at once, and whoever joins among them has it once', async () => {
+  await using opened = await open();
+  const { topics, hold } = opened;
+  using many = new DisposableStack();
+  const readers = Array.from({ length: 40 }, () => many.use(read(topics)));
+  await Promise.all(readers.map(({ live }) => live));
+  const release = hold();
+  const all = ['one', 'two', 'three'].map((text) => publish(topics, text));
+  // Given out at the end of the turn: somebody comes before that.
+  await Promise.resolve();
+  const joined = many.use(read(topics));
+  await joined.live;
+  await until('all are read', () => readers.every(({ seen }) => seen.length === 3));
+  const late = many.use(read(topics, { kind: 'all' }));
+  release();
+  await Promise.all([...all, late.live]);
+  await publish(topics, 'four');
+  await until('it is read', () => [...readers, joined, late].every(({ seen }) => seen.length >= 4));
+  for (const { seen } of [...readers, joined, late]) {
+    assert.deepEqual(seen, ['one', 'two', 'three', 'four']);
+  }
+  assert.deepEqual(await texts(topics), ['one', 'two', 'three', 'four']);
+});
+
 test('one process has the topics of a file; another reads them, and is told why it may not publish', async () => {
   const first = await open();
   const { path } = first;
