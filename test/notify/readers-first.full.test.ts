@@ -14,9 +14,11 @@ import { requestParams } from '../../src/notify/request-params.ts';
 import type { Since } from '../../src/notify/since.ts';
 import type { TopicMessage } from '../../src/notify/topic-message.ts';
 import { openTopics, type Topics } from '../../src/notify/topics.ts';
+import { startChild } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { bodyOf } from '../../src/server/ntfy/ntfy-body.ts';
+import { publish as publishTo } from './ntfy-case.ts';
 
 const topic = 'alerts';
 
@@ -270,6 +272,27 @@ test('one process has the topics of a file; another reads them, and is told why 
   await publish(theirs, 'three');
   assert.deepEqual(await texts(theirs), ['one', 'three']);
   await first[Symbol.asyncDispose]();
+});
+
+test('whoever is killed has the topics no longer', async () => {
+  const folder = await createTempFolder('notify');
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => removeTempFolder(folder));
+  const path = join(folder, 'bus.db');
+  const script = new URL('./ntfy-process-main.ts', import.meta.url);
+  const more = { durability: 'readers-first' };
+  const child = stack.use(startChild(script, { input: { bus: `sqlite:${path}`, folder, more } }));
+  const isUrl = (message: unknown): message is { readonly url: string } =>
+    typeof (message as { readonly url?: unknown }).url === 'string';
+  const { url } = await child.message(isUrl);
+  const bus = stack.use(await sqliteBus(path));
+  const topics = stack.use(await openTopics(bus));
+  const isClaimed = (error: unknown): boolean => hasCode(error, 'BUS_CLAIMED');
+  await assert.rejects(publish(topics, 'refused'), isClaimed);
+  await publishTo({ url }, topic, { body: 'one' });
+  await child.kill('SIGKILL');
+  await publish(topics, 'two');
+  assert.deepEqual(await texts(topics), ['one', 'two']);
 });
 
 test('whatever is published and read when, every reader has the order of the log', async () => {
