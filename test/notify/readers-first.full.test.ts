@@ -17,8 +17,11 @@ import { openTopics, type Topics } from '../../src/notify/topics.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { createPlatform } from '../../src/platform/create-platform.ts';
+import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
+import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { bodyOf } from '../../src/server/ntfy/ntfy-body.ts';
-import { publish as publishTo } from './ntfy-case.ts';
+import { poll, publish as publishTo } from './ntfy-case.ts';
 
 const topic = 'alerts';
 
@@ -272,6 +275,28 @@ test('one process has the topics of a file; another reads them, and is told why 
   await publish(theirs, 'three');
   assert.deepEqual(await texts(theirs), ['one', 'three']);
   await first[Symbol.asyncDispose]();
+});
+
+test('a configuration says it, and a second server of the same file does not start', async () => {
+  const folder = await createTempFolder('notify');
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => removeTempFolder(folder));
+  const engines = { store: `sqlite:${folder}/events.db` };
+  const options = {
+    settings: { durability: 'readers-first' },
+    isLoopback: true,
+    cwd: folder,
+    url: () => undefined,
+  } as const;
+  const platform = stack.use(await createPlatform({ engines }));
+  const server = stack.use(await startNtfyServer(stack.use(await openNtfy(platform, options))));
+  const second = stack.use(await createPlatform({ engines }));
+  await assert.rejects(
+    () => openNtfy(second, options),
+    (error) => hasCode(error, 'BUS_CLAIMED'),
+  );
+  const sent = await publishTo(server, topic, { body: 'one' });
+  assert.deepEqual(await poll(server, topic), [sent]);
 });
 
 test('whoever is killed has the topics no longer', async () => {
