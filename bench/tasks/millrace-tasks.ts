@@ -22,6 +22,7 @@ export const millraceOnRedis: TaskSubject = {
 
 export const millraceOnNats: TaskSubject = {
   name: `${ours} (nats)`,
+  isSlow: true,
   async open(places) {
     const url = await places.nats();
     const prefix = randomUUID().slice(0, 8);
@@ -31,6 +32,7 @@ export const millraceOnNats: TaskSubject = {
 
 export const millraceOnSqlite: TaskSubject = {
   name: `${ours} (sqlite)`,
+  isSlow: true,
   async open(places) {
     const file = await places.sqlite();
     return queueOn(() => sqliteTasks(`sqlite:${file}`, { types: [taskType(type)] }));

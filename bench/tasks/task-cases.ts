@@ -10,6 +10,10 @@ import type { OpenedTaskQueue, TaskPlaces, TaskSubject } from './task-subject.ts
 
 const inFlight = 256;
 const bulk = 1_000;
+/** Behind one that is not counted: the goals are about what goes on for hours, and rounds differ by a fifth. */
+const roundsMin = 5;
+/** Of those that sync every commit, or send each job on its own, in each round. */
+const slowBatch = 5_000;
 /** Long enough for whoever sleeps when there is nothing to fall asleep. */
 const pauseMs = { min: 5, more: 10 };
 
@@ -64,9 +68,11 @@ export function drainCases(options: CaseOptions & { readonly goals: readonly Goa
     name: `drain, concurrency ${concurrency}`,
     measure: 'throughput',
     batch: options.quick ? 4_000 : 20_000,
+    ...(options.quick ? {} : { roundsMin }),
     goals: concurrency === 50 ? options.goals : [],
-    subjects: options.subjects.map(({ name, open }) => ({
+    subjects: options.subjects.map(({ name, open, isSlow = false }) => ({
       name,
+      ...(isSlow && !options.quick ? { batch: slowBatch } : {}),
       setup: async () => draining(await open(options.places), concurrency),
     })),
   }));
@@ -99,6 +105,7 @@ export function latencyCase(options: CaseOptions & { readonly goals: readonly Go
     name: 'latency, idle, enqueue to start',
     measure: 'latency',
     batch: options.quick ? 40 : 200,
+    ...(options.quick ? {} : { roundsMin }),
     goals: options.goals,
     subjects: options.subjects.map(({ name, open }) => ({
       name,

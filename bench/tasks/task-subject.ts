@@ -4,6 +4,8 @@ import type { SampleMessage } from '../outbox/sample-messages.ts';
 
 export interface TaskSubject {
   readonly name: string;
+  /** Works off a few thousand a second. */
+  readonly isSlow?: boolean;
   readonly open: (places: TaskPlaces) => Promise<OpenedTaskQueue>;
 }
 
