@@ -38,6 +38,39 @@ test('the rules catch what they are there for', () => {
   assert.equal(caught('src/platform.ts', 'src/adapters/redis/keys.ts'), 0);
 });
 
+test("none of our own code loads TypeBox's builders, which are 300 files", () => {
+  const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
+    (file) => !file.endsWith('.test.ts') && !file.includes('/templates/'),
+  );
+  assert.deepEqual(files.filter(loadsBuilders), []);
+});
+
+test('the rule sees a load of the builders among imports of types', () => {
+  assert.ok(bringsBuilders('a.ts', `import { type TSchema, Type } from 'typebox';`));
+  assert.ok(bringsBuilders('a.ts', `import 'typebox';`));
+  assert.ok(bringsBuilders('a.ts', `export { Type } from 'typebox';`));
+  assert.ok(!bringsBuilders('a.ts', `import type { TSchema } from 'typebox';`));
+  assert.ok(!bringsBuilders('a.ts', `import { Type } from './type.ts';`));
+});
+
+function loadsBuilders(file: string): boolean {
+  return bringsBuilders(file, readFileSync(join(root, file), 'utf8'));
+}
+
+function bringsBuilders(file: string, source: string): boolean {
+  const { staticImports, staticExports } = parseSync(file, source).module;
+  const isLoaded = (entries: readonly { readonly isType: boolean }[]): boolean =>
+    entries.length === 0 || entries.some(({ isType }) => !isType);
+  return (
+    staticImports.some(
+      (each) => each.moduleRequest.value === 'typebox' && isLoaded(each.entries),
+    ) ||
+    staticExports.some(({ entries }) =>
+      entries.some(({ moduleRequest, isType }) => moduleRequest?.value === 'typebox' && !isType),
+    )
+  );
+}
+
 /** Static imports, type imports, re-exports and dynamic imports of literals. */
 function importsOf(file: string): Import[] {
   const { module, errors } = parseSync(file, readFileSync(join(root, file), 'utf8'));

@@ -1,6 +1,6 @@
 // The streams of tasks over HTTP: the ends of all jobs by a durable group, and who reads them.
 
-import { Type } from 'typebox';
+import { Type } from '../../contracts/type.ts';
 import { consumerGroups } from '../../contracts/subject-groups.ts';
 import {
   forgetMonitors,
