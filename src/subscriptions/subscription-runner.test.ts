@@ -54,6 +54,30 @@ test('it goes on from its checkpoint after a restart, and begins at the end wher
   assert.equal((await again.lag()).seconds, 0);
 });
 
+test('what is done just while somebody looks whether it is ends their wait, not the clock', async () => {
+  const { store, clock, append } = createRig();
+  let gate = Promise.withResolvers<void>();
+  let calls = 0;
+  const each = subscription({
+    name,
+    async handler() {
+      calls += 1;
+      await gate.promise;
+    },
+  });
+  await using runner = await startSubscription(store, each, { clock });
+  // The handler ends a moment later each time, until that is between the look and the wait.
+  for (let turns = 0; turns < 60; turns += 1) {
+    gate = Promise.withResolvers();
+    await append('a', turns + 1);
+    await until(clock, () => calls > turns);
+    const waiting = runner.waitFor(await store.head(), AbortSignal.timeout(5_000));
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    gate.resolve();
+    await waiting;
+  }
+});
+
 test('aggregates are handled in parallel, each of them in order', async () => {
   const { store, clock, append } = createRig();
   for (const id of ['a', 'b', 'c', 'd']) await append(id, 1, 2);

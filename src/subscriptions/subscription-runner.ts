@@ -102,6 +102,8 @@ export function createSubscriptionRunner<Transaction>(
   let paused = false;
   let isStopping = false;
   let isLooking = false;
+  /** How often anything has moved on here. */
+  let steps = 0;
   let sweepAtMs = 0;
   let napping = new AbortController();
   let managing: { readonly done: Promise<void>; readonly end: AbortController } | undefined;
@@ -142,6 +144,7 @@ export function createSubscriptionRunner<Transaction>(
       void tellSize();
     },
     onProgress() {
+      steps += 1;
       if (waiters.size > 0 && !isLooking) void lookSoon();
     },
     onEnded: () => wake(),
@@ -309,8 +312,11 @@ export function createSubscriptionRunner<Transaction>(
       const state = await storage.checkpoints.get(name);
       return missing.every((shard) => isFar(state?.positions[shard]));
     };
-    while (!(await isThere())) {
-      await waiters.wait(target, signal);
+    for (;;) {
+      const looked = steps;
+      if (await isThere()) return;
+      // What was done during the look has woken nobody: only the next poll would, a second later.
+      if (steps === looked) await waiters.wait(target, signal);
       signal?.throwIfAborted();
     }
   }
