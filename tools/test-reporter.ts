@@ -14,6 +14,8 @@ export default async function* reporter(events: AsyncIterable<TestEvent>): Async
   const parents: string[] = [];
   for await (const event of events) {
     const { type, data } = event;
+    // What went wrong when its test was over belongs to none: all that is told of it is this, and the exit code.
+    if (type === 'test:diagnostic' && data.message.startsWith('Error:')) yield `${data.message}\n`;
     // Not 'test:start': that one waits for the tests before it to be reported.
     if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') continue;
     if (type === 'test:dequeue') parents[data.nesting] = data.name;

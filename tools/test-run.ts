@@ -14,8 +14,11 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** What a process that a test left behind may still have to say. */
 const drainMs = 2000;
 
+/** More files than these are told by their number. */
+const namedMax = 4;
+
 export interface TestRunOptions {
-  /** Groups that run at once. */
+  /** Checks and groups that run at once: those that were asked for first come first. */
   readonly lanes: number;
   /** A test that hangs is a failed test with a name, not a run that somebody else has to kill. */
   readonly groupTimeoutMs: number;
@@ -31,12 +34,19 @@ export interface TestRun {
   readonly finish: () => void;
 }
 
+interface Score {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
 export function createTestRun(options: TestRunOptions): TestRun {
   const { lanes, groupTimeoutMs, slowest = 0 } = options;
-  const totals = { passed: 0, failed: 0, skipped: 0 };
+  const totals: Score = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   const taken: { readonly files: string; readonly seconds: number }[] = [];
   const children = new Set<ChildProcess>();
+  const lane = createLanes(lanes);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       for (const child of children) child.kill('SIGKILL');
@@ -46,32 +56,36 @@ export function createTestRun(options: TestRunOptions): TestRun {
 
   return {
     async test(name, groups) {
-      const startedAt = performance.now();
-      const before = { ...totals };
-      const waiting = [...groups];
-      const lane = async (): Promise<void> => {
-        for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
-          await runGroup(group);
-        }
-      };
-      await Promise.all(Array.from({ length: lanes }, lane));
-      const failed = totals.failed - before.failed;
-      const ran = totals.passed - before.passed + failed;
-      report(`${ran} ${name} in ${groups.flat().length} files`, failed === 0, startedAt);
+      let startedAt: number | undefined;
+      const own = { passed: 0, failed: 0 };
+      await Promise.all(
+        groups.map((group) =>
+          lane(async () => {
+            startedAt ??= performance.now();
+            const { passed, failed } = await runGroup(group);
+            own.passed += passed;
+            own.failed += failed;
+          }),
+        ),
+      );
+      const ran = own.passed + own.failed;
+      const label = `${ran} ${name} in ${groups.flat().length} files`;
+      report(label, own.failed === 0, startedAt ?? performance.now());
     },
 
-    async check(name, command) {
-      const startedAt = performance.now();
-      const [program, ...flags] = command;
-      let output = '';
-      const child = spawn(program, flags, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-      child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-      child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-      const [code] = (await once(child, 'close')) as [number | null];
-      report(name, code === 0, startedAt);
-      if (code === 0) totals.passed += 1;
-      else fail(`${name}: ${command.join(' ')}\n${output.trimEnd()}`);
-    },
+    check: (name, command) =>
+      lane(async () => {
+        const startedAt = performance.now();
+        const [program, ...flags] = command;
+        let output = '';
+        const child = spawn(program, flags, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+        child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+        child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+        const [code] = (await once(child, 'close')) as [number | null];
+        report(name, code === 0, startedAt);
+        if (code === 0) totals.passed += 1;
+        else fail(`${name}: ${command.join(' ')}\n${output.trimEnd()}`);
+      }),
 
     finish() {
       const longest = taken.toSorted((one, other) => other.seconds - one.seconds);
@@ -86,8 +100,8 @@ export function createTestRun(options: TestRunOptions): TestRun {
     },
   };
 
-  async function runGroup(paths: readonly string[]): Promise<void> {
-    const failedBefore = totals.failed;
+  async function runGroup(paths: readonly string[]): Promise<Score> {
+    const score: Score = { passed: 0, failed: 0, skipped: 0 };
     const startedAt = performance.now();
     const child = spawn(
       process.execPath,
@@ -105,7 +119,7 @@ export function createTestRun(options: TestRunOptions): TestRun {
     children.add(child);
     const running = new Set<string>();
     const lines = createInterface({ input: child.stdout });
-    lines.on('line', (line) => note(line, running));
+    lines.on('line', (line) => note(line, running, score));
     const closed = once(lines, 'close');
     let isLate = false;
     const deadline = setTimeout(() => {
@@ -118,19 +132,22 @@ export function createTestRun(options: TestRunOptions): TestRun {
     children.delete(child);
     await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
     child.stdout.destroy();
-    const files = paths.length === 1 ? `${paths[0]}` : `${paths.length} files`;
+    const files = paths.length <= namedMax ? paths.join(', ') : `${paths.length} files`;
     taken.push({ files, seconds: (performance.now() - startedAt) / 1000 });
     if (isLate) {
       const titles = [...running].map((title) => `\n    ${title}`).join('');
+      score.failed += 1;
       fail(
         `${files}\n  did not end within ${groupTimeoutMs / 1000} s; it was at${titles || ' none'}`,
       );
-    } else if (code !== 0 && totals.failed === failedBefore) {
+    } else if (code !== 0 && score.failed === 0) {
+      score.failed += 1;
       fail(`${files}\n  the test process ended with code ${code}`);
     }
+    return score;
   }
 
-  function note(line: string, running: Set<string>): void {
+  function note(line: string, running: Set<string>, score: Score): void {
     if (!line.startsWith('{"outcome":')) {
       console.log(line);
       return;
@@ -141,14 +158,33 @@ export function createTestRun(options: TestRunOptions): TestRun {
       return;
     }
     running.delete(title);
+    if (outcome === 'suite') return;
+    score[outcome] += 1;
     if (outcome === 'failed') fail(`${file}\n  ${title}\n${error ?? ''}`);
-    else if (outcome !== 'suite') totals[outcome] += 1;
+    else totals[outcome] += 1;
   }
 
   function fail(failure: string): void {
     totals.failed += 1;
     failures.push(failure);
   }
+}
+
+/** So many at once, the others in the order in which they came. */
+function createLanes(count: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = count;
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
 }
 
 function report(name: string, ok: boolean, startedAt: number): void {

@@ -3,9 +3,28 @@
 // files by path and leave out the checks.
 
 import { globSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
 import { keepTestFilesInMemory } from './test-folder.ts';
 import { createTestRun, root } from './test-run.ts';
+
+/** Half a minute each, or more. */
+const longest = [
+  'test/packed-package.',
+  'test/kurrent/adapter-on-sqlite.',
+  'test/store/postgres-order.',
+  'test/tasks/busy.',
+  'test/tasks/kill-servers.',
+  'test/projections/redis-outage.',
+  'redis-bus-cluster.',
+  'redis-tasks-cluster.',
+  'src/adapters/postgres/',
+  'src/adapters/sqlite/',
+];
+/** A process takes half a second before its first test. */
+const sharedMax = 4;
+/** The suites of the adapters, each of which closes what it opens. */
+const mayShare = (path: string): boolean => path.startsWith('src/adapters/');
 
 const words = process.argv.slice(2);
 const fast = words.includes('--fast');
@@ -28,32 +47,53 @@ const run = createTestRun({
   groupTimeoutMs: 600_000,
   slowest: words.includes('--slowest') ? 40 : 0,
 });
-if (picked.length === 0) {
-  // Two cores: the checks in pairs, each a process of its own. More checkers learn the same types once more each.
-  await Promise.all([
-    run.check('types', ['tsc', '-p', '.', '--checkers', '1']),
-    run.check('lint', ['oxlint', '--type-aware', '--deny-warnings']),
-  ]);
-  await Promise.all([
-    run.check('format', ['oxfmt', '--check']),
-    run.check('dead exports', ['knip', '--no-progress']),
-  ]);
-}
+// Two cores: more checkers would learn the same types once more each.
+const checks: readonly Promise<void>[] =
+  picked.length > 0
+    ? []
+    : [
+        run.check('types', ['tsc', '-p', '.', '--checkers', '1']),
+        run.check('lint', ['oxlint', '--type-aware', '--deny-warnings']),
+        run.check('format', ['oxfmt', '--check']),
+        run.check('dead exports', ['knip', '--no-progress']),
+      ];
 // Files that lie together take about the same time: dealt out like cards.
 const hands = Array.from({ length: 3 }, (_, hand) => plain.filter((_file, at) => at % 3 === hand));
-if (plain.length > 0) {
-  await run.test(
-    'tests',
-    hands.filter((hand) => hand.length > 0),
-  );
-}
-if (heavy.length > 0) {
-  const servers = await hostSharedServers();
-  try {
-    const groups = heavy.map((file) => [file]);
-    await run.test('tests with servers', groups);
-  } finally {
-    await servers[Symbol.asyncDispose]();
-  }
+const servers = heavy.length > 0 ? await hostSharedServers() : undefined;
+try {
+  await Promise.all([
+    ...checks,
+    plain.length > 0 &&
+      run.test(
+        'tests',
+        hands.filter((hand) => hand.length > 0),
+      ),
+    heavy.length > 0 && run.test('tests with servers', groupsOf(heavy)),
+  ]);
+} finally {
+  await servers?.[Symbol.asyncDispose]();
 }
 run.finish();
+
+/** Those that take longest first: nobody waits for one of them at the end. */
+function groupsOf(paths: readonly string[]): readonly (readonly string[])[] {
+  const groups: string[][] = [];
+  for (const path of paths) {
+    const last = groups.at(-1);
+    const [before = ''] = last ?? [];
+    if (
+      last !== undefined &&
+      last.length < sharedMax &&
+      mayShare(path) &&
+      mayShare(before) &&
+      dirname(before) === dirname(path)
+    ) {
+      last.push(path);
+    } else {
+      groups.push([path]);
+    }
+  }
+  const isLong = (group: readonly string[]): boolean =>
+    group.some((path) => longest.some((word) => path.includes(word)));
+  return [...groups.filter(isLong), ...groups.filter((group) => !isLong(group))];
+}
