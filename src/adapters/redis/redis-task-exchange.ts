@@ -83,8 +83,22 @@ export function createExchangeType(
     return { values, isQueueTold };
   }
 
-  return async (type, changes, claim, nowMs) => {
-    const place = space.place(type);
+  const workers = isOneDomain ? space.workers : '';
+
+  async function claimOnly(place: TypePlace, claim: TypeClaim, nowMs: number): Promise<Answer> {
+    const { base, never, queue } = place;
+    const { worker, aliveUntilMs } = claim;
+    const rule = ruleText(claim, nowMs);
+    const values = [nowMs, bus.channel, queue.subject, workers, worker, aliveUntilMs, rule];
+    return (await calls.runText(taskScripts.claim, [base, never], values)) as Answer;
+  }
+
+  async function exchangeAll(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    claim: TypeClaim | undefined,
+    nowMs: number,
+  ): Promise<Answer> {
     const { base, never, queue, terminal, progress } = place;
     const keys = [base, never, queue.key, queue.mark];
     if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
@@ -96,16 +110,23 @@ export function createExchangeType(
       queue.subject,
       terminal.subject,
       progress.subject,
-      isOneDomain ? space.workers : '',
+      workers,
       claim?.worker ?? '',
       claim?.aliveUntilMs ?? '',
       claim === undefined ? '' : ruleText(claim, nowMs),
     ];
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
-    const [cells, claimed, more, freeAt] = await runRegistered(context, place, async (isKnown) => {
+    return runRegistered(context, place, async (isKnown) => {
       const all = [...head, isKnown || !isQueueTold ? 1 : 0, ids, ...values];
       return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
     });
+  }
+
+  return async (type, changes, claim, nowMs) => {
+    const place = space.place(type);
+    const [cells, claimed, more, freeAt] = await (changes.length === 0 && claim !== undefined
+      ? claimOnly(place, claim, nowMs)
+      : exchangeAll(place, changes, claim, nowMs));
     const outcomes = changes.map(({ id }, at): ChangeOutcome => {
       const cell = cells[at] ?? null;
       if (typeof cell === 'number') return { kind: 'done', revision: cell };

@@ -94,10 +94,10 @@ end
 local function openLane(lane)
   if openLanes[lane] then return end
   openLanes[lane] = true
-  if redis.call('ZSCORE', base .. ':l', lane) then return end
   local turn = redis.call('HGET', base .. ':t', lane)
+  if not turn and redis.call('ZSCORE', base .. ':l', lane) then return end
   turn = turn and tonumber(turn) or redis.call('HINCRBY', base, 'n', 1) - 1e14
-  redis.call('ZADD', base .. ':l', laneScore(lane, turn), lane)
+  redis.call('ZADD', base .. ':l', 'NX', laneScore(lane, turn), lane)
 end
 local function placeOf(t, suffix)
   return t[4] .. ':' .. t[16], string.rep('0', 14 - #t[15]) .. t[15] .. suffix
@@ -151,6 +151,7 @@ const claimPattern = `^(%a)\\n(%d+)\\n(%d+)\\n(%S+\\n%S+\\n%S+\\n)%S+\\n(%S+)\\n
  * of the rate.
  */
 export const luaClaim = `local claimPattern = '${claimPattern}'
+local function ruleOf(words) return {string.match(words, '^${'(%S*) '.repeat(5)}(%S*)$')} end
 local function unparkAll()
   for _, key in ipairs(redis.call('SMEMBERS', base .. ':ks')) do
     for _ = 1, ${someMax} do if not unpark(key) then break end end
@@ -328,10 +329,11 @@ local function claim(now, nowText, worker, rule)
 end`;
 
 /** Signals in the step that changes a record, where their stream lies in one slot with it. */
-export const luaTell = `local told = {}
+export const luaTell = `local told, marked = {}, {}
 local function tell(stream, mark, registry, subject, data)
-  if not told[subject] then
-    told[subject] = true
+  told[subject] = true
+  if not marked[subject] then
+    marked[subject] = true
     if redis.call('EXISTS', mark) == 0 then
       local time = redis.call('TIME')
       redis.call('SET', mark, time[1] .. '.' .. time[2])
