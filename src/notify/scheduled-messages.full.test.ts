@@ -27,7 +27,7 @@ async function deliverThrough(
   let turn = 0;
   const spoiled: TopicLog = {
     ...log,
-    append: async (message) => {
+    appendOnce: async (message) => {
       turn += 1;
       await spoil(log, turn)(message);
       done.resolve();

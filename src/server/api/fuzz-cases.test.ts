@@ -34,7 +34,8 @@ const log = {
 export async function openForFuzz(engines?: EngineUrls): Promise<Api> {
   const often = { perSecond: 1e6, burst: 1e6 };
   const options = { rateLimits: { known: often, unknown: often }, observer: { log } };
-  const api = await openApi(options, engines);
+  await using opened = new AsyncDisposableStack();
+  const api = opened.use(await openApi(options, engines));
   await api.fail('acme', secret);
   await api.fail('core');
   const tasks = await api.platform.tasks();
@@ -42,6 +43,7 @@ export async function openForFuzz(engines?: EngineUrls): Promise<Api> {
     await tasks.enqueue({ type, payload: { secret }, tenant: 'acme', correlationId: secret });
     await tasks.enqueue({ type, payload: { to: 'c-1' }, tenant: 'core' });
   }
+  opened.move();
   return api;
 }
 
