@@ -6,13 +6,13 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openTopics, type Topics } from '../../src/notify/topics.ts';
-import { createPlatform } from '../../src/platform/create-platform.ts';
 import { openBus } from '../../src/platform/open-bus.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { publish, send } from './ntfy-case.ts';
+import { openPlatform } from './our-ntfy.ts';
 
 const subscriptionsMax = 3;
 
@@ -117,13 +117,8 @@ test('a WebSocket that is not let in leaves nothing behind', async () => {
 });
 
 test('who reads with a token of the platform is cut off when that is revoked', async () => {
-  const folder = await createTempFolder('notify');
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => removeTempFolder(folder));
-  const platform = opened.use(
-    await createPlatform({ engines: { store: `sqlite:${folder}/events.db` } }),
-  );
-  await platform.start();
+  const { folder, platform } = await openPlatform(opened);
   const ntfy = opened.use(
     await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => undefined }),
   );

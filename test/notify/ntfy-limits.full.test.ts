@@ -13,7 +13,7 @@ import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { newTopic, poll, publish, send, type CaseServer } from './ntfy-case.ts';
-import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
+import { openPlatform, startOurNtfy, type OurNtfy } from './our-ntfy.ts';
 
 type Limits = NonNullable<Parameters<typeof startOurNtfy>[0]['limits']>;
 
@@ -100,9 +100,7 @@ test('files of a visitor count for its quota, and for its bytes of a day', async
 });
 
 test('an e-mail goes through the outbox, where a destination for it is', async () => {
-  const folder = await createTempFolder('notify');
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => removeTempFolder(folder));
   const sent = Promise.withResolvers<Readonly<Record<string, unknown>>>();
   const mail = defineModule({
     name: 'mail',
@@ -113,10 +111,7 @@ test('an e-mail goes through the outbox, where a destination for it is', async (
       },
     },
   });
-  const platform = opened.use(
-    await createPlatform({ engines: { store: `sqlite:${folder}/events.db` }, modules: [mail] }),
-  );
-  await platform.start();
+  const { folder, platform } = await openPlatform(opened, [mail]);
   const ntfy = opened.use(
     await openNtfy(platform, { isLoopback: true, cwd: folder, url: () => undefined }),
   );
@@ -131,13 +126,8 @@ test('an e-mail goes through the outbox, where a destination for it is', async (
 });
 
 test('tokens of the platform are let in by their scopes, on the port of the API', async () => {
-  const folder = await createTempFolder('notify');
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => removeTempFolder(folder));
-  const platform = opened.use(
-    await createPlatform({ engines: { store: `sqlite:${folder}/events.db` } }),
-  );
-  await platform.start();
+  const { folder, platform } = await openPlatform(opened);
   let url: string | undefined;
   // As if others reached it: without a rule nobody may.
   const ntfy = opened.use(

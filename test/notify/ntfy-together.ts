@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hasCode } from '../../src/foundation/error.ts';
+import { openTopics } from '../../src/notify/topics.ts';
+import { openBus } from '../../src/platform/open-bus.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import {
@@ -48,7 +51,7 @@ async function follow(
 
 export function testTogether(
   name: string,
-  openBus: () => Promise<AsyncDisposable & { readonly url: string }>,
+  startBus: () => Promise<AsyncDisposable & { readonly url: string }>,
 ): void {
   const withTwo = (
     title: string,
@@ -58,7 +61,7 @@ export function testTogether(
       const folder = await createTempFolder('notify');
       await using opened = new AsyncDisposableStack();
       opened.defer(() => removeTempFolder(folder));
-      const { url: bus } = opened.use(await openBus());
+      const { url: bus } = opened.use(await startBus());
       const start = async (): Promise<Process> => {
         const made = await started(bus, folder);
         opened.use(made.child);
@@ -134,5 +137,20 @@ export function testTogether(
     }
     assert.deepEqual(lines(text).slice(1), [sent]);
     assert.deepEqual(await poll(c, topic), [sent]);
+  });
+}
+
+/** Of engines that give the order themselves. */
+export function testOrderOfBus(
+  engine: string,
+  start: () => Promise<{ readonly url: string } & AsyncDisposable>,
+): void {
+  test(`${engine}: readers come first only where one process gives the order`, async () => {
+    await using server = await start();
+    await using bus = await openBus(server.url);
+    await assert.rejects(
+      () => openTopics(bus, { durability: 'readers-first' }),
+      (error) => hasCode(error, 'NOT_SUPPORTED'),
+    );
   });
 }

@@ -51,7 +51,7 @@ export function createTaskReads({ calls, space }: RedisTaskContext): TaskReads {
   async function askEach(refs: readonly TaskRef[], script: RedisScript): Promise<unknown[]> {
     const found: unknown[] = Array.from({ length: refs.length });
     const placed = refs.map(({ id, type }, at) => ({ id, type, at }));
-    for (const [type, all] of Map.groupBy(placed, (ref) => ref.type)) {
+    await eachOf([...Map.groupBy(placed, (ref) => ref.type)], async ([type, all]) => {
       const { base, never } = space.place(type);
       for (let from = 0; from < all.length; from += readMax) {
         const some = all.slice(from, from + readMax);
@@ -59,7 +59,7 @@ export function createTaskReads({ calls, space }: RedisTaskContext): TaskReads {
         const cells = (await calls.runText(script, [base, never], ids)) as readonly unknown[];
         for (const [n, { at }] of some.entries()) found[at] = cells[n] ?? undefined;
       }
-    }
+    });
     return found;
   }
 
