@@ -77,6 +77,18 @@ export const orderCases: TasksCases = {
 };
 
 export const limitCases: TasksCases = {
+  async 'room for one of several types goes to whichever has something'(tasks) {
+    const types = { [email]: 1, [report]: 1, keyed: 1, limited: 1 };
+    for (const type of Object.keys(types)) {
+      await tasks.enqueue({ type, payload: { n: 1, account: 'x' } });
+      const claimed = await claimSome(tasks, 1, { types, limit: 1 });
+      assert.deepEqual(
+        claimed.map(({ task }) => task.type),
+        [type],
+      );
+    }
+  },
+
   async 'a rate holds over claims, and lets the next through in time'(tasks, { clock }) {
     await enqueueNumbers(tasks, 10, { type: 'limited' });
     assert.equal((await tenantsOf(tasks, 10, 'limited')).length, 3);

@@ -194,7 +194,11 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
         ? along
         : await engine.claim(
             { ...request, nowMs: clock.now() },
-            { waitMs, signal: eitherOf(asked.signal, closing.signal) },
+            {
+              waitMs,
+              isBusy: asked.isBusy ?? false,
+              signal: eitherOf(asked.signal, closing.signal),
+            },
           );
       return claimed.map((task) => {
         holds.remember(task);

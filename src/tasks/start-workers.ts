@@ -217,7 +217,8 @@ export function startWorkers(
     const waitMs = isFirst ? limits.claimWaitMsDefault : 0;
     let isFull = false;
     try {
-      const found = await tasks.claim({ worker, types, leaseMs, waitMs, signal });
+      const isBusy = runs.size > 0;
+      const found = await tasks.claim({ worker, types, leaseMs, waitMs, isBusy, signal });
       isFull = found.length >= Math.min(wanted, limits.batchMax);
       await beginAll(found);
     } finally {

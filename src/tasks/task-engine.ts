@@ -103,6 +103,11 @@ export interface ClaimRule {
   readonly rate: RateRule | undefined;
   /** So many of one `concurrencyKey` run at once, over all workers; undefined: no bound. */
   readonly keyLimit: number | undefined;
+  /**
+   * Whoever enqueues may give it to a worker that waits, before that knows of it. Lost on the way, it is lost
+   * like one whose worker is gone: not for types that fail then.
+   */
+  readonly mayBeHanded: boolean;
 }
 
 export interface ClaimRequest {
@@ -119,6 +124,8 @@ export interface ClaimRequest {
 export interface ClaimWait {
   /** How long to wait for the first one; 0: what is due now. */
   readonly waitMs: number;
+  /** It has other jobs to do: what comes meanwhile is better with somebody who has none. */
+  readonly isBusy: boolean;
   /** Ends the wait with `ABORTED`. What was claimed by then is returned, never forgotten. */
   readonly signal: AbortSignal;
 }

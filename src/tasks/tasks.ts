@@ -113,6 +113,8 @@ export interface ClaimOptions {
   readonly waitMs?: number | undefined;
   /** Alive for so long without another word. Default: 15 s. */
   readonly leaseMs?: number | undefined;
+  /** It has other jobs to do: a job that comes while it waits is left to somebody who has none. Default: false. */
+  readonly isBusy?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -4,13 +4,20 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { RedisClient } from './redis-connection.ts';
 
-/** `s` subjects (`*`: many): something was stored. `g` group, stream keys: something is free again. */
+/** `s` subjects (`*`: many): something was stored. `t`: the same, and nobody has to ask for it. `g` group, stream keys: something is free again. */
 export type Wake =
-  | { readonly kind: 'stored'; readonly subjects: readonly string[] }
+  | {
+      readonly kind: 'stored';
+      readonly subjects: readonly string[];
+      /** A job that a worker has been handed already. */
+      readonly isTaken: boolean;
+    }
   | { readonly kind: 'freed'; readonly group: string; readonly streamKeys: readonly string[] }
   | { readonly kind: 'anything' };
 
 export interface BusWakes extends AsyncDisposable {
+  /** Whether what is told now is heard. */
+  readonly isListening: boolean;
   /** Begins to listen, once; resolves when it does, or has failed and tries on. */
   listen(): Promise<void>;
   on(listener: (wake: Wake) => void): () => void;
@@ -24,10 +31,18 @@ const patient: RedisOptions = {
   maxRetriesPerRequest: null,
 };
 
-export function createBusWakes(client: RedisClient, channel: string): BusWakes {
+/** What is meant for this process alone, on a channel of its own. */
+export interface BusInbox {
+  readonly channel: string;
+  readonly onMessage: (text: string) => void;
+}
+
+export function createBusWakes(client: RedisClient, channel: string, inbox?: BusInbox): BusWakes {
+  const channels = inbox === undefined ? [channel] : [channel, inbox.channel];
   const listeners = new Set<(wake: Wake) => void>();
   let listening: Promise<void> | undefined;
   let subscriber: RedisClient | undefined;
+  let isSubscribed = false;
   let isClosed = false;
 
   const tell = (wake: Wake): void => {
@@ -35,9 +50,14 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
   };
   const onMessage = (from: string, text: string): void => {
     if (from === channel) tell(parseWake(text));
+    else if (from === inbox?.channel) inbox.onMessage(text);
   };
   /** What was told before is unknown. */
   const onReady = (): void => tell({ kind: 'anything' });
+  const onSubscribed = (): void => {
+    isSubscribed = true;
+    onReady();
+  };
   const ignore = (): void => undefined;
 
   /** A cluster's client keeps a connection for it anyway. */
@@ -54,7 +74,7 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
     subscriber ??= connect();
     const failed = Promise.withResolvers<void>();
     subscriber.once('error', failed.resolve);
-    const subscribed = subscriber.subscribe(channel).then(onReady, () => {
+    const subscribed = subscriber.subscribe(...channels).then(onSubscribed, () => {
       // The next wait tries again; the looks in between have to do until then.
       listening = undefined;
     });
@@ -63,6 +83,9 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
   }
 
   return {
+    get isListening() {
+      return isSubscribed && subscriber?.status === 'ready';
+    },
     async listen() {
       if (isClosed) return;
       listening ??= subscribe();
@@ -79,7 +102,7 @@ export function createBusWakes(client: RedisClient, channel: string): BusWakes {
       subscriber.off('ready', onReady);
       if (subscriber !== client) subscriber.disconnect();
       // Not waited for: the server may be away.
-      else subscriber.unsubscribe(channel).catch(ignore);
+      else subscriber.unsubscribe(...channels).catch(ignore);
     },
   };
 }
@@ -91,7 +114,9 @@ function ofItsOwn(client: Redis): Redis {
 
 function parseWake(text: string): Wake {
   const [kind, ...words] = text.split(' ');
-  if (kind === 's' && words[0] !== '*') return { kind: 'stored', subjects: words };
+  if ((kind === 's' && words[0] !== '*') || kind === 't') {
+    return { kind: 'stored', subjects: words, isTaken: kind === 't' };
+  }
   if (kind !== 'g') return { kind: 'anything' };
   const [group = '', ...streamKeys] = words;
   return { kind: 'freed', group, streamKeys };

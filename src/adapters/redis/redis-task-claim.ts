@@ -1,13 +1,15 @@
-// Who asks for jobs of many types does not visit all of them each time: wake-ups name those that have
-// something, each visit tells when there is more, and a look at all of them now and then finds the rest.
+// Who waits for jobs does not ask for all types each time: wake-ups name those that have something, each
+// visit tells when there is more, and a look now and then finds the rest. Who has nothing else to do meanwhile
+// is handed the next job by whoever enqueues it.
 
 import { aborted } from '../../foundation/clock.ts';
 import type { ClaimRequest, ClaimRule, TaskChange, TaskEngine } from '../../tasks/task-engine.ts';
 import type { StoredTask } from '../../tasks/task-job.ts';
 import type { RedisTaskContext } from './redis-task-context.ts';
 import { claimOf, type ExchangeType, type TypeExchanged } from './redis-task-exchange.ts';
+import type { TaskOffer } from './redis-task-hands.ts';
 
-/** Between two looks at all types while nothing is heard. */
+/** Between two looks at a type while nothing is heard. */
 const lookEveryMs = 5_000;
 /** So few are all asked. */
 const fewTypes = 4;
@@ -16,6 +18,9 @@ const fewTypes = 4;
 interface TypeView {
   isReady: boolean;
   freeAtMs: number;
+  lookAtMs: number;
+  /** By which it was asked last. */
+  limits: Pick<ClaimRule, 'rate' | 'keyLimit'> | undefined;
 }
 
 export interface TaskClaims {
@@ -31,7 +36,7 @@ export function createTaskClaims(
   exchangeType: ExchangeType,
   failIfClosed: () => void,
 ): TaskClaims {
-  const { clock, wakes, space } = context;
+  const { clock, wakes, space, hands, kept } = context;
   const views = new Map<string, TypeView>();
   const waiting = new Set<() => void>();
   let news = 0;
@@ -41,7 +46,7 @@ export function createTaskClaims(
   function viewOf(type: string): TypeView {
     let view = views.get(type);
     if (view === undefined) {
-      view = { isReady: true, freeAtMs: Infinity };
+      view = { isReady: true, freeAtMs: Infinity, lookAtMs: 0, limits: undefined };
       views.set(type, view);
       subjects.set(space.place(type).queue.subject, type);
     }
@@ -61,8 +66,9 @@ export function createTaskClaims(
   }
 
   wakes.on((wake) => {
-    if (wake.kind === 'freed') return;
+    if (wake.kind === 'freed' || (wake.kind === 'stored' && wake.isTaken)) return;
     if (wake.kind === 'anything') {
+      hands?.forget();
       for (const view of views.values()) view.isReady = true;
       wakeAll();
       return;
@@ -87,7 +93,11 @@ export function createTaskClaims(
       const claim = limit > 0 ? claimOf(ask.request, rule, limit) : undefined;
       const found = await exchangeType(rule.type, changes, claim, nowMs);
       if (found.isMore || limit <= 0) view.isReady = true;
-      view.freeAtMs = found.freeAtMs;
+      if (limit > 0) {
+        view.freeAtMs = found.freeAtMs;
+        view.lookAtMs = nowMs + lookEveryMs;
+        view.limits = rule;
+      }
       return found;
     } catch (error) {
       view.isReady = true;
@@ -107,62 +117,83 @@ export function createTaskClaims(
     let asked = rules.map((_, at) => rules[(at + turn) % rules.length] as ClaimRule);
     for (let round = 0; asked.length > 0 && (round === 0 || room > 0); round += 1) {
       const shares = sharesOf(asked, room, (type) => takenOf(found.get(type)));
+      const visited = asked.map((rule, at) => ({
+        rule,
+        limit: shares[at] ?? 0,
+        changes: round === 0 ? changesOf(rule.type) : [],
+      }));
       const parts = await Promise.allSettled(
-        asked.map((rule, at) =>
-          visit(rule, { request, limit: shares[at] ?? 0 }, round === 0 ? changesOf(rule.type) : []),
+        visited.map(async ({ rule, limit, changes }) =>
+          // Nothing is left for it in this round: its turn is in the next one.
+          limit > 0 || changes.length > 0 ? visit(rule, { request, limit }, changes) : undefined,
         ),
       );
       for (const [at, { type }] of asked.entries()) {
         const part = parts[at];
-        if (part?.status !== 'fulfilled') continue;
+        if (part?.status !== 'fulfilled' || part.value === undefined) continue;
         found.get(type)?.push(part.value);
         room -= part.value.claimed.length;
       }
       const failed = parts.find((part) => part.status === 'rejected');
-      // What others gave is handed out all the same: nobody else would get it until its lease ends.
       if (failed !== undefined) {
-        if (room < request.limit && round > 0) break;
+        kept.keep(claimedOf(found));
         throw failed.reason;
       }
       asked = asked.filter((rule, at) => {
         const part = parts[at];
-        const isMore = part?.status === 'fulfilled' && part.value.isMore;
-        return isMore && takenOf(found.get(rule.type)) < rule.limit;
+        const isMore = part?.status === 'fulfilled' && part.value?.isMore === true;
+        return shares[at] === 0 || (isMore && takenOf(found.get(rule.type)) < rule.limit);
       });
     }
     return found;
   }
 
-  const isDue = (type: string, nowMs: number): boolean => {
-    const view = viewOf(type);
-    return view.isReady || view.freeAtMs <= nowMs;
+  const isDue = ({ type, rate, keyLimit }: ClaimRule, nowMs: number): boolean => {
+    const { isReady, freeAtMs, lookAtMs, limits } = viewOf(type);
+    // A clock that was set back does not put the look off.
+    const isLook = lookAtMs <= nowMs || lookAtMs > nowMs + lookEveryMs;
+    const isOther = limits?.rate !== rate || limits?.keyLimit !== keyLimit;
+    return isReady || freeAtMs <= nowMs || isLook || isOther;
   };
 
+  /** Until something may be there, or was handed over: that is returned. */
   async function rest(
-    rules: readonly ClaimRule[],
-    how: { readonly seen: number; readonly untilMs: number; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { seen, untilMs, signal } = how;
+    request: ClaimRequest,
+    how: {
+      readonly seen: number;
+      readonly untilMs: number;
+      readonly isBusy: boolean;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<readonly StoredTask[]> {
+    const { rules } = request;
+    const { seen, untilMs, isBusy, signal } = how;
+    let offer: TaskOffer | undefined;
     const woken = Promise.withResolvers<void>();
     const sleeping = new AbortController();
     waiting.add(woken.resolve);
     const onAbort = (): void => woken.resolve();
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      if (news !== seen && rules.some(({ type }) => viewOf(type).isReady)) return;
+      if (news !== seen && rules.some(({ type }) => viewOf(type).isReady)) return [];
       if (signal.aborted) throw aborted(signal);
-      const freeAtMs = Math.min(...rules.map(({ type }) => viewOf(type).freeAtMs));
-      const ms = Math.max(0, Math.min(freeAtMs, untilMs) - clock.now());
+      if (!isBusy) offer = hands?.offer(request, woken.resolve);
+      const dueAtMs = Math.min(
+        ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).lookAtMs)),
+      );
+      const ms = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
       // It rejects only by our own signal, below.
       const slept = clock.sleep(ms, sleeping.signal).catch(() => undefined);
       await Promise.race([woken.promise, slept]);
-      if (signal.aborted) throw aborted(signal);
     } finally {
       waiting.delete(woken.resolve);
       signal.removeEventListener('abort', onAbort);
       // Whoever was woken asks first; to end the sleep takes longer than to begin the question.
       setImmediate(() => sleeping.abort());
     }
+    const handed = (await offer?.take()) ?? [];
+    if (handed.length === 0 && signal.aborted) throw aborted(signal);
+    return handed;
   }
 
   return {
@@ -173,7 +204,7 @@ export function createTaskClaims(
       const byType = Map.groupBy(changes, ({ type }) => type);
       const rules = claim?.rules ?? [];
       const isFew = rules.length <= fewTypes;
-      const asked = rules.filter(({ type }) => isFew || byType.has(type) || isDue(type, nowMs));
+      const asked = rules.filter((rule) => isFew || byType.has(rule.type) || isDue(rule, nowMs));
       const own = new Set(asked.map(({ type }) => type));
       const request = claim === undefined ? undefined : { ...claim, nowMs };
       const [found, ...others] = await Promise.all([
@@ -186,7 +217,8 @@ export function createTaskClaims(
             return [type, await exchangeType(type, some, undefined, nowMs)] as const;
           }),
       ]);
-      for (const type of byType.keys()) hear(type);
+      // Those that were asked along with the changes have seen what came of them.
+      for (const type of byType.keys()) if (!own.has(type)) hear(type);
       const outcomesOf = new Map(
         [...byType.keys()].map((type) => {
           const exchanged = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
@@ -201,27 +233,31 @@ export function createTaskClaims(
       };
     },
 
-    async claim(request, { waitMs, signal }) {
+    async claim(request, { waitMs, isBusy, signal }) {
       failIfClosed();
       const leaseMs = request.aliveUntilMs - request.nowMs;
       const untilMs = clock.now() + waitMs;
       if (signal.aborted) throw aborted(signal);
       if (waitMs > 0) await wakes.listen();
-      let lookAtMs = request.nowMs;
+      // Who does not wait, or hears nothing, has to ask.
+      let isAll = waitMs === 0 || !wakes.isListening;
       for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
         failIfClosed();
         if (signal.aborted) throw aborted(signal);
         const seen = news;
-        const isLook = nowMs >= lookAtMs;
-        if (isLook) lookAtMs = nowMs + lookEveryMs;
-        const asked = request.rules.filter(({ type }) => isLook || isDue(type, nowMs));
+        const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
+        await hands?.settle(request.worker);
+        const before = kept.takeFor(now);
+        if (before.length > 0) return before;
+        const asked = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
+        isAll = false;
         if (asked.length > 0) {
-          const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
           const claimed = claimedOf(await visitAll(now, asked));
           if (claimed.length > 0) return claimed;
         }
         if (clock.now() >= untilMs) return [];
-        await rest(request.rules, { seen, untilMs: Math.min(untilMs, lookAtMs), signal });
+        const handed = await rest(now, { seen, untilMs, isBusy, signal });
+        if (handed.length > 0) return handed;
       }
     },
   };

@@ -8,6 +8,8 @@ import type { BusGroups } from './redis-bus-groups.ts';
 import type { BusRegistry } from './redis-bus-registry.ts';
 import type { BusWakes } from './redis-bus-wake.ts';
 import type { TaskCalls } from './redis-task-calls.ts';
+import type { TaskHands } from './redis-task-hands.ts';
+import type { KeptTasks } from './redis-task-kept.ts';
 import type { TaskSpace, TypePlace } from './redis-task-space.ts';
 
 export interface RedisTaskContext {
@@ -18,6 +20,9 @@ export interface RedisTaskContext {
   readonly wakes: BusWakes;
   readonly append: ReturnType<typeof createAppender>;
   readonly clock: Clock;
+  /** Undefined on a cluster. */
+  readonly hands: TaskHands | undefined;
+  readonly kept: KeptTasks;
 }
 
 /** Streams are found by patterns, and the group of the workers is there, before the first job is. */

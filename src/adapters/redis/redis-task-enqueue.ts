@@ -8,6 +8,8 @@ import { taskScripts } from './redis-task-scripts.ts';
 import { signalText } from './redis-task-signals.ts';
 import { suffixOf, type TypePlace } from './redis-task-space.ts';
 
+/** So much at most goes to a worker by message. */
+const handedCharsMax = 64_000;
 /** So much in one script, so that others are not kept waiting. */
 const portionMax = { entries: 100, bytes: 4_000_000 } as const;
 
@@ -25,7 +27,7 @@ export function createTaskEnqueue(
   const { bus } = space;
 
   async function store(place: TypePlace, portion: readonly Placed[], nowMs: number) {
-    const { base, never, queue } = place;
+    const { type, base, never, queue } = place;
     const values: ScriptValue[] = [];
     for (const { entry } of portion) {
       const { head, fields, dedupe, signals } = entry;
@@ -41,10 +43,16 @@ export function createTaskEnqueue(
       );
     }
     const registryKey = bus.isOneDomain ? bus.registry : '';
+    const hands = mayBeHanded(portion) ? context.hands : undefined;
+    const places = [hands === undefined ? '' : space.hands, space.workers, type];
     return runRegistered(context, place, async (isRegistered) => {
-      const header = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
+      const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
-      const answer = await calls.runText(taskScripts.enqueue, keys, [...header, ...values]);
+      const answer = await calls.runText(taskScripts.enqueue, keys, [
+        ...head,
+        ...places,
+        ...values,
+      ]);
       return answer as readonly (string | number)[] | null;
     });
   }
@@ -56,13 +64,14 @@ export function createTaskEnqueue(
     await Promise.all(
       [...byType].map(async ([type, all]) => {
         const place = space.place(type);
-        await Promise.all(
+        const answers = await Promise.all(
           portionsOf(all).map(async (portion) => {
             const answer = await store(place, portion, nowMs);
             for (const [n, { at }] of portion.entries()) outcomes[at] = outcomeOf(type, answer[n]);
+            return answer;
           }),
         );
-        onStored(type);
+        if (answers.flat().some((cell) => cell === 1)) onStored(type);
       }),
     );
     return outcomes;
@@ -70,10 +79,17 @@ export function createTaskEnqueue(
 }
 
 function outcomeOf(type: string, cell: string | number | undefined): EnqueueOutcome {
-  if (cell === 1) return { kind: 'enqueued' };
+  if (cell === 1 || cell === 2) return { kind: 'enqueued' };
   return typeof cell === 'string'
     ? { kind: 'exists', id: `${type}.${cell}` }
     : { kind: 'draining' };
+}
+
+/** One that comes alone, now: of several, each worker had better ask for as many as it has room for. */
+function mayBeHanded([first, ...others]: readonly Placed[]): boolean {
+  if (first === undefined || others.length > 0) return false;
+  const { head, fields } = first.entry;
+  return head.state === 'queued' && (fields['payload']?.length ?? 0) <= handedCharsMax;
 }
 
 function portionsOf(placed: readonly Placed[]): Placed[][] {

@@ -151,18 +151,13 @@ export function createExchangeType(
 }
 
 function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
-  const { deadlineAfterMs, keyLimit = '', rate } = rule;
-  const bucket = rate === undefined ? ['', '', ''] : [rate.count, rate.perMs, rate.isPerTenant];
-  const [count, perMs, isPerTenant] = bucket;
-  const words = [
-    limit,
-    nowMs + deadlineAfterMs,
-    keyLimit,
-    count,
-    perMs,
-    isPerTenant === true ? 1 : 0,
-  ];
-  return words.join(' ');
+  return `${limit} ${nowMs + rule.deadlineAfterMs} ${limitWords(rule)}`;
+}
+
+/** The rest of a rule: key limit, and count, span and kind of the rate. */
+export function limitWords({ keyLimit, rate }: ClaimRule): string {
+  const { count, perMs, isPerTenant = false } = rate ?? {};
+  return `${keyLimit ?? ''} ${count ?? ''} ${perMs ?? ''} ${isPerTenant ? 1 : 0}`;
 }
 
 /** What one type is asked for, when so many are to be had of all. */

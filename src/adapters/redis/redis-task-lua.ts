@@ -8,6 +8,7 @@
 // - `:q:<priority>:<tenant>`: a lane, what is due, by when. `:l`: the lanes that are not empty, by priority
 //   and by whose turn it is. `:t`: the turn of a lane that is empty. `:d`: what is due later.
 // - `:r`: how many run of a concurrency key. `:k:<key>`: what waits for one, `:ks`: such keys.
+// - `:h`: who may wait for jobs, by until when that is known (redis-task-hands.ts).
 // - `:f`: when rates are full. `:w`, `:wz`: dedupe keys, and when they are over. `:c:<job>`: its children.
 
 /** More of them in one command, and Lua's stack is full. */
@@ -342,9 +343,9 @@ local function tell(stream, mark, registry, subject, data)
   end
   return redis.call('XADD', stream, '*', 'data', data)
 end
-local function announce(channel, queueSubject)
+local function announce(channel, queueSubject, isTaken)
   if isNews then told[queueSubject] = true end
-  local words = {'s'}
+  local words = {isTaken and 't' or 's'}
   for subject in pairs(told) do words[#words + 1] = subject end
   if #words > 1 then redis.call('PUBLISH', channel, table.concat(words, ' ')) end
 end`;

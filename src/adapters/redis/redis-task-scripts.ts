@@ -2,24 +2,27 @@
 
 import { luaRegister } from './redis-bus-scripts.ts';
 import { redisScript } from './redis-script.ts';
+import { luaHandOver } from './redis-task-hand-scripts.ts';
 import { luaClaim, luaHeads, luaLanes, luaTell } from './redis-task-lua.ts';
 
 /** How many values stand before those of the jobs. */
-const enqueueHeader = 5;
+const enqueueHeader = 8;
 const exchangeHeader = 12;
 
 export const taskScripts = {
   /**
    * KEYS: base, never, queue stream, its mark; ARGV: now, channel, registry or nothing, subject, whether
-   * the type is registered; then of each job id, record, fixed, queue signal, dedupe key, until when,
-   * parent (each or nothing). Answers of each 1, the id that is there, or 0 (draining); false: the type or
-   * its stream is new, and is to be registered first.
+   * the type is registered, where hands are (or nothing: to nobody's), where workers stand, the type; then of each job id, record, fixed, queue signal, dedupe key, until when,
+   * parent (each or nothing). Answers of each 1 (2: and a worker has it), the id that is there, or 0
+   * (draining); false: the type or its stream is new, and is to be registered first.
    */
   enqueue: redisScript(`${luaHeads}
 ${luaRegister}
 ${luaLanes}
 ${luaTell}
-local nowText, channel, registry, subject, isRegistered = unpack(ARGV, 1, ${enqueueHeader})
+${luaClaim}
+${luaHandOver}
+local nowText, channel, registry, subject, isRegistered, hands, workers, type = unpack(ARGV, 1, ${enqueueHeader})
 local now = tonumber(nowText)
 local meta = redis.call('HMGET', base, 'mode', 'ready')
 if isRegistered == '1' then
@@ -63,7 +66,9 @@ for at = ${enqueueHeader + 1}, #ARGV, 7 do
   answer[#answer + 1] = outcome
 end
 flush()
-announce(channel, subject)
+local isHanded = hands ~= '' and answer[1] == 1 and handOver(hands, workers, type, now, nowText)
+if isHanded then answer[1] = 2 end
+announce(channel, subject, isHanded and redis.call('EXISTS', base .. ':l') == 0)
 return answer`),
 
   /**

@@ -33,6 +33,8 @@ export interface TaskSpace {
   /** HASH from a worker to when its time is over, and what it says of itself. */
   readonly workers: string;
   readonly about: string;
+  /** Before the id of a hand that somebody holds out. */
+  readonly hands: string;
   readonly place: (type: string) => TypePlace;
 }
 
@@ -70,6 +72,7 @@ export function createTaskSpace(bus: BusSpace, root?: string): TaskSpace {
     types: `${side}:types`,
     workers: `${side}:workers`,
     about: `${side}:about`,
+    hands: `${side}:hand:`,
     place,
   };
 }

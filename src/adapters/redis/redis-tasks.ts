@@ -17,6 +17,8 @@ import { createTaskClaims } from './redis-task-claim.ts';
 import type { RedisTaskContext } from './redis-task-context.ts';
 import { createTaskEnqueue } from './redis-task-enqueue.ts';
 import { createExchangeType } from './redis-task-exchange.ts';
+import { createTaskHands } from './redis-task-hands.ts';
+import { createKeptTasks } from './redis-task-kept.ts';
 import { createTaskReads } from './redis-task-read.ts';
 import { createTaskSpace } from './redis-task-space.ts';
 import { createTaskTell } from './redis-task-tell.ts';
@@ -93,10 +95,12 @@ export async function redisTaskEngine(
     const bus = createBusSpace({ isCluster: connection.client.isCluster, prefix });
     const space = createTaskSpace(bus, root);
     const registry = createBusRegistry(calls, bus);
-    const wakes = createBusWakes(connection.client, bus.channel);
+    const kept = createKeptTasks();
+    const hands = connection.client.isCluster ? undefined : createTaskHands({ calls, space, kept });
+    const wakes = createBusWakes(connection.client, bus.channel, hands);
     const groups = createBusGroups({ calls, space: bus, registry, wakes, clock });
     const append = createAppender(calls, bus, registry);
-    const context = { calls, space, registry, groups, wakes, append, clock };
+    const context = { calls, space, registry, groups, wakes, append, clock, hands, kept };
     const beat = typeof target === 'string' ? { url: target, keyPrefix: prefix } : undefined;
     return taskEngineOf(context, connection, beat);
   } catch (error) {
@@ -121,7 +125,7 @@ function taskEngineOf(
   connection: AsyncDisposable,
   beat: { readonly url: string; readonly keyPrefix: string } | undefined,
 ): TaskEngine {
-  const { wakes, space } = context;
+  const { wakes, space, hands } = context;
   let isClosed = false;
   const failIfClosed = (): void => {
     if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
@@ -152,6 +156,7 @@ function taskEngineOf(
       if (isClosed) return;
       isClosed = true;
       claims.wakeAll();
+      await hands?.leave();
       await tell[Symbol.asyncDispose]();
       await wakes[Symbol.asyncDispose]();
       await connection[Symbol.asyncDispose]();
