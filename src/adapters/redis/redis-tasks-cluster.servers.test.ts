@@ -3,9 +3,10 @@ import { after, test } from 'node:test';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { taskType } from '../../tasks/task-type.ts';
-import { claimSome, email } from '../../tasks/tasks-fixture.conformance.ts';
+import { claimSome, email, rejectsWith } from '../../tasks/tasks-fixture.conformance.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
+import { connectRedis } from './redis-connection.ts';
 import { redisTasks } from './redis-tasks.ts';
 import { moveSlotOf } from './redis-slot-move.conformance.ts';
 import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
@@ -47,4 +48,30 @@ test('a type whose slot moves to another node goes on behind it, and nothing is 
   assert.deepEqual([count?.states.queued, count?.states.completed], [70, 10]);
   const rest = await claimSome(tasks, 100);
   assert.equal(new Set(rest.map(({ task }) => task.id)).size, 70);
+});
+
+test('what one node gave, while another is away, is what the worker gets next', async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `type${n}`);
+  const types = names.map((name) => taskType(name));
+  const keyPrefix = 'apart:';
+  await using tasks = await redisTasks(url, { keyPrefix, types });
+  await using connection = await connectRedis(cluster.nodes[0]?.url ?? '');
+  const slots = await Promise.all(
+    names.map(async (name) => {
+      const key = `${keyPrefix}gbe:tasks:${name}:queue`;
+      return Number(await connection.ask((client) => client.call('CLUSTER', 'KEYSLOT', key)));
+    }),
+  );
+  const here = names[slots.findIndex((slot) => slot <= 5_460)] ?? assert.fail('none is there');
+  const away = names[slots.findIndex((slot) => slot > 10_922)] ?? assert.fail('none is there');
+  for (const type of [here, away]) await tasks.enqueue({ type, payload: { n: 1 } });
+  await cluster.nodes[2]?.kill();
+  try {
+    const both = { [here]: 1, [away]: 1 };
+    await rejectsWith(() => claimSome(tasks, 2, { types: both }), 'TASKS_UNAVAILABLE');
+    const [kept] = await claimSome(tasks, 1, { types: { [here]: 1 } });
+    assert.deepEqual([kept?.task.type, kept?.task.attempt], [here, 1]);
+  } finally {
+    await cluster.start();
+  }
 });
