@@ -43,7 +43,8 @@ const heavy = fast ? [] : files.filter(needsMore);
 
 keepTestFilesInMemory();
 const run = createTestRun({
-  lanes: 3,
+  // Twice as many as cores: tests of servers wait for a good part of their time.
+  lanes: 4,
   groupTimeoutMs: 600_000,
   slowest: words.includes('--slowest') ? 40 : 0,
 });

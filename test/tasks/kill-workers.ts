@@ -106,8 +106,12 @@ async function enqueueAll(
         key,
         tenant: 'core',
       }));
-      const made = await untilTaken(() => tasks.enqueueMany(wanted));
-      made.forEach(({ id }, each) => enqueued.push({ key: keys[each] ?? '', id }));
+      // Every other portion one by one: a job that comes alone may be handed to whoever waits.
+      const portions = (at / batch) % 2 === 0 ? [wanted] : wanted.map((job) => [job]);
+      for (const portion of portions) {
+        const made = await untilTaken(() => tasks.enqueueMany(portion));
+        made.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
+      }
     };
     await Promise.all([once(), once()]);
     await systemClock.sleep((plan.faultsMs * 0.6 * batch) / plan.jobs);

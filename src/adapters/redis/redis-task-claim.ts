@@ -151,7 +151,7 @@ export function createTaskClaims(
   const isDue = ({ type, rate, keyLimit }: ClaimRule, nowMs: number): boolean => {
     const { isReady, freeAtMs, lookAtMs, limits } = viewOf(type);
     // A clock that was set back does not put the look off.
-    const isLook = lookAtMs <= nowMs || lookAtMs > nowMs + lookEveryMs;
+    const isLook = lookAtMs <= nowMs || lookAtMs > nowMs + 2 * lookEveryMs;
     const isOther = limits?.rate !== rate || limits?.keyLimit !== keyLimit;
     return isReady || freeAtMs <= nowMs || isLook || isOther;
   };

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
+import { startWorkers } from '../../tasks/start-workers.ts';
+import { task } from '../../tasks/task-definition.ts';
 import { createTaskSweep } from '../../tasks/task-sweeper.ts';
 import { taskType } from '../../tasks/task-type.ts';
 import { email, fieldOf, rejectsWith, stateOf } from '../../tasks/tasks-fixture.conformance.ts';
@@ -246,4 +248,28 @@ test('every job has one owner, whenever the wait for it ends', async () => {
     );
     for (const { token } of [...given, ...left]) await place.other.complete(token);
   }
+});
+
+test('connections that break under workers lose no job and no time', async () => {
+  await using place = await setUp();
+  const random = seededRandom(11);
+  const ran = new Map<string, number>();
+  const emailSend = task(email, async ({ taskId }) => {
+    ran.set(taskId, (ran.get(taskId) ?? 0) + 1);
+  });
+  await using workers = startWorkers(place.tasks, [emailSend], { concurrency: { [email]: 5 } });
+  const ids: string[] = [];
+  for (let n = 0; n < 200; n += 1) {
+    if (random.below(5) === 0) {
+      await place.connection.ask((client) => client.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+    }
+    const { id } = await place.other.enqueue(job);
+    ids.push(id);
+    for (let turns = random.below(40); turns > 0; turns -= 1) await new Promise(setImmediate);
+  }
+  for (const id of ids) {
+    const { state, failures } = await place.other.whenEnded(id, { timeoutMs: 30_000 });
+    assert.deepEqual([state, failures, ran.get(id)], ['completed', 0, 1]);
+  }
+  await workers.stop();
 });

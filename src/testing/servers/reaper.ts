@@ -25,12 +25,14 @@ export function tellReaper(note: ReaperNote): void {
 
 function startReaper(): Socket {
   // Compiled, this file and its neighbour end in .js.
+  const { NODE_COMPILE_CACHE: cache } = process.env;
   const script = new URL(`./reaper-main${extname(import.meta.url)}`, import.meta.url);
   const child = spawn(process.execPath, [fileURLToPath(script)], {
     // A session of its own: Ctrl-C in a terminal ends the tests, not what cleans up after them.
     detached: true,
     cwd: '/',
-    env: {},
+    // Nothing of ours, but what spares it to strip the same types again.
+    env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const stdin = child.stdin as Socket;
