@@ -4,14 +4,9 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { RedisClient } from './redis-connection.ts';
 
-/** `s` subjects (`*`: many): something was stored. `t`: the same, and nobody has to ask for it. `g` group, stream keys: something is free again. */
+/** `s` subjects (`*`: many): something was stored. `g` group, stream keys: something is free again. */
 export type Wake =
-  | {
-      readonly kind: 'stored';
-      readonly subjects: readonly string[];
-      /** A job that a worker has been handed already. */
-      readonly isTaken: boolean;
-    }
+  | { readonly kind: 'stored'; readonly subjects: readonly string[] }
   | { readonly kind: 'freed'; readonly group: string; readonly streamKeys: readonly string[] }
   | { readonly kind: 'anything' };
 
@@ -114,9 +109,7 @@ function ofItsOwn(client: Redis): Redis {
 
 function parseWake(text: string): Wake {
   const [kind, ...words] = text.split(' ');
-  if ((kind === 's' && words[0] !== '*') || kind === 't') {
-    return { kind: 'stored', subjects: words, isTaken: kind === 't' };
-  }
+  if (kind === 's' && words[0] !== '*') return { kind: 'stored', subjects: words };
   if (kind !== 'g') return { kind: 'anything' };
   const [group = '', ...streamKeys] = words;
   return { kind: 'freed', group, streamKeys };

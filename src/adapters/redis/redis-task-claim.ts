@@ -66,7 +66,7 @@ export function createTaskClaims(
   }
 
   wakes.on((wake) => {
-    if (wake.kind === 'freed' || (wake.kind === 'stored' && wake.isTaken)) return;
+    if (wake.kind === 'freed') return;
     if (wake.kind === 'anything') {
       hands?.forget();
       for (const view of views.values()) view.isReady = true;

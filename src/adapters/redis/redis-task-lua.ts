@@ -11,6 +11,12 @@
 // - `:h`: who may wait for jobs, by until when that is known (redis-task-hands.ts).
 // - `:f`: when rates are full. `:w`, `:wz`: dedupe keys, and when they are over. `:c:<job>`: its children.
 
+/**
+ * Behind the channel of the bus: what workers listen to, when something may be there for them. Of ends and steps
+ * they need not hear, and there are many of those, and of them.
+ */
+export const newsSuffix = ':tasks';
+
 /** More of them in one command, and Lua's stack is full. */
 const someMax = 1_000;
 
@@ -88,6 +94,9 @@ end`;
  * that were, in the order in which they came.
  */
 export const luaLanes = `local isNews = false
+local function tellNews(channel, queueSubject)
+  if isNews then redis.call('PUBLISH', channel .. '${newsSuffix}', 's ' .. queueSubject) end
+end
 local openLanes = {}
 local function laneScore(lane, turn)
   return text((9 - tonumber(string.sub(lane, 1, 1))) * 4e14 + 1e14 + turn)
@@ -343,9 +352,8 @@ local function tell(stream, mark, registry, subject, data)
   end
   return redis.call('XADD', stream, '*', 'data', data)
 end
-local function announce(channel, queueSubject, isTaken)
-  if isNews then told[queueSubject] = true end
-  local words = {isTaken and 't' or 's'}
+local function announce(channel)
+  local words = {'s'}
   for subject in pairs(told) do words[#words + 1] = subject end
   if #words > 1 then redis.call('PUBLISH', channel, table.concat(words, ' ')) end
 end`;

@@ -68,7 +68,8 @@ end
 flush()
 local isHanded = hands ~= '' and answer[1] == 1 and handOver(hands, workers, type, now, nowText)
 if isHanded then answer[1] = 2 end
-announce(channel, subject, isHanded and redis.call('EXISTS', base .. ':l') == 0)
+announce(channel)
+if not isHanded or redis.call('EXISTS', base .. ':l') == 1 then tellNews(channel, subject) end
 return answer`),
 
   /**
@@ -206,7 +207,8 @@ for name, count in pairs(lost) do
     redis.call('HDEL', base .. ':n', name)
   end
 end
-announce(channel, queueSubject)
+announce(channel)
+tellNews(channel, queueSubject)
 return {answer, claimed[1], claimed[2], claimed[3]}`),
 
   /**
@@ -220,6 +222,6 @@ local nowText, channel, queueSubject, workers, worker, aliveUntil, ruleText = un
 redis.call('HSET', workers == '' and base .. ':b' or workers, worker, aliveUntil)
 local claimed = claim(tonumber(nowText), nowText, worker, ruleOf(ruleText))
 if claimed[4] > 0 then redis.call('HINCRBY', base .. ':n', worker, claimed[4]) end
-if isNews then redis.call('PUBLISH', channel, 's ' .. queueSubject) end
+tellNews(channel, queueSubject)
 return {{}, claimed[1], claimed[2], claimed[3]}`),
 } as const;

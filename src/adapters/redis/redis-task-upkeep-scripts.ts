@@ -2,7 +2,7 @@
 
 import { luaRegister } from './redis-bus-scripts.ts';
 import { redisScript } from './redis-script.ts';
-import { luaHeads, luaLanes, luaTell } from './redis-task-lua.ts';
+import { luaHeads, luaLanes, luaTell, newsSuffix } from './redis-task-lua.ts';
 
 /** Where a signal was told: in the head (`<fence>:<id>`), or in a field of its own. */
 const luaNotes = `local function noted(suffix, t, number, place)
@@ -41,7 +41,7 @@ for at = 6, #ARGV, 4 do
     end
   end
 end
-announce(ARGV[1], ARGV[3])
+announce(ARGV[1])
 return count`),
 
   /** KEYS: base, never; ARGV: of each signal job, stream, place, id in the stream. */
@@ -188,7 +188,7 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
     redis.pcall('XGROUP', 'CREATE', KEYS[3], ARGV[2], position)
   end
 end
-if isNews then redis.call('PUBLISH', ARGV[3], 's ' .. ARGV[4]) end
+tellNews(ARGV[3], ARGV[4])
 return 1`),
 
   /** KEYS: base, never; ARGV: ids. Answers of each its record, what never changes, and its hash; or nothing. */
@@ -210,7 +210,7 @@ return readAll(jobs, ARGV)`),
   /** KEYS: base, never; ARGV: mode or nothing, channel, subject. */
   setMode: redisScript(`if ARGV[1] == '' then redis.call('HDEL', KEYS[1], 'mode')
 else redis.call('HSET', KEYS[1], 'mode', ARGV[1]) end
-redis.call('PUBLISH', ARGV[2], 's ' .. ARGV[3])
+redis.call('PUBLISH', ARGV[2] .. '${newsSuffix}', 's ' .. ARGV[3])
 return 1`),
 
   /** KEYS: base, never. Answers how many are open, running, waiting, scheduled, and ended in each way. */

@@ -50,6 +50,29 @@ test('signals are messages of the bus, for groups and for patterns', async () =>
   assert.equal(await told.ack(), 'settled');
 });
 
+test('workers hear of jobs that come, and not of what becomes of them', async () => {
+  const place = newPlace();
+  await using tasks = await redisTasks(server.url, place);
+  await using listening = await connectRedis(server.url);
+  const heard: string[] = [];
+  await listening.ask(async (client) => {
+    client.on('message', (_channel: string, text: string) => void heard.push(text));
+    return client.subscribe(`${place.keyPrefix}millrace.bus:wake:tasks`);
+  });
+  for (let n = 0; n < 2; n += 1) {
+    await enqueueNumbers(tasks, 1);
+    const { token } = await claimOne(tasks);
+    await tasks.finishStep(token, { name: 'load' });
+    await tasks.complete(token);
+  }
+  await enqueueNumbers(tasks, 3);
+  await eventually('the last ones are heard of', async () => heard.length >= 3);
+  assert.deepEqual(
+    heard,
+    Array.from({ length: 3 }, () => `s gbe.tasks.${email}.queue`),
+  );
+});
+
 test('the group of the workers is acked as far as jobs are handed out', async () => {
   const place = newPlace();
   await using tasks = await redisTasks(server.url, place);

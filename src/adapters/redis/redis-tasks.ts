@@ -19,6 +19,7 @@ import { createTaskEnqueue } from './redis-task-enqueue.ts';
 import { createExchangeType } from './redis-task-exchange.ts';
 import { createTaskHands } from './redis-task-hands.ts';
 import { createKeptTasks } from './redis-task-kept.ts';
+import { newsSuffix } from './redis-task-lua.ts';
 import { createTaskReads } from './redis-task-read.ts';
 import { createTaskSpace } from './redis-task-space.ts';
 import { createTaskTell } from './redis-task-tell.ts';
@@ -97,7 +98,7 @@ export async function redisTaskEngine(
     const registry = createBusRegistry(calls, bus);
     const kept = createKeptTasks();
     const hands = connection.client.isCluster ? undefined : createTaskHands({ calls, space, kept });
-    const wakes = createBusWakes(connection.client, bus.channel, hands);
+    const wakes = createBusWakes(connection.client, `${bus.channel}${newsSuffix}`, hands);
     const groups = createBusGroups({ calls, space: bus, registry, wakes, clock });
     const append = createAppender(calls, bus, registry);
     const context = { calls, space, registry, groups, wakes, append, clock, hands, kept };
