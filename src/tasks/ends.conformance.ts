@@ -50,6 +50,42 @@ export const cancelCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'cancelled');
   },
 
+  async 'a cancel stays, and so does an event, whatever the holder writes before it knows'(
+    tasks,
+    { clock },
+  ) {
+    await enqueueNumbers(tasks, 1, { labels: { campaign: 'spring' }, tenant: 'acme' });
+    const { token } = await claimOne(tasks);
+    await tasks.finishStep(token, { name: 'load', result: 1 });
+    const cancelAtMs = clock.now() + 9_000;
+    assert.equal(await tasks.cancel(token.id, { deadlineMs: 9_000 }), true);
+    await Promise.all([
+      tasks.startStep(token, { name: 'render' }),
+      tasks.finishStep(token, { name: 'render', result: 2 }),
+      tasks.progress(token, { percent: 50 }),
+    ]);
+    await tasks.sendEvent(token.id, { name: 'approved', payload: 'by ada' });
+    await tasks.finishStep(token, { name: 'send', result: 3 });
+    const task = await tasks.get(token.id);
+    assert.equal(task?.cancelAt?.getTime(), cancelAtMs);
+    assert.deepEqual(
+      task.steps.map(({ name, state, result }) => [name, state, result]),
+      [
+        ['load', 'completed', 1],
+        ['render', 'completed', 2],
+        ['send', 'completed', 3],
+      ],
+    );
+    assert.deepEqual(
+      [task.progress?.percent, task.labels, task.tenant],
+      [50, { campaign: 'spring' }, 'acme'],
+    );
+    const waited = await tasks.waitForEvent(token, { name: 'w', event: 'approved' });
+    assert.deepEqual(waited, { kind: 'event', payload: 'by ada' });
+    await tasks.cancelled(token);
+    assert.equal(await stateOf(tasks, token.id), 'cancelled');
+  },
+
   async 'one that is done before it hears of its cancel is completed'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);

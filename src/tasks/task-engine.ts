@@ -79,6 +79,11 @@ export interface TaskChange extends TaskRef {
   /** Set, or removed (`null`); the others stay. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly signals: readonly TaskSignal[];
+  /**
+   * By whoever holds it: the job as it was, and as it is to be. What nobody else has changed since (its revision
+   * tells) may be written whole; else `head` and `fields` are what is changed.
+   */
+  readonly held?: { readonly before: TaskHead; readonly after: StoredTask } | undefined;
 }
 
 export type ChangeOutcome =

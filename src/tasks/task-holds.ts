@@ -97,7 +97,9 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
     try {
       const { head, fields, signals } = decided;
       const guard = known === undefined ? { fence: token.fence } : bothOf(token, known);
-      const outcome = await exchange.change({ id, type, guard, head, fields, signals });
+      const stays = { before: task.head, after };
+      const change = { id, type, guard, head, fields, signals, held: stays };
+      const outcome = await exchange.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
       // Unknown what is stored: the next call reads it. Under a newer fence it is another's word.

@@ -7,10 +7,17 @@ import type {
   ClaimRule,
   TaskChange,
 } from '../../tasks/task-engine.ts';
-import type { StoredTask } from '../../tasks/task-job.ts';
+import { isTerminal, type StoredTask } from '../../tasks/task-job.ts';
 import type { ScriptValue } from './redis-bus-calls.ts';
 import { runRegistered, type RedisTaskContext } from './redis-task-context.ts';
-import { packChange, unpackHead, unpackTask } from './redis-task-head.ts';
+import {
+  letterOf,
+  packChange,
+  packFirst,
+  packRest,
+  unpackHead,
+  unpackTask,
+} from './redis-task-head.ts';
 import { taskScripts } from './redis-task-scripts.ts';
 import { placeInJob, signalText, streamNumber, streamNumbers } from './redis-task-signals.ts';
 import { suffixOf, type TypePlace } from './redis-task-space.ts';
@@ -54,12 +61,19 @@ export function createExchangeType(
   const { bus } = space;
   const { isOneDomain } = bus;
 
-  function valuesOf(place: TypePlace, changes: readonly TaskChange[], nowMs: number) {
+  function valuesOf(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    { nowMs, isWhole }: { readonly nowMs: number; readonly isWhole: boolean },
+  ) {
     const values: ScriptValue[] = [];
     let isQueueTold = false;
-    for (const { guard, head, fields, signals } of changes) {
+    for (const change of changes) {
+      const { guard, head, fields, signals } = change;
+      const whole = isWhole ? wholeOf(change, nowMs) : undefined;
       const linesAt = values.length;
       values.push('');
+      if (whole !== undefined) values.push(...whole.records);
       const names = Object.keys(fields).filter((name) => name !== 'run');
       const gone = names.filter((name) => fields[name] === null);
       for (const name of names) {
@@ -77,6 +91,10 @@ export function createExchangeType(
       }
       const { fence = '', revision = '' } = guard;
       const sets = names.length - gone.length;
+      if (whole !== undefined) {
+        values[linesAt] = `=${sets} ${gone.length} ${told} ${whole.words}`;
+        continue;
+      }
       values[linesAt] =
         `${fence}\n${revision}\n${sets}\n${gone.length}\n${told}\n${packChange(head, fields)}`;
     }
@@ -97,12 +115,13 @@ export function createExchangeType(
     place: TypePlace,
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
-    nowMs: number,
+    how: { readonly nowMs: number; readonly isWhole: boolean },
   ): Promise<Answer> {
+    const { nowMs } = how;
     const { base, never, queue, terminal, progress } = place;
     const keys = [base, never, queue.key, queue.mark];
     if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
-    const { values, isQueueTold } = valuesOf(place, changes, nowMs);
+    const { values, isQueueTold } = valuesOf(place, changes, how);
     const head = [
       nowMs,
       bus.channel,
@@ -122,17 +141,29 @@ export function createExchangeType(
     });
   }
 
-  return async (type, changes, claim, nowMs) => {
-    const place = space.place(type);
-    const [cells, claimed, more, freeAt] = await (changes.length === 0 && claim !== undefined
-      ? claimOnly(place, claim, nowMs)
-      : exchangeAll(place, changes, claim, nowMs));
-    const outcomes = changes.map(({ id }, at): ChangeOutcome => {
-      const cell = cells[at] ?? null;
+  /** What is left to say of the changes, once the script has answered. */
+  async function settle(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    cells: Answer[0],
+    nowMs: number,
+  ): Promise<readonly ChangeOutcome[]> {
+    const { type } = place;
+    const outcomeOf = (id: string, cell: string | number | null = null): ChangeOutcome => {
       if (typeof cell === 'number') return { kind: 'done', revision: cell };
       const there = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
       return { kind: 'stale', head: there };
-    });
+    };
+    const outcomes = changes.map(({ id }, at) => outcomeOf(id, cells[at]));
+    // Somebody else has changed them since: what is to be changed, not what they were to be.
+    const again = changes.flatMap((change, at) => (isOther(change, outcomes[at]) ? [at] : []));
+    if (again.length > 0) {
+      const some = again.map((at) => changes[at] as TaskChange);
+      const [parts] = await exchangeAll(place, some, undefined, { nowMs, isWhole: false });
+      for (const [n, at] of again.entries()) {
+        outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
+      }
+    }
     if (!isOneDomain) {
       const done = changes.filter((_, at) => outcomes[at]?.kind === 'done');
       await tellOthers(
@@ -141,12 +172,59 @@ export function createExchangeType(
         nowMs,
       );
     }
-    return {
-      outcomes,
-      claimed: claimed.map((job) => unpackTask(type, job)),
-      isMore: more === 1,
-      freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
-    };
+    return outcomes;
+  }
+
+  return async (type, changes, claim, nowMs) => {
+    const place = space.place(type);
+    const [cells, jobs, more, freeAt] = await (changes.length === 0 && claim !== undefined
+      ? claimOnly(place, claim, nowMs)
+      : exchangeAll(place, changes, claim, { nowMs, isWhole: true }));
+    const claimed = jobs.map((job) => unpackTask(type, job));
+    try {
+      return {
+        outcomes: changes.length === 0 ? [] : await settle(place, changes, cells, nowMs),
+        claimed,
+        isMore: more === 1,
+        freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
+      };
+    } catch (error) {
+      context.kept.keep(claimed);
+      throw error;
+    }
+  };
+}
+
+/** It is still its holder's; only the record is not what the holder knows. */
+function isOther({ guard, held }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
+  if (held === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined) return false;
+  return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
+}
+
+/**
+ * A change that its holder knows the whole outcome of, as long as it runs on or ends and frees no key: the
+ * record as it must be, and the two parts of what it becomes. `words`: state, when it is overdue (or when it was
+ * enqueued and has ended), worker.
+ */
+function wholeOf(change: TaskChange, nowMs: number) {
+  const { held, head: changed, guard } = change;
+  if (held === undefined || guard.fence === undefined) return undefined;
+  const { before, after } = held;
+  const { head } = after;
+  const isEnd = isTerminal(head.state);
+  if (!isEnd && head.state !== 'running') return undefined;
+  if (isEnd && head.concurrencyKey !== '') return undefined;
+  const { deadlineMs, cancelAtMs } = head;
+  const isMoved = changed.deadlineMs !== undefined || changed.cancelAtMs !== undefined;
+  const overdueMs = cancelAtMs !== 0 && cancelAtMs < deadlineMs ? cancelAtMs : deadlineMs;
+  const times = isEnd ? `${head.enqueuedAtMs} ${head.endedAtMs}` : `${isMoved ? overdueMs : ''} `;
+  return {
+    words: `${letterOf(head.state)} ${times} ${before.worker}`,
+    records: [
+      `R\n${before.revision}\n${guard.fence}\n`,
+      packFirst(head, nowMs),
+      packRest(head, after.fields),
+    ],
   };
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { startWorkers } from '../../tasks/start-workers.ts';
-import { task } from '../../tasks/task-definition.ts';
+import { task as defineTask } from '../../tasks/task-definition.ts';
 import { createTaskSweep } from '../../tasks/task-sweeper.ts';
 import { taskType } from '../../tasks/task-type.ts';
 import { email, fieldOf, rejectsWith, stateOf } from '../../tasks/tasks-fixture.conformance.ts';
@@ -254,7 +254,7 @@ test('connections that break under workers lose no job and no time', async () =>
   await using place = await setUp();
   const random = seededRandom(11);
   const ran = new Map<string, number>();
-  const emailSend = task(email, async ({ taskId }) => {
+  const emailSend = defineTask(email, async ({ taskId }) => {
     ran.set(taskId, (ran.get(taskId) ?? 0) + 1);
   });
   await using workers = startWorkers(place.tasks, [emailSend], { concurrency: { [email]: 5 } });

@@ -26,33 +26,32 @@ const states = new Map(taskStates.map((state) => [letters[state], state]));
 export const letterOf = (state: TaskState): string => letters[state];
 
 /** Lines of a record, in Lua from 1 on: `t[5]` is when it is due. */
-export function packRecord(head: TaskHead, { run = '' }: TaskFields): string {
-  return [
-    letters[head.state],
-    head.revision,
-    head.fence,
-    head.priority,
-    head.dueAtMs,
-    head.failures,
-    head.deadlineMs,
-    head.cancelAtMs,
-    head.claimedAtMs,
-    head.updatedAtMs,
-    head.endedAtMs,
-    // Where its newest queue signal and its end were told: `<fence>:<id in the stream>`.
-    '',
-    '',
-    head.worker,
-    head.enqueuedAtMs,
-    head.tenant,
-    packKey(head.concurrencyKey),
-    // Whether it has a hash, too.
-    '',
-    head.parentId,
-    ...head.labels,
-    '',
-    run,
-  ].join('\n');
+export function packRecord(head: TaskHead, fields: TaskFields): string {
+  // Where its newest queue signal and its end were told: `<fence>:<id in the stream>`.
+  return `${packFirst(head)}\n\n${packRest(head, fields)}`;
+}
+
+/** The lines before those that only scripts know. */
+export function packFirst(head: TaskHead, updatedAtMs = head.updatedAtMs): string {
+  const { state, revision, fence, priority, dueAtMs, failures, deadlineMs, cancelAtMs } = head;
+  const order = `${letters[state]}\n${revision}\n${fence}\n${priority}\n${dueAtMs}\n${failures}\n`;
+  return `${order}${deadlineMs}\n${cancelAtMs}\n${head.claimedAtMs}\n${updatedAtMs}\n${head.endedAtMs}\n`;
+}
+
+/** And those behind them. */
+export function packRest(head: TaskHead, fields: TaskFields): string {
+  const { worker, enqueuedAtMs, tenant, concurrencyKey, parentId, labels } = head;
+  const own = `${worker}\n${enqueuedAtMs}\n${tenant}\n${packKey(concurrencyKey)}\n`;
+  const more = labels.length === 0 ? '' : `${labels.join('\n')}\n`;
+  return `${own}${hasMore(fields) ? 1 : ''}\n${parentId}\n${more}\n${fields['run'] ?? ''}`;
+}
+
+/** Whether it has a hash, too. */
+function hasMore(fields: TaskFields): boolean {
+  for (const name in fields) {
+    if (name !== 'run' && name !== 'info' && name !== 'payload') return true;
+  }
+  return false;
 }
 
 export function unpackHead(type: string, suffix: string, record: string): TaskHead {

@@ -37,15 +37,14 @@ local function nextOf(digits)
   return number
 end
 local function readAll(before, some)
-  local values = {}
+  local keys, values = {}, {}
+  for at = 1, #some do keys[at] = before .. some[at] end
   for from = 1, #some, ${someMax} do
-    local keys = {}
-    for at = from, math.min(from + ${someMax - 1}, #some) do keys[#keys + 1] = before .. some[at] end
-    local found = redis.call('MGET', unpack(keys))
-    if #some <= ${someMax} then return found end
+    local found = redis.call('MGET', unpack(keys, from, math.min(from + ${someMax - 1}, #some)))
+    if #some <= ${someMax} then return found, keys end
     for _, value in ipairs(found) do values[#values + 1] = value end
   end
-  return values
+  return values, keys
 end
 local function split(record)
   local t = {string.match(record, recordPattern)}
@@ -233,10 +232,10 @@ local function claim(now, nowText, worker, rule)
         if #lane.some == 0 then return false end
         lane.ids = {}
         for n, each in ipairs(lane.some) do lane.ids[n] = string.sub(each, 15) end
-        lane.records = readAll(jobs, lane.ids)
+        lane.records, lane.keys = readAll(jobs, lane.ids)
       end
       local member = lane.some[lane.at]
-      local suffix, record = lane.ids[lane.at], lane.records[lane.at]
+      local suffix, record, recordKey = lane.ids[lane.at], lane.records[lane.at], lane.keys[lane.at]
       lane.at = lane.at + 1
       local state, revision, fence, first, cancel, second, rest, tenant, key, hash
       if record then
@@ -271,7 +270,7 @@ local function claim(now, nowText, worker, rule)
         end
         record = 'R\\n' .. nextOf(revision) .. '\\n' .. nextOf(fence) .. '\\n' .. first .. deadlineLine .. cancel
           .. claimedLines .. second .. workerLine .. string.sub(record, rest)
-        set(jobs .. suffix, record)
+        set(recordKey, record)
         zadd(runningKey, cancel ~= '0' and tonumber(cancel) < deadlineMs and cancel or deadline, suffix)
         found[#found + 1] = {suffix, record, ''}
         foundIds[#foundIds + 1] = suffix

@@ -79,7 +79,9 @@ return answer`),
    * whether the queue stream is registered, their ids in lines; then of each change one value with its lines
    * (fence, revision, how many fields are set, how many go, how many signals, and those of `packChange`), each
    * field that is set with its value, each that goes, and each signal as its stream (1 to 3) with its place in
-   * the job, and its data: few values, as each of them costs on both sides. Answers what became of each (its
+   * the job, and its data: few values, as each of them costs on both sides. One that begins with `=` has the whole
+   * record behind it: how many fields, which go, and signals, then state, times and holder as of `wholeOf`, what the
+   * record begins with, its new lines before those of signals, and behind. Answers what became of each (its
    * revision, or the record as it is), and the claim; false: the stream is to be registered first.
    */
   exchange: redisScript(`${luaHeads}
@@ -92,7 +94,9 @@ local workers, worker, aliveUntil, ruleText = unpack(ARGV, 7, 10)
 local now = tonumber(nowText)
 if ARGV[11] == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
 local changePattern = '^${'(%d*)\\n'.repeat(5)}(%a?)\\n${'(%S*)\\n'.repeat(7)}([^\\n]*)\\n()'
-local answer, seen, lost = {}, {}, {}
+local wholePattern = '^=${'(%d+) '.repeat(3)}(%a) (%d*) (%d*) (.*)$'
+local placesPattern = '^%a\\n${'%S+\\n'.repeat(10)}([^\\n]*)\\n([^\\n]*)\\n'
+local answer, seen, lost, refused = {}, {}, {}, {}
 local at = ${exchangeHeader + 1}
 local function leave(t, suffix)
   if t[1] == 'R' then
@@ -129,70 +133,100 @@ local function enter(t, suffix)
     pend(t, suffix, now)
   end
 end
+local function addFields(suffix, putsAt, goesAt, signalsAt, places)
+  local fields
+  if goesAt > putsAt then fields = {unpack(ARGV, putsAt, goesAt - 1)} end
+  for place = signalsAt, at - 1, 2 do
+    local number = string.byte(ARGV[place]) - 48
+    local inJob = string.sub(ARGV[place], 2)
+    local id = tell(KEYS[1 + number * 2], KEYS[2 + number * 2], registry, ARGV[3 + number], ARGV[place + 1])
+    if number < 3 then places[number] = inJob .. ':' .. id
+    else
+      fields = fields or {}
+      fields[#fields + 1] = '~' .. inJob
+      fields[#fields + 1] = id
+    end
+  end
+  if fields then redis.call('HSET', hashes .. suffix, unpack(fields)) end
+  if signalsAt > goesAt then redis.call('HDEL', hashes .. suffix, unpack(ARGV, goesAt, signalsAt - 1)) end
+end
+local function replace(record, key, suffix, lines)
+  local puts, goes, signals, state, first, second, holder = string.match(lines, wholePattern)
+  local expected, before, behind = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local putsAt = at + 4
+  local goesAt = putsAt + puts * 2
+  local signalsAt = goesAt + goes
+  at = signalsAt + signals * 2
+  if not record then return false end
+  if refused[suffix] or string.sub(record, 1, #expected) ~= expected then
+    refused[suffix] = true
+    return record
+  end
+  seen[suffix] = true
+  if state ~= 'R' then
+    zrem(runningKey, suffix)
+    zrem(openKey, suffix)
+    zadd(stateKeys[state], first, suffix)
+    zadd(endedKey, second, suffix)
+    lost[holder] = (lost[holder] or 0) + 1
+  elseif first ~= '' then zadd(runningKey, first, suffix) end
+  local places = {string.match(record, placesPattern)}
+  addFields(suffix, putsAt, goesAt, signalsAt, places)
+  set(key, before .. places[1] .. '\\n' .. places[2] .. '\\n' .. behind)
+  return tonumber(string.match(before, '^%a\\n(%d+)'))
+end
 local ids = {}
 for suffix in string.gmatch(ARGV[${exchangeHeader}], '([^\\n]+)') do ids[#ids + 1] = suffix end
-local records = readAll(jobs, ids)
-for n, suffix in ipairs(ids) do
-  local lines = ARGV[at]
+local records, recordKeys = readAll(jobs, ids)
+local function merge(record, key, suffix, lines)
   local fence, revision, puts, goes, signals, state, newFence, priority, due, failures, deadline, cancel, ended, who, runAt =
     string.match(lines, changePattern)
   local putsAt = at + 1
   local goesAt = putsAt + puts * 2
   local signalsAt = goesAt + goes
   at = signalsAt + signals * 2
+  local t = record and {string.match(record, recordPattern)}
+  if not t then return false end
+  local isOther = (fence ~= '' and (t[1] ~= 'R' or t[3] ~= fence)) or (revision ~= '' and t[2] ~= revision)
+  if isOther or refused[suffix] then return record end
+  seen[suffix] = true
+  if runAt > #lines then t[19] = string.sub(record, t[19])
+  else
+    local _, stays = string.find(record, '\\n\\n', t[19], true)
+    t[19] = string.sub(record, t[19], stays) .. string.sub(lines, runAt)
+  end
+  if state == '' then state = t[1] end
+  local isMoved = state ~= t[1] or (state ~= 'R' and (due ~= '' or priority ~= ''))
+  if isMoved then leave(t, suffix) end
+  if newFence ~= '' then t[3] = newFence end
+  if priority ~= '' then t[4] = priority end
+  if due ~= '' then t[5] = due end
+  if failures ~= '' then t[6] = failures end
+  if deadline ~= '' then t[7] = deadline end
+  if cancel ~= '' then t[8] = cancel end
+  if ended ~= '' then t[11] = ended end
+  if who ~= '' then t[14] = string.sub(who, 2) end
+  t[1], t[2], t[10] = state, nextOf(t[2]), nowText
+  if isMoved then enter(t, suffix)
+  elseif state == 'R' and (deadline ~= '' or cancel ~= '') then
+    zadd(runningKey, t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
+  end
+  if goesAt > putsAt then t[18] = '1' end
+  local places = {t[12], t[13]}
+  addFields(suffix, putsAt, goesAt, signalsAt, places)
+  t[12], t[13] = places[1], places[2]
+  set(key, table.concat(t, '\\n'))
+  return tonumber(t[2])
+end
+for n, suffix in ipairs(ids) do
   local record = records[n]
   if seen[suffix] then
     flush()
     record = redis.call('GET', jobs .. suffix)
   end
-  local t = record and {string.match(record, recordPattern)}
-  if not t then answer[n] = false
-  elseif (fence ~= '' and (t[1] ~= 'R' or t[3] ~= fence)) or (revision ~= '' and t[2] ~= revision) then
-    answer[n] = record
-  else
-    seen[suffix] = true
-    if runAt > #lines then t[19] = string.sub(record, t[19])
-    else
-      local _, stays = string.find(record, '\\n\\n', t[19], true)
-      t[19] = string.sub(record, t[19], stays) .. string.sub(lines, runAt)
-    end
-    if state == '' then state = t[1] end
-    local isMoved = state ~= t[1] or (state ~= 'R' and (due ~= '' or priority ~= ''))
-    if isMoved then leave(t, suffix) end
-    if newFence ~= '' then t[3] = newFence end
-    if priority ~= '' then t[4] = priority end
-    if due ~= '' then t[5] = due end
-    if failures ~= '' then t[6] = failures end
-    if deadline ~= '' then t[7] = deadline end
-    if cancel ~= '' then t[8] = cancel end
-    if ended ~= '' then t[11] = ended end
-    if who ~= '' then t[14] = string.sub(who, 2) end
-    t[1], t[2], t[10] = state, nextOf(t[2]), nowText
-    if isMoved then enter(t, suffix)
-    elseif state == 'R' and (deadline ~= '' or cancel ~= '') then
-      zadd(runningKey, t[8] ~= '0' and tonumber(t[8]) < tonumber(t[7]) and t[8] or t[7], suffix)
-    end
-    local fields
-    if goesAt > putsAt then
-      fields = {unpack(ARGV, putsAt, goesAt - 1)}
-      t[18] = '1'
-    end
-    for place = signalsAt, at - 1, 2 do
-      local number = string.byte(ARGV[place]) - 48
-      local inJob = string.sub(ARGV[place], 2)
-      local id = tell(KEYS[1 + number * 2], KEYS[2 + number * 2], registry, ARGV[3 + number], ARGV[place + 1])
-      if number < 3 then t[11 + number] = inJob .. ':' .. id
-      else
-        fields = fields or {}
-        fields[#fields + 1] = '~' .. inJob
-        fields[#fields + 1] = id
-      end
-    end
-    set(jobs .. suffix, table.concat(t, '\\n'))
-    if fields then redis.call('HSET', hashes .. suffix, unpack(fields)) end
-    if signalsAt > goesAt then redis.call('HDEL', hashes .. suffix, unpack(ARGV, goesAt, signalsAt - 1)) end
-    answer[n] = tonumber(t[2])
-  end
+  local lines = ARGV[at]
+  if string.byte(lines) == 61 then answer[n] = replace(record, recordKeys[n], suffix, lines)
+  else answer[n] = merge(record, recordKeys[n], suffix, lines) end
 end
 flush()
 local claimed = {{}, 0, '-1', 0}
