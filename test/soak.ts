@@ -7,7 +7,7 @@ import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
-import { keepTestFilesInMemory } from '../tools/test-folder.ts';
+import { keepTestFilesInMemory } from '../tools/test-run/test-folder.ts';
 
 const patterns = {
   store: [

@@ -7,7 +7,9 @@ import { fetchFerretdb } from './engines-ferretdb.ts';
 import { kafkaVersion } from './engines-kafka-jars.ts';
 import { fetchKafka } from './engines-kafka.ts';
 import { fetchNtfy } from './engines-ntfy.ts';
-import { createTestRun, root } from './test-run.ts';
+import { summarize } from './test-run/summary.ts';
+import { runTests } from './test-run/test-run.ts';
+import { root } from './test-run/test-worker.ts';
 
 /** An engine that the tests start themselves, from the program or folder that the variable points to. */
 interface Engine {
@@ -86,12 +88,16 @@ const files = globSync('test/engines/**/*.engines.test.ts', { cwd: root })
   .toSorted();
 // An engine is a server of its own: the files one after the other, or they would starve each other.
 const minutes = process.argv.includes('--stress') ? 60 : 20;
-const run = createTestRun({ lanes: 1, groupTimeoutMs: minutes * 60_000 });
-await run.test(
-  'tests',
-  files.map((file) => [file]),
-);
-run.finish();
+const startedAt = performance.now();
+const results = await runTests({
+  lanes: 1,
+  fileTimeoutMs: minutes * 60_000,
+  files,
+  isAlone: () => true,
+  command: 'npm run test:engines --',
+});
+console.log(summarize(results, { seconds: (performance.now() - startedAt) / 1000 }));
+if (results.some(({ failed }) => failed > 0)) process.exitCode = 1;
 
 async function pingMongodb(url: string): Promise<void> {
   await using client = new MongoClient(url, { serverSelectionTimeoutMS: 10_000 });

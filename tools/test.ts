@@ -1,14 +1,14 @@
-// `npm test`: every check and every test, one summary line. `--fast` leaves out what needs servers
-// or packs the package; `--slowest` tells which files took longest; words after `--` pick test
-// files by path and leave out the checks.
+// `npm test`: every check and every test file. `npm test -- --help` lists the options.
 
-import { globSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
-import { keepTestFilesInMemory } from './test-folder.ts';
-import { createTestRun, root } from './test-run.ts';
+import { readLastRun, writeLastRun } from './test-run/last-run.ts';
+import { summarize } from './test-run/summary.ts';
+import { findTestFiles, isHeavy, selectTestFiles } from './test-run/test-files.ts';
+import { keepTestFilesInMemory } from './test-run/test-folder.ts';
+import { parseTestOptions, usage, type TestOptions } from './test-run/test-options.ts';
+import { runTests, type Check } from './test-run/test-run.ts';
 
-/** Half a minute each, or more. */
+/** Files that start first, since the run would otherwise wait for them at its end. */
 const longest = [
   'test/packed-package.',
   'test/kurrent/adapter-on-sqlite.',
@@ -21,80 +21,69 @@ const longest = [
   'src/adapters/postgres/',
   'src/adapters/sqlite/',
 ];
-/** A process takes half a second before its first test. */
-const sharedMax = 4;
-/** The suites of the adapters, each of which closes what it opens. */
-const mayShare = (path: string): boolean => path.startsWith('src/adapters/');
 
-const words = process.argv.slice(2);
-const fast = words.includes('--fast');
-const picked = words.filter((word) => !word.startsWith('-'));
+/**
+ * The two official clients of KurrentDB declare their messages in one global namespace of
+ * google-protobuf, where the one that is loaded last replaces the other.
+ */
+const isAlone = (file: string): boolean => /eventstore-client|kurrent\/many-clients/.test(file);
 
-const files = globSync('{src,test,tools,bench,modules}/**/*.test.ts', {
-  cwd: root,
-  exclude: (path) => path.includes('node_modules'),
-})
-  .filter((file) => !file.endsWith('.engines.test.ts'))
-  .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
-  .toSorted();
-const needsMore = (file: string): boolean => /\.(servers|full)\.test\.ts$/.test(file);
-const plain = files.filter((file) => !needsMore(file));
-const heavy = fast ? [] : files.filter(needsMore);
+const checks: readonly Check[] = [
+  // Two cores: more checkers would each load the same types again.
+  { name: 'types', command: ['tsc', '-p', '.', '--checkers', '1'] },
+  { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
+  { name: 'format', command: ['oxfmt', '--check'] },
+  { name: 'dead exports', command: ['knip', '--no-progress'] },
+];
+
+const options = readOptions();
+const lastRun = readLastRun();
+const files = selectTestFiles(findTestFiles(), { ...options, failedBefore: lastRun.failed });
+const isWhole = options.words.length === 0 && options.engines === undefined;
+const seconds = (name: string): number => lastRun.seconds[name] ?? (isHeavy(name) ? 3 : 0.3);
+const isLong = (file: string): boolean => longest.some((word) => file.includes(word));
 
 keepTestFilesInMemory();
-const run = createTestRun({
-  // Twice as many as cores: tests of servers wait for a good part of their time.
-  lanes: 4,
-  groupTimeoutMs: 600_000,
-  slowest: words.includes('--slowest') ? 40 : 0,
-});
-// Two cores: more checkers would learn the same types once more each.
-const checks: readonly Promise<void>[] =
-  picked.length > 0
-    ? []
-    : [
-        run.check('types', ['tsc', '-p', '.', '--checkers', '1']),
-        run.check('lint', ['oxlint', '--type-aware', '--deny-warnings']),
-        run.check('format', ['oxfmt', '--check']),
-        run.check('dead exports', ['knip', '--no-progress']),
-      ];
-// Files that lie together take about the same time: dealt out like cards.
-const hands = Array.from({ length: 3 }, (_, hand) => plain.filter((_file, at) => at % 3 === hand));
-const servers = heavy.length > 0 ? await hostSharedServers() : undefined;
+const startedAt = performance.now();
+const servers = files.some(isHeavy) ? await hostSharedServers() : undefined;
 try {
-  await Promise.all([
-    ...checks,
-    plain.length > 0 &&
-      run.test(
-        'tests',
-        hands.filter((hand) => hand.length > 0),
-      ),
-    heavy.length > 0 && run.test('tests with servers', groupsOf(heavy)),
-  ]);
+  const results = await runTests({
+    // Twice as many as cores: tests of servers wait for a good part of their time.
+    lanes: 4,
+    fileTimeoutMs: 300_000,
+    titles: options.titles,
+    bail: options.bail,
+    command: 'npm test --',
+    checks: checks.filter(({ name }) =>
+      options.rerunFailed ? lastRun.failed.includes(name) : isWhole,
+    ),
+    files: [...files.filter(isLong), ...files.filter((file) => !isLong(file))],
+    expectedSeconds: seconds,
+    isAlone,
+  });
+  writeLastRun(lastRun, results);
+  const taken = (performance.now() - startedAt) / 1000;
+  console.log(
+    summarize(results, {
+      seconds: taken,
+      showsBudget: isWhole && !options.fast && !options.rerunFailed,
+    }),
+  );
+  const isGreen =
+    results.some(({ passed }) => passed > 0) && results.every(({ failed }) => failed === 0);
+  if (!isGreen) process.exitCode = 1;
 } finally {
   await servers?.[Symbol.asyncDispose]();
 }
-run.finish();
 
-/** Those that take longest first: nobody waits for one of them at the end. */
-function groupsOf(paths: readonly string[]): readonly (readonly string[])[] {
-  const groups: string[][] = [];
-  for (const path of paths) {
-    const last = groups.at(-1);
-    const [before = ''] = last ?? [];
-    if (
-      last !== undefined &&
-      last.length < sharedMax &&
-      mayShare(path) &&
-      mayShare(before) &&
-      dirname(before) === dirname(path)
-    ) {
-      last.push(path);
-    } else {
-      groups.push([path]);
-    }
+function readOptions(): TestOptions {
+  const args = process.argv.slice(2);
+  try {
+    if (!args.includes('--help')) return parseTestOptions(args);
+    console.log(usage);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    process.exitCode = 2;
   }
-  const isLong = (group: readonly string[]): boolean =>
-    group.some((path) => longest.some((word) => path.includes(word)));
-  return [...groups.filter(isLong), ...groups.filter((group) => !isLong(group))];
+  return process.exit();
 }

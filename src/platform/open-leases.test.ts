@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
-import { freePort } from '../testing/servers/free-port.ts';
+import { reservePort } from '../testing/servers/reserve-port.ts';
 import { openLeases } from './open-leases.ts';
 
 for (const [url, said] of [
@@ -24,10 +24,10 @@ for (const [url, said] of [
 }
 
 for (const scheme of ['redis', 'redis+cluster', 'nats']) {
-  test(`${scheme}: where nobody answers is told, and can be tried again`, async () => {
-    const port = await freePort();
+  test(`${scheme}: an address where nothing listens is a retryable error`, async () => {
+    await using unused = await reservePort();
     await assert.rejects(
-      () => openLeases(`${scheme}://127.0.0.1:${port}`),
+      () => openLeases(`${scheme}://${unused.host}:${unused.port}`),
       (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
     );
   });

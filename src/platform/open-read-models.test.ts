@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { documentsOf } from '../projections/documents.ts';
 import { readModel } from '../projections/read-model.ts';
-import { freePort } from '../testing/servers/free-port.ts';
+import { reservePort } from '../testing/servers/reserve-port.ts';
 import { openReadModels } from './open-read-models.ts';
 
 const currencies = readModel<{ readonly code: string }>({
@@ -46,10 +46,10 @@ test('refuses a URL that it cannot understand, without its password', async () =
 });
 
 for (const scheme of ['redis', 'redis+cluster']) {
-  test(`${scheme}: where nobody answers is told, and can be tried again`, async () => {
-    const port = await freePort();
+  test(`${scheme}: an address where nothing listens is a retryable error`, async () => {
+    await using unused = await reservePort();
     await assert.rejects(
-      () => openReadModels(`${scheme}://127.0.0.1:${port}`),
+      () => openReadModels(`${scheme}://${unused.host}:${unused.port}`),
       (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
     );
   });

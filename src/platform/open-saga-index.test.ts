@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
-import { freePort } from '../testing/servers/free-port.ts';
+import { reservePort } from '../testing/servers/reserve-port.ts';
 import { openSagaIndex } from './open-saga-index.ts';
 
 const entry = {
@@ -49,10 +49,10 @@ test('refuses a URL that it cannot understand, without its password', async () =
 });
 
 for (const scheme of ['redis', 'redis+cluster']) {
-  test(`${scheme}: where nobody answers is told, and can be tried again`, async () => {
-    const port = await freePort();
+  test(`${scheme}: an address where nothing listens is a retryable error`, async () => {
+    await using unused = await reservePort();
     await assert.rejects(
-      () => openSagaIndex(`${scheme}://127.0.0.1:${port}`),
+      () => openSagaIndex(`${scheme}://${unused.host}:${unused.port}`),
       (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
     );
   });

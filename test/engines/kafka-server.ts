@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Admin } from '@platformatic/kafka';
-import { freePort, loopback } from '../../src/testing/servers/free-port.ts';
+import { loopback, reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { launchServer } from '../../src/testing/servers/launch-server.ts';
 import { runProgram } from '../../src/testing/servers/run-program.ts';
 import type { ServerProcess } from '../../src/testing/servers/server-process.ts';
@@ -47,8 +47,8 @@ export async function startKafka(jarFolder: string): Promise<KafkaServer> {
   let guardedPort = 0;
   const server = await launchServer({ startTimeoutMs: 120_000 }, async ({ folder, port }) => {
     const file = join(folder, 'server.properties');
-    guardedPort = await freePort();
-    const controllerPort = await freePort();
+    ({ port: guardedPort } = await reservePort());
+    const { port: controllerPort } = await reservePort();
     await writeFile(file, settingsOf({ folder, port, guardedPort, controllerPort, password }));
     const cluster = randomBytes(16).toString('base64url');
     const format = ['kafka.tools.StorageTool', 'format', '-t', cluster, '-c', file];

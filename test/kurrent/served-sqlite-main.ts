@@ -6,6 +6,7 @@ import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface ServedSqliteInput {
   readonly file: string;
+  readonly host: string;
   readonly port: number;
   readonly groupLeaseMs?: number;
 }
@@ -19,9 +20,10 @@ export type ServedSqliteMessage =
       readonly sockets: number;
     };
 
-const { file, port, groupLeaseMs } = childInput() as ServedSqliteInput;
+const { file, host, port, groupLeaseMs } = childInput() as ServedSqliteInput;
 const store = await sqliteEventStore(`sqlite:${file}`, kurrentStoreOptions);
 const server = await startKurrentServer(store, {
+  host,
   port,
   ...(groupLeaseMs === undefined ? {} : { limits: { groupLeaseMs } }),
 });

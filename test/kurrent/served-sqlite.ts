@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { freePort } from '../../src/testing/servers/free-port.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import type { ServedSqliteInput, ServedSqliteMessage } from './served-sqlite-main.ts';
 
 type Usage = Extract<ServedSqliteMessage, { readonly kind: 'usage' }>;
@@ -31,8 +31,9 @@ export interface ServeSqliteOptions {
 
 export async function serveSqlite(options: ServeSqliteOptions = {}): Promise<ServedSqlite> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-served-'));
-  const port = await freePort();
-  const input: ServedSqliteInput = { file: join(folder, 'events.db'), port, ...options };
+  const reserved = await reservePort();
+  const { host, port } = reserved;
+  const input: ServedSqliteInput = { file: join(folder, 'events.db'), host, port, ...options };
   let child: Child;
   const start = async (): Promise<void> => {
     child = startChild(script, { input, nodeFlags: ['--expose-gc'] });
@@ -43,7 +44,7 @@ export async function serveSqlite(options: ServeSqliteOptions = {}): Promise<Ser
     port,
     file: input.file,
     pid: () => child.pid,
-    url: `kurrentdb://127.0.0.1:${port}?tls=false&discoveryInterval=1`,
+    url: `kurrentdb://${host}:${port}?tls=false&discoveryInterval=1`,
     async kill() {
       await child.kill('SIGKILL');
     },
@@ -59,6 +60,7 @@ export async function serveSqlite(options: ServeSqliteOptions = {}): Promise<Ser
     async [Symbol.asyncDispose]() {
       await child.kill('SIGKILL');
       await rm(folder, { recursive: true, force: true });
+      await reserved[Symbol.asyncDispose]();
     },
   };
 }

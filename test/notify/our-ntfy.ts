@@ -14,7 +14,7 @@ import { memoryUserDirectory } from '../../src/notify/user-directory.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { freePort } from '../../src/testing/servers/free-port.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { rules, tokens, users } from './ntfy-server-facts.ts';
 import type { CaseServer } from './ntfy-case.ts';
 
@@ -33,11 +33,11 @@ export async function startOurNtfy(options: {
   const bus = opened.use(
     await openBus(options.bus ?? `sqlite:${join(folder, 'bus.db')}`, { clock }),
   );
-  const port = await freePort();
+  const { host, port } = opened.use(await reservePort());
   const topics = opened.use(
     await openTopics(bus, {
       clock,
-      baseUrl: `http://127.0.0.1:${port}`,
+      baseUrl: `http://${host}:${port}`,
       attachments: fileAttachments(join(folder, 'attachments'), clock),
       limits: { attachmentBytesMax: 1_000_000, newTopicsBurst: 100_000, ...options.limits },
       ...options.more,
@@ -60,7 +60,7 @@ export async function startOurNtfy(options: {
       clock,
     }),
   );
-  const server = await startNtfyServer(handler, { port });
+  const server = await startNtfyServer(handler, { host, port });
   const all = opened.move();
   return {
     url: server.url,

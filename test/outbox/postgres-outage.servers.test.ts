@@ -5,7 +5,7 @@ import { hasCode } from '../../src/foundation/error.ts';
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
-import { connect, startAgain } from '../store/connect.ts';
+import { connect } from '../store/connect.ts';
 import { until } from '../store/rig.ts';
 
 const messages = 600;
@@ -41,7 +41,7 @@ test('a database that is killed is no duplicate and no loss: all is sent once it
   }
   gate.resolve();
   await until('those that were out have come to their end', () => dispatcher.inFlight < 20);
-  await startAgain(server);
+  await server.start();
   const repeated = await ledger.enqueueMany(first);
   assert.deepEqual(
     repeated.filter(({ isNew }) => isNew),
@@ -86,7 +86,7 @@ test('what a crash of the server forgets is claimed and sent again, and whoever 
   assert.equal((await ledger.counts()).SENT, 2);
 
   await server.kill();
-  await startAgain(server);
+  await server.start();
   const counts = await ledger.counts();
   assert.deepEqual([counts.SENT, counts.CLAIMED, counts.PENDING], [1, 0, 2]);
   assert.equal(await ledger.markSent(claimed), 'stale');

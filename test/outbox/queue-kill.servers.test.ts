@@ -11,7 +11,6 @@ import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { startAgain } from '../store/connect.ts';
 import { newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
 import { tellRedis } from '../subscriptions/tell-redis.ts';
 import type { QueueInput } from './queue-dispatcher-main.ts';
@@ -86,7 +85,7 @@ test('events become effects once each, through BullMQ, whatever is killed on the
         const server = kind === 'redis' ? redis : postgres;
         await server.kill();
         await systemClock.sleep(downMs);
-        await startAgain(server);
+        await server.start();
       }
     }
     appending.abort();

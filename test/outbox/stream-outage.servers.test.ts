@@ -4,7 +4,6 @@ import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
 import { createOutboxStreamRelay } from '../../src/outbox/index.ts';
 import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
-import { startAgain } from '../store/connect.ts';
 import { until } from '../store/rig.ts';
 
 const messages = 900;
@@ -39,7 +38,7 @@ test('a database that is killed under a relay costs no message and no order, in 
   await server.kill();
   gate.resolve();
   await until('those that were out have come to their end', () => arrived.length > before);
-  await startAgain(server);
+  await server.start();
   await until('everything is sent', async () => (await ledger.counts()).SENT === messages);
   const first = [...new Set(arrived)];
   assert.equal(first.length, messages);

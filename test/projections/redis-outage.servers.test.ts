@@ -14,7 +14,6 @@ import {
 import type { EventStore } from '../../src/store/index.ts';
 import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { startAgain } from '../store/connect.ts';
 import {
   createWorkspace,
   eventTypes,
@@ -52,7 +51,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: server.url,
       leave: () => server.kill(),
-      comeBack: () => startAgain(server),
+      comeBack: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -71,7 +70,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
       url: clusterUrl(cluster.nodes),
       leave: () => cluster.kill(),
       async comeBack() {
-        for (const node of cluster.nodes) await startAgain(node);
+        for (const node of cluster.nodes) await node.start();
         await cluster.whenOk();
       },
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
@@ -86,7 +85,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
       url: clusterUrl(cluster.nodes),
       leave: () => node.kill(),
       async comeBack() {
-        await startAgain(node);
+        await node.start();
         await cluster.whenOk();
       },
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),

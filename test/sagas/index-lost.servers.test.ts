@@ -13,7 +13,6 @@ import { sagaAdmin, startSaga, type SagaStatus } from '../../src/reactors/index.
 import { createReceiver } from '../../src/reactors/saga-rig.test.ts';
 import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
 import { startRedis, type RedisServer } from '../../src/testing/servers/redis-server.ts';
-import { startAgain } from '../store/connect.ts';
 import { until } from '../store/rig.ts';
 
 interface Target extends AsyncDisposable {
@@ -117,7 +116,7 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
     },
     async restart(): Promise<void> {
       await Promise.all(where.nodes.map((node) => node.kill()));
-      for (const node of where.nodes) await startAgain(node);
+      for (const node of where.nodes) await node.start();
       await where.whenOk();
     },
   };

@@ -4,7 +4,6 @@ import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import { openSagaIndex } from '../../src/platform/index.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { startAgain } from '../store/connect.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
 import { tellRedis } from '../subscriptions/tell-redis.ts';
 import { killSagas } from './kill-sagas.ts';
@@ -21,7 +20,7 @@ test('sagas whose index is in a Redis that is killed and emptied all end, with e
         await tellRedis(redis.port, 'FLUSHALL');
       } else {
         await redis.kill();
-        await startAgain(redis);
+        await redis.start();
       }
     };
     const elsewhere = { url: redis.url, index, disturb };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createPlatform, type Platform } from '../../src/platform/index.ts';
 import { startChild, startSmtp, type Child } from '../../src/testing/index.ts';
-import { freePort } from '../../src/testing/servers/free-port.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { collab } from '../../modules/collab/index.ts';
 import {
   personOf,
@@ -38,8 +38,9 @@ test('a product that is killed behind each step of the flow ends every flow once
   await using workspace = await createWorkspace();
   await using smtp = await startSmtp();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
-  const port = await freePort();
-  const input: CollabProductInput = { store, port, smtp: smtp.url };
+  await using reserved = await reservePort();
+  const { host, port } = reserved;
+  const input: CollabProductInput = { store, host, port, smtp: smtp.url };
   const start = async (strike?: Strike): Promise<Child> => {
     const script = new URL('./collab-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
@@ -54,7 +55,7 @@ test('a product that is killed behind each step of the flow ends every flow once
   });
   const person = async (name: string): Promise<Person> => {
     const { secret } = await platform.tokens.create({ name, scopes: ['use'], tenant });
-    return personOf({ url: `http://127.0.0.1:${port}` }, name, secret);
+    return personOf({ url: `http://${host}:${port}` }, name, secret);
   };
   const [zoe, alex] = [await person('zoe'), await person('alex')];
   const told: Told[] = [];

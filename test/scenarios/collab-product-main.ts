@@ -14,12 +14,13 @@ export interface Strike {
 
 export interface CollabProductInput {
   readonly store: string;
+  readonly host: string;
   readonly port: number;
   readonly smtp: string;
   readonly strike?: Strike;
 }
 
-const { store, port, smtp, strike } = childInput() as CollabProductInput;
+const { store, host, port, smtp, strike } = childInput() as CollabProductInput;
 
 function dieAt(flow: string | undefined, at: string): void {
   if (strike?.flow === flow && strike?.at === at) process.kill(process.pid, 'SIGKILL');
@@ -42,5 +43,5 @@ await serveProduct(
     const isBot = (payload as { authorId?: string }).authorId === 'bot';
     dieAt(correlationId, isBot ? 'bot' : type);
   }),
-  { store, port },
+  { store, host, port },
 );

@@ -73,7 +73,7 @@ export function mortalModule(
 /** Says `started` once it is. */
 export async function serveProduct(
   module: PlatformModule,
-  { store, port }: { readonly store: string; readonly port: number },
+  { store, ...listen }: { readonly store: string; readonly host: string; readonly port: number },
 ): Promise<void> {
   const platform = await createPlatform({
     engines: { store },
@@ -87,6 +87,6 @@ export async function serveProduct(
     modules: [module],
   });
   await platform.start();
-  await startApi(platform, { port });
+  await startApi(platform, listen);
   tellParent('started');
 }

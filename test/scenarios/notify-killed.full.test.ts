@@ -14,7 +14,7 @@ import {
   type ApiCaller,
   type Child,
 } from '../../src/testing/index.ts';
-import { freePort } from '../../src/testing/servers/free-port.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { createWorkspace, inTime, newSeed, sampled, until } from '../store/rig.ts';
 import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
 
@@ -49,8 +49,9 @@ test('a product that is killed at each hop tells every customer everything once'
   await using workspace = await createWorkspace();
   await using smtp = await startSmtp();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
-  const port = await freePort();
-  const input: NotifyProductInput = { store, port, smtp: smtp.url };
+  await using reserved = await reservePort();
+  const { host, port } = reserved;
+  const input: NotifyProductInput = { store, host, port, smtp: smtp.url };
   const start = async (strike?: NotifyStrike): Promise<Child> => {
     const script = new URL('./notify-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
@@ -68,7 +69,7 @@ test('a product that is killed at each hop tells every customer everything once'
     scopes: ['append', 'read'],
     tenant,
   });
-  const shop = apiCaller(`http://127.0.0.1:${port}`, secret);
+  const shop = apiCaller(`http://${host}:${port}`, secret);
   const isSpread = strikes.some(({ at }) => at.includes('broadcast'));
   for (let index = 0; isSpread && index < others; index += 1) {
     const preferences = { timeZone: 'UTC', quietHours: [], categories: {} };

@@ -13,12 +13,13 @@ export interface NotifyStrike {
 
 export interface NotifyProductInput {
   readonly store: string;
+  readonly host: string;
   readonly port: number;
   readonly smtp: string;
   readonly strike?: NotifyStrike;
 }
 
-const { store, port, smtp, strike } = childInput() as NotifyProductInput;
+const { store, host, port, smtp, strike } = childInput() as NotifyProductInput;
 
 function dieAt(who: string | undefined, at: string): void {
   if (strike?.who === who && strike?.at === at) process.kill(process.pid, 'SIGKILL');
@@ -42,5 +43,5 @@ await serveProduct(
     (hop, { type, aggregate }) => dieAt(aggregate.id, `${hop} ${type}`),
     (name, data) => dieAt((data as { readonly customerId: string }).customerId, name),
   ),
-  { store, port },
+  { store, host, port },
 );

@@ -1,8 +1,6 @@
 // A connection of the test's own, for transactions and for what an administrator does.
 
 import pg from 'pg';
-import { hasCode } from '../../src/foundation/error.ts';
-import type { ServerProcess } from '../../src/testing/servers/server-process.ts';
 import { until } from './rig.ts';
 
 export async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
@@ -17,19 +15,6 @@ export async function connect(url: string): Promise<pg.Client & AsyncDisposable>
 export async function terminate(admin: pg.Client, pids: string): Promise<number> {
   const { rows } = await admin.query(`select pg_terminate_backend(pid) from (${pids}) p`);
   return rows.length;
-}
-
-/** Starts the server again, also if somebody else's connection has taken its port meanwhile. */
-export async function startAgain(server: ServerProcess): Promise<void> {
-  await until('the server has its port again', async () => {
-    try {
-      await server.start();
-      return true;
-    } catch (error) {
-      if (hasCode(error, 'SERVER_UNAVAILABLE') && error.details['portTaken'] === true) return false;
-      throw error;
-    }
-  });
 }
 
 /**

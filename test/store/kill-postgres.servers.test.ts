@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { startAgain, whenClientsGone } from './connect.ts';
+import { whenClientsGone } from './connect.ts';
 import { checkHistories, hasKind, killWriters, startWriter } from './kill-writers.ts';
 import { createWorkspace, inRounds, openStore, soakMinutes } from './rig.ts';
 
@@ -50,7 +50,7 @@ test('a server that is killed under its writers loses nothing, and they go on by
     for (let kill = 0; kill < kills; kill += 1) {
       await systemClock.sleep(random.next() * 50);
       await server.kill();
-      await startAgain(server);
+      await server.start();
       // The same process, never started again, appends on.
       await more(20);
     }

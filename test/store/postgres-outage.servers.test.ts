@@ -8,7 +8,7 @@ import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
-import { connect, startAgain, terminate } from './connect.ts';
+import { connect, terminate } from './connect.ts';
 import { follow, startReader } from './followers.ts';
 import { inTime, newEvent, newEvents, readPlaces, streamName, until } from './rig.ts';
 
@@ -61,7 +61,7 @@ test('a reader that had gone past numbers of a rollback sees what a crash lets r
   }
 
   await server.kill();
-  await startAgain(server);
+  await server.start();
   const { position } = await persistently(() =>
     store.append(streamName('a'), newEvents('after', 1)),
   );
@@ -88,7 +88,7 @@ test('an append is on disk when it is acknowledged, also where the database does
   await store.append(streamName('a'), newEvents('third', 1), { transaction: client });
   await client.query('commit');
   await server.kill();
-  await startAgain(server);
+  await server.start();
   const places = await persistently(() => readPlaces(store));
   assert.deepEqual(
     places.map(({ eventId }) => eventId),
@@ -118,7 +118,7 @@ for (const how of ['stop', 'kill'] as const) {
     assertOutage(await rejection(store.readAll().toArray()));
     assertOutage(await rejection(store.streamInfo(streamName('a'))));
 
-    await startAgain(server);
+    await server.start();
     const marker = newEvent('marker', { type: 'item.changed.v1' });
     await persistently(() => store.append(streamName('a'), [marker]));
     await Promise.all([follower.has('marker'), filtered.has('marker')]);
@@ -145,7 +145,7 @@ test('a process that only waits for events outlives an outage', async () => {
   await server.kill();
   // Long enough for it to notice, and to have nothing left that would hold it.
   assertOutage(await rejection(store.head()));
-  await startAgain(server);
+  await server.start();
   await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
   await reader.follower('all').has('marker');
 });
@@ -228,7 +228,7 @@ test('closing works while the server is gone', async () => {
   // It depends on whether it had got as far as the database when the store was closed.
   assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'), String(error));
   await follower[Symbol.asyncDispose]();
-  await startAgain(server);
+  await server.start();
 });
 
 test('opening fails with a type while the server is gone, and when it goes meanwhile', async () => {
@@ -241,7 +241,7 @@ test('opening fails with a type while the server is gone, and when it goes meanw
   assertOutage(await inTime('opening', opening));
   await server.kill();
   assertOutage(await inTime('opening', rejection(postgresEventStore(url))));
-  await startAgain(server);
+  await server.start();
   const store = await postgresEventStore(url);
   assert.deepEqual(await readPlaces(store), []);
   await store[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { test } from 'node:test';
 import { hasCode } from '../../src/foundation/error.ts';
 import { openLeases } from '../../src/platform/index.ts';
-import { freePort } from '../../src/testing/servers/free-port.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { throwawayCertificate } from '../kurrent/throwaway-certificate.ts';
@@ -63,10 +63,10 @@ test('with TLS, for those who trust the authority', async () => {
   assert.ok(cert !== undefined && key !== undefined);
   await writeFile(cert, certificate.cert);
   await writeFile(key, certificate.key);
-  const tlsPort = await freePort();
+  await using tls = await reservePort();
   await using redis = await startRedis({
     settings: {
-      'tls-port': String(tlsPort),
+      'tls-port': String(tls.port),
       'tls-cert-file': cert,
       'tls-key-file': key,
       'tls-ca-cert-file': certificate.authorityFile,
@@ -76,7 +76,10 @@ test('with TLS, for those who trust the authority', async () => {
   await using nats = await startNats({
     settings: { tls: `{ cert_file: "${cert}", key_file: "${key}" }` },
   });
-  for (const url of [`rediss://${redis.host}:${tlsPort}`, nats.url.replace('nats:', 'nats+tls:')]) {
+  for (const url of [
+    `rediss://${redis.host}:${tls.port}`,
+    nats.url.replace('nats:', 'nats+tls:'),
+  ]) {
     await assert.rejects(
       () => openLeases(url),
       (error) => hasCode(error, 'STORE_UNAVAILABLE') && /certificate/.test(error.message),

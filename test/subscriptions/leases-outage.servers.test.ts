@@ -10,7 +10,6 @@ import { startSubscription, subscription } from '../../src/subscriptions/index.t
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { startAgain } from '../store/connect.ts';
 import { newEvent, streamName, until } from '../store/rig.ts';
 import { recordLog } from './record-log.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
@@ -27,7 +26,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: server.url,
       kill: () => server.kill(),
-      startAgain: () => startAgain(server),
+      startAgain: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -38,7 +37,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
       url: `redis+cluster://${hosts.join(',')}`,
       kill: () => cluster.kill(),
       async startAgain() {
-        for (const node of cluster.nodes) await startAgain(node);
+        for (const node of cluster.nodes) await node.start();
         await cluster.whenOk();
       },
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
@@ -49,7 +48,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: server.url,
       kill: () => server.kill(),
-      startAgain: () => startAgain(server),
+      startAgain: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },

@@ -5,7 +5,7 @@ import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
-import { connect, startAgain } from '../store/connect.ts';
+import { connect } from '../store/connect.ts';
 import { newEvent, streamName, until } from '../store/rig.ts';
 
 const name = 'sub:rig:outage:v1';
@@ -53,7 +53,7 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
   await server.kill();
   // Longer than the lease, and than all attempts together.
   await systemClock.sleep(2_500);
-  await startAgain(server);
+  await server.start();
   await runner.whenCaughtUp();
   await using admin = await connect(url);
   const { rows } = await admin.query<{ stream: string; revision: number }>(

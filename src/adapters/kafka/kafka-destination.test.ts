@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createDelivery } from '../../delivery/create-delivery.ts';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import { Terminal } from '../../subscriptions/handler-outcome.ts';
-import { freePort } from '../../testing/servers/free-port.ts';
+import { reservePort } from '../../testing/servers/reserve-port.ts';
 import { kafkaDestination } from './kafka-destination.ts';
 
 const message: DeliveryMessage = {
@@ -18,7 +18,8 @@ const message: DeliveryMessage = {
 };
 
 test('a broker that refuses the connection means a retry, and nothing was sent', async () => {
-  await using kafka = await kafkaDestination(`127.0.0.1:${await freePort()}`);
+  await using unused = await reservePort();
+  await using kafka = await kafkaDestination(`${unused.host}:${unused.port}`);
   const { deliver } = createDelivery({
     destinations: { kafka: { send: kafka, timeoutMs: 60_000 } },
   });
@@ -43,7 +44,8 @@ test('settings that cannot work are refused', async () => {
 });
 
 test('a function for topics that throws is heard for its own message only', async () => {
-  await using kafka = await kafkaDestination(`127.0.0.1:${await freePort()}`, {
+  await using unused = await reservePort();
+  await using kafka = await kafkaDestination(`${unused.host}:${unused.port}`, {
     topic: ({ eventType }) => {
       if (eventType === 'odd.v1') throw new Terminal('no topic for it');
       return 'payments';

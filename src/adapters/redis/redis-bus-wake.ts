@@ -1,7 +1,7 @@
-// Wake-ups over pub/sub, on a connection of their own. They may get lost: whoever waits looks again
-// after a while all the same, and at once when the connection comes back.
+// Wake-ups over pub/sub, on a connection of their own. Wake-ups may get lost: a waiting reader also
+// polls from time to time, and immediately after the connection is restored.
 
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { RedisClient } from './redis-connection.ts';
 
 /** `s` subjects (`*`: many): something was stored. `g` group, stream keys: something is free again. */
@@ -11,14 +11,14 @@ export type Wake =
   | { readonly kind: 'anything' };
 
 export interface BusWakes extends AsyncDisposable {
-  /** Whether what is told now is heard. */
+  /** Whether a wake-up that is published now arrives. */
   readonly isListening: boolean;
-  /** Begins to listen, once; resolves when it does, or has failed and tries on. */
+  /** Subscribes once; resolves when subscribed, or when it failed and is retried in the background. */
   listen(): Promise<void>;
   on(listener: (wake: Wake) => void): () => void;
 }
 
-/** It waits for its server however long that takes; a question to it does not. */
+/** Waits for its server without a limit; a command does not. */
 const patient: RedisOptions = {
   lazyConnect: false,
   autoResubscribe: true,
@@ -26,7 +26,9 @@ const patient: RedisOptions = {
   maxRetriesPerRequest: null,
 };
 
-/** What is meant for this process alone, on a channel of its own. */
+const resubscribeMs = 200;
+
+/** Messages for this process only, on a channel of its own. */
 export interface BusInbox {
   readonly channel: string;
   readonly onMessage: (text: string) => void;
@@ -36,73 +38,106 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
   const channels = inbox === undefined ? [channel] : [channel, inbox.channel];
   const listeners = new Set<(wake: Wake) => void>();
   let listening: Promise<void> | undefined;
-  let subscriber: RedisClient | undefined;
+  let subscriber: Redis | undefined;
+  let retry: NodeJS.Timeout | undefined;
   let isSubscribed = false;
   let isClosed = false;
 
-  const tell = (wake: Wake): void => {
+  const notify = (wake: Wake): void => {
     for (const listener of listeners) listener(wake);
   };
   const onMessage = (from: string, text: string): void => {
-    if (from === channel) tell(parseWake(text));
+    if (from === channel) notify(parseWake(text));
     else if (from === inbox?.channel) inbox.onMessage(text);
   };
-  /** What was told before is unknown. */
-  const onReady = (): void => tell({ kind: 'anything' });
+  /** Wake-ups that were published before are lost. */
+  const onReady = (): void => notify({ kind: 'anything' });
   const onSubscribed = (): void => {
     isSubscribed = true;
     onReady();
   };
-  const ignore = (): void => undefined;
 
-  /** A cluster's client keeps a connection for it anyway. */
-  function connect(): RedisClient {
-    const made = client.isCluster ? client : ofItsOwn(client as Redis);
-    made.on('message', onMessage);
-    made.on('ready', onReady);
-    // The client that sends tells of an outage.
-    if (made !== client) made.on('error', ignore);
-    return made;
+  function connect(): Redis | undefined {
+    const connection = client.isCluster ? toAnyNode(client as Cluster) : toServer(client as Redis);
+    connection?.on('message', onMessage);
+    connection?.on('ready', onReady);
+    // The client that sends commands reports an outage.
+    connection?.on('error', () => undefined);
+    connection?.once('end', onEnd);
+    return connection;
+  }
+
+  /** A node of a cluster is gone: another node receives the same messages. */
+  function onEnd(): void {
+    subscriber = undefined;
+    isSubscribed = false;
+    listening = undefined;
+    if (isClosed) return;
+    retry = setTimeout(() => {
+      listening = undefined;
+      void listen();
+    }, resubscribeMs).unref();
   }
 
   async function subscribe(): Promise<void> {
     subscriber ??= connect();
+    if (subscriber === undefined) {
+      onEnd();
+      return;
+    }
+    const current = subscriber;
     const failed = Promise.withResolvers<void>();
-    subscriber.once('error', failed.resolve);
-    const subscribed = subscriber.subscribe(...channels).then(onSubscribed, () => {
-      // The next wait tries again; the looks in between have to do until then.
-      listening = undefined;
+    current.once('error', failed.resolve);
+    const subscribed = current.subscribe(...channels).then(onSubscribed, () => {
+      // The next wait tries again; until then readers poll.
+      if (subscriber === current) listening = undefined;
     });
     await Promise.race([subscribed, failed.promise]);
-    subscriber.off('error', failed.resolve);
+    current.off('error', failed.resolve);
+  }
+
+  async function listen(): Promise<void> {
+    if (isClosed) return;
+    listening ??= subscribe();
+    await listening;
   }
 
   return {
     get isListening() {
       return isSubscribed && subscriber?.status === 'ready';
     },
-    async listen() {
-      if (isClosed) return;
-      listening ??= subscribe();
-      await listening;
-    },
+    listen,
     on(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      if (subscriber === undefined) return;
-      subscriber.off('message', onMessage);
-      subscriber.off('ready', onReady);
-      if (subscriber !== client) subscriber.disconnect();
-      // Not waited for: the server may be away.
-      else subscriber.unsubscribe(...channels).catch(ignore);
+      clearTimeout(retry);
+      subscriber?.off('message', onMessage);
+      subscriber?.off('ready', onReady);
+      subscriber?.disconnect();
     },
   };
 }
 
-function ofItsOwn(client: Redis): Redis {
+/**
+ * Not the cluster client's own subscriber, which adds a listener to its closed socket with each
+ * reconnect attempt of an outage.
+ */
+function toAnyNode(cluster: Cluster): Redis | undefined {
+  const nodes = cluster.nodes('all');
+  const node = nodes[Math.floor(Math.random() * nodes.length)];
+  const { commandTimeout = 5_000 } = node?.options ?? {};
+  return node?.duplicate({
+    ...patient,
+    commandTimeout,
+    readOnly: false,
+    retryStrategy: () => null,
+  });
+}
+
+function toServer(client: Redis): Redis {
   const { commandTimeout = 5_000 } = client.options;
   return client.duplicate({ ...patient, commandTimeout });
 }

@@ -2,7 +2,7 @@
 // and ready, without any driver.
 
 import { connect } from 'node:net';
-import { loopback } from './free-port.ts';
+import { loopback } from './reserve-port.ts';
 
 export interface Turn {
   readonly send?: string;

@@ -3,8 +3,8 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { reservePort } from './reserve-port.ts';
 
 export interface ReceivedRequest {
   readonly method: string;
@@ -73,10 +73,12 @@ export async function startHttpReceiver(options: HttpReceiverOptions = {}): Prom
     connections += 1;
   });
 
-  const listen = (port: number): Promise<void> =>
+  const reserved = await reservePort();
+  const { host, port } = reserved;
+  const listen = (): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(port, '127.0.0.1', () => {
+      server.listen(port, host, () => {
         server.off('error', reject);
         resolve();
       });
@@ -86,11 +88,10 @@ export async function startHttpReceiver(options: HttpReceiverOptions = {}): Prom
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  await listen();
 
   return {
-    url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    url: `${options.tls === undefined ? 'http' : 'https'}://${host}:${port}`,
     port,
     requests,
     get connections() {
@@ -105,10 +106,11 @@ export async function startHttpReceiver(options: HttpReceiverOptions = {}): Prom
     },
     async away() {
       await close();
-      return () => listen(port);
+      return listen;
     },
     async [Symbol.asyncDispose]() {
       if (server.listening) await close();
+      await reserved[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,8 +1,8 @@
 // From options to a running server: a folder and a port of its own, and nothing left of a start
 // that failed.
 
-import { freePort, retryOnTakenPort } from './free-port.ts';
 import type { ProgramOptions } from './find-program.ts';
+import { reservePort, type ReservedPort } from './reserve-port.ts';
 import { createServerProcess, type ServerProcess, type WaitOptions } from './server-process.ts';
 import type { ServerPlan } from './spawn-server.ts';
 import { createTempFolder, removeTempFolder } from './temp-folder.ts';
@@ -22,30 +22,31 @@ interface Place {
 }
 
 /** What a kind of server adds to its place. */
-type Layout = Omit<ServerPlan, keyof Place | 'startTimeoutMs'>;
+type Layout = Omit<ServerPlan, 'folder' | 'reserved' | 'startTimeoutMs'>;
 
 export type LayOut = (place: Place) => Promise<Layout>;
 
-/** Starts the server on a free port. */
-export function launchServer(options: ServerOptions, layOut: LayOut): Promise<ServerProcess> {
-  return retryOnTakenPort(async () => launchServerOn(await freePort(), options, layOut));
+/** Starts the server on a port of its own. */
+export async function launchServer(options: ServerOptions, layOut: LayOut): Promise<ServerProcess> {
+  return launchServerOn(await reservePort(), options, layOut);
 }
 
-/** Starts the server on this port and no other. */
+/** Starts the server on this port, which is released when the server is disposed. */
 export async function launchServerOn(
-  port: number,
+  reserved: ReservedPort,
   options: ServerOptions,
   layOut: LayOut,
 ): Promise<ServerProcess> {
   const folder = await createTempFolder('server');
   try {
     const startTimeoutMs = options.startTimeoutMs ?? serverDefaults.startTimeoutMs;
-    const layout = await layOut({ folder, port });
-    const server = createServerProcess({ ...layout, folder, port, startTimeoutMs });
+    const layout = await layOut({ folder, port: reserved.port });
+    const server = createServerProcess({ ...layout, folder, reserved, startTimeoutMs });
     await server.start(options);
     return server;
   } catch (error) {
     await removeTempFolder(folder);
+    await reserved[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { chown, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findProgram, usualFolders } from './find-program.ts';
-import { loopback } from './free-port.ts';
+import { loopback } from './reserve-port.ts';
 import { launchServer, type ServerOptions } from './launch-server.ts';
 import { runProgram, type ProgramUser } from './run-program.ts';
 import type { ServerProcess } from './server-process.ts';

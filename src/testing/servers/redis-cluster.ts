@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { answerTo } from './converse.ts';
-import { freePort, loopback, retryOnTakenPort } from './free-port.ts';
 import { launchServerOn, serverDefaults } from './launch-server.ts';
 import { redisLayout, withUrl, type RedisOptions, type RedisServer } from './redis-server.ts';
+import { reservePort, type ReservedPort } from './reserve-port.ts';
 import type { WaitOptions } from './server-process.ts';
 
 /** As for one Redis; the settings hold for every node. */
@@ -29,8 +29,8 @@ export interface RedisCluster extends AsyncDisposable {
 
 interface NodePlan {
   readonly id: string;
-  readonly port: number;
-  readonly busPort: number;
+  readonly reserved: ReservedPort;
+  readonly bus: ReservedPort;
   readonly slots: string;
 }
 
@@ -48,7 +48,7 @@ const pollIntervalMs = 20;
  * console.log(cluster.nodes.map(({ host, port }) => ({ host, port })));
  */
 export async function startRedisCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
-  const nodes = await retryOnTakenPort(() => launchNodes(options));
+  const nodes = await launchNodes(options);
   const timeoutMs = options.startTimeoutMs ?? serverDefaults.startTimeoutMs;
   const cluster = createCluster(nodes, timeoutMs);
   try {
@@ -86,13 +86,14 @@ async function launchNodes(options: RedisClusterOptions): Promise<readonly Redis
   const plans: NodePlan[] = [];
   for (const slots of slotRanges) {
     const id = randomBytes(20).toString('hex');
-    plans.push({ id, slots, port: await freePort(), busPort: await freePort() });
+    plans.push({ id, slots, reserved: await reservePort(), bus: await reservePort() });
   }
   const launches = await Promise.allSettled(plans.map((plan) => launchNode(plan, plans, options)));
   const nodes = launches.filter((each) => each.status === 'fulfilled').map((each) => each.value);
   const failure = launches.find((each) => each.status === 'rejected');
   if (failure === undefined) return nodes;
   await inParallel(nodes, dispose);
+  await Promise.all(plans.map(({ bus }) => bus[Symbol.asyncDispose]()));
   throw failure.reason;
 }
 
@@ -105,22 +106,30 @@ async function launchNode(
   const settings = {
     'cluster-enabled': 'yes',
     'cluster-config-file': 'nodes.conf',
-    'cluster-port': String(self.busPort),
+    'cluster-port': String(self.bus.port),
     'cluster-node-timeout': '5000',
     ...options.settings,
   };
   const layOut = redisLayout({ ...options, settings });
-  const server = await launchServerOn(self.port, options, async (place) => {
+  const server = await launchServerOn(self.reserved, options, async (place) => {
     await writeFile(join(place.folder, 'nodes.conf'), nodesFile(self, all));
     return layOut(place);
   });
-  return withUrl(server);
+  const disposeServer = server[Symbol.asyncDispose].bind(server);
+  return withUrl(
+    Object.assign(server, {
+      async [Symbol.asyncDispose]() {
+        await disposeServer();
+        await self.bus[Symbol.asyncDispose]();
+      },
+    }),
+  );
 }
 
 function nodesFile(self: NodePlan, all: readonly NodePlan[]): string {
-  const lines = all.map(({ id, port, busPort, slots }, index) => {
+  const lines = all.map(({ id, reserved, bus, slots }, index) => {
     const flags = id === self.id ? 'myself,master' : 'master';
-    return `${id} ${loopback}:${port}@${busPort} ${flags} - 0 0 ${index + 1} connected ${slots}\n`;
+    return `${id} ${reserved.host}:${reserved.port}@${bus.port} ${flags} - 0 0 ${index + 1} connected ${slots}\n`;
   });
   return `${lines.join('')}vars currentEpoch ${all.length} lastVoteEpoch 0\n`;
 }

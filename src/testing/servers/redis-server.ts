@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { answerTo } from './converse.ts';
 import { findProgram, usualFolders } from './find-program.ts';
-import { loopback } from './free-port.ts';
+import { loopback } from './reserve-port.ts';
 import { launchServer, type LayOut, type ServerOptions } from './launch-server.ts';
 import type { ServerProcess } from './server-process.ts';
 

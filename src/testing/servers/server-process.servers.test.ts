@@ -5,12 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '../../foundation/error.ts';
 import { converse } from './converse.ts';
-import { findProgram, usualFolders } from './find-program.ts';
 import { startRedis } from './redis-server.ts';
 import { createTempFolder, removeTempFolder } from './temp-folder.ts';
 
 const ping = [{ send: 'PING\r\n', expect: /^\+PONG\r\n/ }];
-const redis = { name: 'redis-server', debianPackage: 'redis-server', folders: usualFolders() };
 
 /** A folder in which `redis-server` is this shell script. */
 async function fakeRedis(script: string): Promise<AsyncDisposable & { readonly folder: string }> {
@@ -102,12 +100,4 @@ test('a start ends with its signal', async () => {
   const signal = AbortSignal.timeout(100);
   await assert.rejects(startRedis({ programFolders: [fake.folder], signal }), { code: 'ABORTED' });
   await assert.rejects(startRedis({ signal }), { code: 'ABORTED' });
-});
-
-test('a server that lost the race for its port gets another one', async () => {
-  await using fake = await fakeRedis(`
-    if [ ! -e "$0.ran" ]; then touch "$0.ran"; echo 'bind: Address already in use'; exit 1; fi
-    exec ${findProgram(redis)} "$@"`);
-  await using server = await startRedis({ programFolders: [fake.folder] });
-  await converse(server.port, ping);
 });

@@ -4,7 +4,6 @@
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createLifecycle } from '../../foundation/lifecycle.ts';
-import { loopback } from './free-port.ts';
 import { endTree, signalTree, stopTree, whenGone } from './process-tree.ts';
 import { createServerLog } from './server-log.ts';
 import { spawnServer, whenReady, type ServerPlan, type SpawnedServer } from './spawn-server.ts';
@@ -71,8 +70,8 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
   };
 
   return {
-    host: loopback,
-    port: plan.port,
+    host: plan.reserved.host,
+    port: plan.reserved.port,
     folder: plan.folder,
     get pid() {
       return runningPid();
@@ -108,6 +107,7 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       lastLines = log.lastLines();
       await lifecycle.stop();
       await removeTempFolder(plan.folder);
+      await plan.reserved[Symbol.asyncDispose]();
     },
   };
 }

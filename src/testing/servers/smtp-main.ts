@@ -1,13 +1,12 @@
-// The SMTP server's process: `node smtp-main.ts <port> <folder>`.
+// The SMTP server's process: `node smtp-main.ts <host> <port> <folder>`.
 
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { SMTPServerSession } from 'smtp-server';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { loopback } from './free-port.ts';
 import { openSmtpMailbox, type SmtpStage } from './smtp-mailbox.ts';
 
-const [port, folder = ''] = process.argv.slice(2);
+const [host = '', port, folder = ''] = process.argv.slice(2);
 const { SMTPServer } = await loadDriver('smtp-server', () => import('smtp-server'));
 const mailbox = openSmtpMailbox(folder);
 const sockets = new Map<number | undefined, Socket>();
@@ -40,7 +39,7 @@ server.on('error', (error) => {
   if (!server.server.listening) process.exit(1);
 });
 process.once('SIGTERM', () => server.close(() => process.exit()));
-server.listen(Number(port), loopback, () => mailbox.setListening(process.pid));
+server.listen(Number(port), host, () => mailbox.setListening(process.pid));
 
 function receive(source: string, session: SMTPServerSession, answer: Answer): void {
   pass('data', session, (refused) => {

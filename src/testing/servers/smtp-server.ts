@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../foundation/clock.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { launchServer, type ServerOptions } from './launch-server.ts';
+import { loopback } from './reserve-port.ts';
 import type { ServerProcess } from './server-process.ts';
 import { openSmtpMailbox, type ReceivedMail, type SmtpRefusal } from './smtp-mailbox.ts';
 
@@ -52,7 +53,7 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpServer> 
     return {
       name: 'smtp-server',
       program: process.execPath,
-      args: [fileURLToPath(script), String(port), folder],
+      args: [fileURLToPath(script), loopback, String(port), folder],
       stopSignal: 'SIGTERM',
       discardSignal: 'SIGKILL',
       isReady: async (pid) => mailbox.isListening(pid),

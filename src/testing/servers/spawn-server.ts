@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { loopback } from './free-port.ts';
 import { tellReaper } from './reaper.ts';
+import type { ReservedPort } from './reserve-port.ts';
 import { programEnvironment, type ProgramUser } from './run-program.ts';
 import type { ServerLog } from './server-log.ts';
 
@@ -12,7 +12,8 @@ export interface ServerPlan {
   /** As it appears in messages. */
   readonly name: string;
   readonly folder: string;
-  readonly port: number;
+  /** Kept until the server is disposed, so that it can come back on the same port. */
+  readonly reserved: ReservedPort;
   readonly program: string;
   readonly args: readonly string[];
   readonly user?: ProgramUser | undefined;
@@ -100,9 +101,10 @@ export async function whenReady(plan: ServerPlan, wait: Readiness): Promise<void
 
 function unavailable(plan: ServerPlan, log: ServerLog, what: string): MillraceError {
   const lines = log.lastLines('since-mark');
+  const { host, port } = plan.reserved;
   return new MillraceError(
     'SERVER_UNAVAILABLE',
-    `${plan.name} on ${loopback}:${plan.port} ${what}:\n${lines}`,
-    { details: { log: lines, portTaken: /address already in use|EADDRINUSE/i.test(lines) } },
+    `${plan.name} on ${host}:${port} ${what}:\n${lines}`,
+    { details: { log: lines } },
   );
 }

@@ -1,0 +1,173 @@
+// Runs checks and test files in lanes and keeps the score, for `npm test`, `npm run soak` and
+// `npm run test:engines`.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { delimiter, join } from 'node:path';
+import type { WorkerMessage } from './messages.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { root, startTestWorker, type TestWorker, type WorkerOptions } from './test-worker.ts';
+
+export interface Check {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+}
+
+export interface TestRunOptions extends WorkerOptions {
+  /** How many checks and files run at once. */
+  readonly lanes: number;
+  readonly checks?: readonly Check[];
+  /** In the order in which they start. */
+  readonly files: readonly string[];
+  /** Whether a file needs a process of its own. */
+  readonly isAlone?: (file: string) => boolean;
+  /** How long a check or file took last time, for the estimate. */
+  readonly expectedSeconds?: (name: string) => number;
+  /** Stops at the first failure. */
+  readonly bail?: boolean;
+  /** The npm command that runs tests again, as it is printed next to a failure. */
+  readonly command: string;
+}
+
+export interface TestResult {
+  /** A check's name or a file's path. */
+  readonly name: string;
+  readonly seconds: number;
+  readonly passed: number;
+  readonly failed: number;
+  /** Why tests were skipped, a reason for each. */
+  readonly skipped: readonly string[];
+}
+
+/** Runs everything, prints each failure when it happens, and resolves to the results. */
+export async function runTests(options: TestRunOptions): Promise<readonly TestResult[]> {
+  const { lanes, checks = [], files, isAlone = () => false, bail = false } = options;
+  const queue: (Check | string)[] = [...checks, ...files];
+  const results: TestResult[] = [];
+  const workers = new Set<TestWorker>();
+  const progress = createProgress({
+    names: queue.map(nameOf),
+    expectedSeconds: options.expectedSeconds ?? (() => 1),
+  });
+  const stop = (): void => {
+    queue.length = 0;
+    for (const worker of workers) worker.kill();
+  };
+  const onSignal = (): void => {
+    stop();
+    process.exit(1);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
+  try {
+    await Promise.all(Array.from({ length: lanes }, runLane));
+  } finally {
+    progress.end();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
+  }
+  return results;
+
+  async function runLane(): Promise<void> {
+    let worker: TestWorker | undefined;
+    for (let task = queue.shift(); task !== undefined; task = queue.shift()) {
+      const score = createScore(nameOf(task), progress);
+      if (typeof task !== 'string') {
+        await runCheck(task, score);
+      } else {
+        if (worker !== undefined && isAlone(task)) worker = await endWorker(worker, score);
+        worker ??= startWorker();
+        const isAlive = await worker.run(task, (message) => note(message, score, worker));
+        if (!isAlive) workers.delete(worker);
+        if (!isAlive) worker = undefined;
+        else if (isAlone(task)) worker = await endWorker(worker, score);
+      }
+      results.push(score.end());
+      if (bail && results.at(-1)?.failed !== 0) stop();
+    }
+    if (worker === undefined || !workers.has(worker)) return;
+    const score = createScore('test workers');
+    await endWorker(worker, score);
+    if (score.failed > 0) results.push(score.end());
+  }
+
+  function startWorker(): TestWorker {
+    const worker = startTestWorker(options);
+    workers.add(worker);
+    return worker;
+  }
+
+  async function endWorker(worker: TestWorker, score: Score): Promise<undefined> {
+    await worker.end((message) => note(message, score, worker));
+    workers.delete(worker);
+  }
+
+  function note(message: WorkerMessage, score: Score, worker: TestWorker | undefined): void {
+    if (message.kind === 'passed') score.passed += 1;
+    if (message.kind === 'skipped') score.skipped.push(message.reason);
+    if (message.kind !== 'failed') return;
+    score.failed += 1;
+    const { title, error } = message;
+    const output = worker?.output().trimEnd() ?? '';
+    progress.printFailure(
+      [
+        `✗ ${score.name}\n  ${title}\n${indent(error)}`,
+        ...(output === '' ? [] : [`  printed meanwhile:\n${indent(output)}`]),
+        `  run it again: ${options.command} ${score.name} --title ${JSON.stringify(title)}`,
+      ].join('\n'),
+    );
+  }
+
+  async function runCheck({ name, command }: Check, score: Score): Promise<void> {
+    const [program, ...flags] = command;
+    const bin = join(root, 'node_modules/.bin');
+    const child = spawn(program, flags, {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    }
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code === 0) {
+      score.passed += 1;
+      return;
+    }
+    score.failed += 1;
+    progress.printFailure(`✗ ${name}\n${indent(output)}\n  run it again: npx ${command.join(' ')}`);
+  }
+}
+
+interface Score {
+  readonly name: string;
+  passed: number;
+  failed: number;
+  readonly skipped: string[];
+  end(): TestResult;
+}
+
+function createScore(name: string, progress?: Progress): Score {
+  const startedAt = performance.now();
+  progress?.start(name);
+  const score: Score = {
+    name,
+    passed: 0,
+    failed: 0,
+    skipped: [],
+    end() {
+      const { passed, failed, skipped } = score;
+      const seconds = (performance.now() - startedAt) / 1000;
+      progress?.finish(name);
+      return { name, seconds, passed, failed, skipped };
+    },
+  };
+  return score;
+}
+
+function nameOf(task: Check | string): string {
+  return typeof task === 'string' ? task : task.name;
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replace(/^/gm, '    ');
+}
