@@ -7,7 +7,7 @@ import { fetchFerretdb } from './engines-ferretdb.ts';
 import { kafkaVersion } from './engines-kafka-jars.ts';
 import { fetchKafka } from './engines-kafka.ts';
 import { fetchNtfy } from './engines-ntfy.ts';
-import { summarize } from './test-run/summary.ts';
+import { printSummary } from './test-run/summary.ts';
 import { runTests } from './test-run/test-run.ts';
 import { root } from './test-run/test-worker.ts';
 
@@ -96,8 +96,7 @@ const results = await runTests({
   isAlone: () => true,
   command: 'npm run test:engines --',
 });
-console.log(summarize(results, { seconds: (performance.now() - startedAt) / 1000 }));
-if (results.some(({ failed }) => failed > 0)) process.exitCode = 1;
+printSummary(results, { startedAt });
 
 async function pingMongodb(url: string): Promise<void> {
   await using client = new MongoClient(url, { serverSelectionTimeoutMS: 10_000 });

@@ -24,29 +24,45 @@ const servers = [
   { program: 'nats-server', package: 'nats-server', folders: () => ['/usr/sbin'] },
 ];
 
-installDependencies();
-if (process.argv.includes('--servers')) installServers();
+try {
+  installDependencies();
+  if (process.argv.includes('--servers')) installServers();
+} catch (error) {
+  say(error.message);
+  process.exit(1);
+}
 
 function installDependencies() {
   const wanted = fingerprint();
   if (installed(wanted)) return;
   withLock(() => {
     if (installed(wanted)) return;
-    say('installing dependencies (npm ci)…');
-    // npm run by the npm that runs us: the same one, wherever it lives.
+    // The same npm that runs this script, wherever it is installed.
     const npm = process.env.npm_execpath;
     const flags = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
-    const result = npm
-      ? spawnSync(process.execPath, [npm, ...flags], { cwd: root, stdio: 'inherit' })
-      : spawnSync('npm', flags, {
-          cwd: root,
-          stdio: 'inherit',
-          shell: process.platform === 'win32',
-        });
-    if (result.status !== 0) fail('npm ci failed (see above); mend that and run the command again');
+    const [program, ...args] = npm ? [process.execPath, npm, ...flags] : ['npm', ...flags];
+    install('installing dependencies with npm ci (about 20 s, more on a slow network)', () =>
+      run(program, args, { cwd: root, shell: !npm && process.platform === 'win32' }),
+    );
     requirePinnedNode();
     writeFileSync(stamp, wanted);
   });
+}
+
+/** Says what is installed and how long it took. */
+function install(what, work) {
+  const startedAt = performance.now();
+  say(`${what}…`);
+  work();
+  say(`installed in ${Math.round((performance.now() - startedAt) / 1000)} s`);
+}
+
+/** Shows the program's output only if it fails. */
+function run(program, args, options) {
+  const result = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 1e8, ...options });
+  if (result.status === 0) return;
+  const output = result.error ? result.error.message : `${result.stdout}${result.stderr}`;
+  fail(`${program} ${args.join(' ')} failed:\n${output.trimEnd()}`);
 }
 
 function fingerprint() {
@@ -88,24 +104,25 @@ function installServers() {
         `or run the tests that need none: npm run check`,
     );
   }
-  say(`installing ${missing.join(', ')} from Debian's packages…`);
-  withoutServiceStart(() => {
-    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    const options = { stdio: ['ignore', 'ignore', 'inherit'], env: environment };
-    spawnSync('apt-get', ['update', '-qq'], options);
-    spawnSync('apt-get', [...command.split(' ').slice(1), '-qq'], options);
-  });
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const [, ...flags] = command.split(' ');
+  install(`installing ${missing.join(', ')} with apt-get (about 30 s)`, () =>
+    withoutServiceStart(() => {
+      run('apt-get', ['update', '-qq'], { env: environment });
+      run('apt-get', [...flags, '-qq'], { env: environment });
+    }),
+  );
   const left = servers.filter((server) => !find(server)).map((server) => server.package);
-  if (left.length > 0) fail(`could not install ${left.join(', ')}: try '${command}' by hand`);
+  if (left.length > 0) fail(`could not install ${left.join(', ')}; try it yourself: ${command}`);
 }
 
-/** Debian starts a server's service on its default port when it is installed; ours must not be. */
-function withoutServiceStart(install) {
+/** Debian starts a newly installed server on its default port, which must not happen here. */
+function withoutServiceStart(work) {
   const policy = '/usr/sbin/policy-rc.d';
   const ours = !existsSync(policy);
   if (ours) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
-    install();
+    work();
   } finally {
     if (ours) rmSync(policy, { force: true });
   }
@@ -124,7 +141,7 @@ function versionFolders(base) {
   return existsSync(base) ? readdirSync(base).map((version) => join(base, version, 'bin')) : [];
 }
 
-/** Two commands in a fresh clone must not install into each other's node_modules. */
+/** Two commands in a fresh clone must not install into node_modules at the same time. */
 function withLock(work) {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   const holder = join(lockFolder, 'pid');
@@ -160,7 +177,7 @@ function say(message) {
   process.stderr.write(`millrace: ${message}\n`);
 }
 
+/** An error, not an exit: locks and policies are taken back on the way out. */
 function fail(message) {
-  process.stderr.write(`millrace: ${message}\n`);
-  process.exit(1);
+  throw new Error(message);
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { systemClock } from './clock.ts';
@@ -20,10 +21,12 @@ for (const [name, clock] of [
   });
 }
 
-test('the system clock sleeps and then lets go of its signal', async () => {
-  const stopping = new AbortController();
-  await systemClock.sleep(1, stopping.signal);
-  stopping.abort();
+test('the system clock removes its listener from the signal when the sleep is over', async () => {
+  const { signal } = new AbortController();
+  const sleeping = systemClock.sleep(1, signal);
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  await sleeping;
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
 test('the fake clock wakes sleepers in the order of their times', async () => {

@@ -164,6 +164,10 @@ test('an alias of a provider does not handle events a second time', async () => 
     Handlers,
     { provide: 'ALIAS', useExisting: Handlers },
   ]);
+  const eventId = await pay(app.get<EventStore>(EVENT_STORE));
+  const { runners } = app.get(MillraceRuntime);
+  for (const runner of runners.values()) await runner.whenCaughtUp();
+  assert.deepEqual(app.get(Handlers).seen, [eventId]);
   await app.close();
 });
 

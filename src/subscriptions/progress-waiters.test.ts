@@ -21,15 +21,19 @@ test('those are woken whose position was reached; where nobody knows, all of the
   assert.equal(waiters.size, 0);
 });
 
-test('all of them look when the time has come, by one timer that ends with the last', async () => {
+test('one timer wakes all waiters after the poll interval and ends with the last waiter', async () => {
   const clock = fakeClock();
   const waiters = createProgressWaiters(clock, 50);
   const waits = [1, 2].map((target) => waiters.wait(at(target), undefined));
+  assert.deepEqual([waiters.size, clock.sleepers], [2, 1]);
   await clock.advance(50);
   await Promise.all(waits);
+  assert.deepEqual([waiters.size, clock.sleepers], [0, 0]);
   const again = waiters.wait(at(1), undefined);
+  assert.equal(clock.sleepers, 1);
   await clock.advance(50);
   await again;
+  assert.equal(clock.sleepers, 0);
 });
 
 test('a signal wakes its own waiter only, also one that had fired before', async () => {

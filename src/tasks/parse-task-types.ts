@@ -1,6 +1,7 @@
 // Task types as configuration: adding one is adding an entry. Errors name the field and the line.
 
-import { LineCounter, parseDocument, isMap, isScalar, type Node, type YAMLMap } from 'yaml';
+import { createRequire } from 'node:module';
+import type { Node, YAMLMap } from 'yaml';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
@@ -14,6 +15,10 @@ import {
   type TaskBackoff,
   type TaskType,
 } from './task-type.ts';
+
+/** Loaded when first needed: 72 modules that most processes never use. */
+const require = createRequire(import.meta.url);
+const yaml = (): typeof import('yaml') => require('yaml') as typeof import('yaml');
 
 type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
 
@@ -56,6 +61,7 @@ const fields: Readonly<Record<string, Read>> = {
  * console.log(emailSend?.stepTimeoutMs); // 30000
  */
 export function parseTaskTypes(source: string): readonly TaskType[] {
+  const { isMap, isScalar, LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true });
   const lineOf = (node: unknown): number | undefined => {
@@ -93,6 +99,7 @@ function toType(
   entry: YAMLMap,
   lineOf: (node: unknown) => number | undefined,
 ): TaskType {
+  const { isScalar } = yaml();
   const given: { -readonly [K in keyof TaskType]?: TaskType[K] } = {};
   for (const { key, value } of entry.items) {
     const setting = isScalar(key) ? String(key.value) : '';

@@ -16,7 +16,7 @@ function messageOf(event: TestEvent, parents: string[]): WorkerMessage | undefin
   const { type, data } = event;
   // An error after the end of its test belongs to no test; Node reports it as a diagnostic.
   if (type === 'test:diagnostic' && data.message.startsWith('Error:')) {
-    return { kind: 'failed', title: 'error after the end of a test', error: data.message };
+    return { kind: 'failed', error: data.message };
   }
   // Not 'test:start', which waits until the tests before it are reported.
   if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') return undefined;
@@ -27,8 +27,10 @@ function messageOf(event: TestEvent, parents: string[]): WorkerMessage | undefin
   }
   const isSuite = data.details.type === 'suite';
   if (type === 'test:fail' && !(isSuite && hasFailedTests(data.details.error))) {
-    process.send?.({ kind: 'failed', title, error: describe(data.details.error) });
-    return data.nesting === 0 ? { kind: 'done' } : undefined;
+    const error = describe(data.details.error);
+    if (data.nesting > 0) return { kind: 'failed', title, error };
+    process.send?.({ kind: 'failed', error });
+    return { kind: 'done' };
   }
   if (data.nesting === 0) return { kind: 'done' };
   const { skip, todo } = data;

@@ -13,6 +13,17 @@ export interface SummaryOptions {
   readonly showsBudget?: boolean;
 }
 
+/** Prints the summary; a failure, or a run without any test, sets the exit code. */
+export function printSummary(
+  results: readonly TestResult[],
+  { startedAt, ...options }: Omit<SummaryOptions, 'seconds'> & { readonly startedAt: number },
+): void {
+  const seconds = (performance.now() - startedAt) / 1000;
+  console.log(summarize(results, { seconds, ...options }));
+  const isGreen = results.every(({ failed }) => failed === 0);
+  if (!isGreen || !results.some(({ passed }) => passed > 0)) process.exitCode = 1;
+}
+
 export function summarize(results: readonly TestResult[], options: SummaryOptions): string {
   const { seconds, showsBudget = false } = options;
   const total = (count: (result: TestResult) => number): number =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { budget, budgetSeconds, partOf } from './budget.ts';
 import { minutes, progressLine } from './progress.ts';
 import { summarize } from './summary.ts';
@@ -89,70 +89,65 @@ test('the summary ends with the counts and says why tests were skipped', () => {
   assert.equal(text.split('\n').at(-1), '4 passed, 1 failed, 2 skipped');
 });
 
-/** Test files of our own, run by the real runner in a process of its own. */
-mkdirSync(join(root, '.millrace'), { recursive: true });
-const folder = mkdtempSync(join(root, '.millrace/test-run-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+/** What a test file does wrong, and what the runner says about it. */
+const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>> = {
+  breaks: [
+    `test('works', () => console.log('quiet'));
+     describe('a suite', () => test('breaks', () => { console.log('loud'); throw new Error('no'); }));`,
+    /a suite › breaks\n {4}Error: no[^]*printed meanwhile:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
+  ],
+  hangs: [
+    `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));`,
+    /forever\n {4}did not end within 2 s/,
+  ],
+  exits: [`test('leaves', () => process.exit(3));`, /the test process ended with 3/],
+  throws: [`throw new Error('at load');`, /Error: at load/],
+  warns: [`test('leaks', () => process.emitWarning('a leak'));`, /Warning: a leak/],
+  skips: [`test('why', { skip: true }, () => undefined);`, /why\n {4}skipped without a reason/],
+};
 
-async function run(
-  name: string,
-  code: string,
-  flags: readonly string[] = [],
-): Promise<{ readonly code: number; readonly output: string }> {
-  const file = join(folder, `${name}.test.ts`);
-  writeFileSync(file, `import { after, describe, test } from 'node:test';\n${code}\n`);
+test('each kind of fault is one failure, and a green file prints nothing', async () => {
+  mkdirSync(join(root, '.millrace'), { recursive: true });
+  const folder = mkdtempSync(join(root, '.millrace/test-run-'));
+  const files = Object.entries({
+    ...faults,
+    late: [
+      `test('ends', () => void setTimeout(() => { throw new Error('too late'); }));
+     test('next', () => new Promise((resolve) => setTimeout(resolve, 50)));`,
+    ] as const,
+    green: [`test('works', () => console.log('silence'));`] as const,
+    waits: [`test('waits', { skip: 'needs Redis' }, () => undefined);`] as const,
+  }).map(([name, [code]]) => {
+    const file = join(folder, `${name}.test.ts`);
+    writeFileSync(file, `import { describe, test } from 'node:test';\n${code}\n`);
+    return relative(root, file);
+  });
   const script = `
     const { runTests } = await import('./tools/test-run/test-run.ts');
-    const { summarize } = await import('./tools/test-run/summary.ts');
-    const results = await runTests({
-      lanes: 1, fileTimeoutMs: 3_000, files: ${JSON.stringify([relative(root, file)])},
-      titles: ${JSON.stringify(flags)}, command: 'npm test --',
-    });
-    console.log(summarize(results, { seconds: 1 }));`;
-  return new Promise((resolve) => {
-    const args = ['--input-type=module', '--eval', script];
-    execFile(process.execPath, args, { cwd: root }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : 1, output: stdout + stderr }),
+    const { printSummary } = await import('./tools/test-run/summary.ts');
+    const startedAt = performance.now();
+    const files = ${JSON.stringify(files)};
+    const options = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --' };
+    printSummary(await runTests(options), { startedAt });`;
+  const args = ['--input-type=module', '--eval', script];
+  const { stdout, code } = await new Promise<{ stdout: string; code: unknown }>((resolve) => {
+    execFile(process.execPath, args, { cwd: root }, (error, output) =>
+      resolve({ stdout: output, code: error?.code }),
     );
   });
-}
-
-test('a failure is printed with its output and the command that repeats it; a green test prints nothing', async () => {
-  const { output } = await run(
-    'red',
-    `test('works', () => console.log('quiet'));
-     describe('a suite', () => test('breaks', () => { console.log('loud'); throw new Error('no'); }));
-     test('waits', { skip: 'needs Redis' }, () => undefined);`,
-  );
-  assert.match(output, /✗ \S+red\.test\.ts\n {2}a suite › breaks\n {4}Error: no/);
-  assert.match(output, /printed meanwhile:\n(?: {4}quiet\n)? {4}loud/);
-  assert.match(output, /run it again: npm test -- \S+red\.test\.ts --title "a suite › breaks"/);
-  assert.match(output, /\n1 passed, 1 failed, 1 skipped\n$/);
-  const green = await run('green', `test('works', () => console.log('quiet'));`);
-  assert.doesNotMatch(green.output, /quiet/);
-  assert.match(green.output, /\n1 passed, 0 failed, 0 skipped\n$/);
+  rmSync(folder, { recursive: true, force: true });
+  assert.equal(code, 1);
+  const reports = stdout.split(/^✗ /m).slice(1);
+  for (const [name, [, problem]] of Object.entries(faults)) {
+    const own = reports.filter((report) =>
+      report.startsWith(`${relative(root, folder)}/${name}.test.ts\n`),
+    );
+    assert.equal(own.length, 1, `${name}: ${stdout}`);
+    assert.match(own[0] ?? '', problem);
+  }
+  const late = reports.find((report) => report.startsWith('test workers'));
+  assert.match(late ?? '', /"ends" at \S+late\.test\.ts[^]*too late/);
+  assert.doesNotMatch(stdout, /silence/);
+  assert.match(stdout, /^ +1 × needs Redis$/m);
+  assert.equal(stdout.trimEnd().split('\n').at(-1), '5 passed, 7 failed, 1 skipped');
 });
-
-for (const [name, code, problem] of [
-  [
-    'hangs',
-    `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));`,
-    /did not end within 3 s/,
-  ],
-  ['exits', `test('leaves', () => process.exit(3));`, /the test process ended with 3/],
-  ['throws', `throw new Error('at load');`, /Error: at load/],
-  ['warns', `test('leaks', () => { process.emitWarning('a leak'); });`, /Warning: a leak/],
-  ['skips', `test('why', { skip: true }, () => undefined);`, /skipped without a reason/],
-  [
-    'late',
-    `test('ends', () => { setTimeout(() => { throw new Error('late'); }); });
-            test('next', () => new Promise((resolve) => setTimeout(resolve, 50)));`,
-    /late/,
-  ],
-] as const) {
-  test(`a file that ${name} is a failed file`, async () => {
-    const { output } = await run(name, code);
-    assert.match(output, problem);
-    assert.match(output, /, 1 failed, /);
-  });
-}

@@ -109,11 +109,16 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
     const output = worker?.output().trimEnd() ?? '';
     progress.printFailure(
       [
-        `✗ ${score.name}\n  ${title}\n${indent(error)}`,
+        `✗ ${score.name}${title === undefined ? '' : `\n  ${title}`}\n${indent(error)}`,
         ...(output === '' ? [] : [`  printed meanwhile:\n${indent(output)}`]),
-        `  run it again: ${options.command} ${score.name} --title ${JSON.stringify(title)}`,
+        ...(files.includes(score.name) ? [`  run it again: ${rerun(score.name, title)}`] : []),
       ].join('\n'),
     );
+  }
+
+  function rerun(file: string, title: string | undefined): string {
+    const flag = title === undefined ? '' : ` --title ${JSON.stringify(title)}`;
+    return `${options.command} ${file}${flag}`;
   }
 
   async function runCheck({ name, command }: Check, score: Score): Promise<void> {

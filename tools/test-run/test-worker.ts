@@ -65,13 +65,15 @@ export function startTestWorker(options: WorkerOptions): TestWorker {
       let hasFailed = false;
       const take = (message: WorkerMessage): void => {
         if (message.kind === 'started') running.add(message.title);
-        else if (message.kind !== 'done') running.delete(message.title);
+        else if ('title' in message) running.delete(message.title);
         if (message.kind === 'failed') hasFailed = true;
         if (message.kind === 'done') done.resolve();
         else report(message);
       };
-      const fail = (error: string): void =>
-        report({ kind: 'failed', title: [...running].at(-1) ?? 'the file', error });
+      const fail = (error: string): void => {
+        const title = [...running].at(-1);
+        report({ kind: 'failed', error, ...(title === undefined ? {} : { title }) });
+      };
       child.on('message', take);
       let isLate = false;
       const deadline = setTimeout(() => {

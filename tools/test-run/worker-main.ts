@@ -18,7 +18,7 @@ process.on('message', (request: WorkerRequest) => {
 
 // A warning of Node's in a test process points at a leak or a misuse, so it fails its file.
 process.on('warning', (warning) => {
-  report({ kind: 'failed', title: 'Node.js warning', error: warning.stack ?? String(warning) });
+  report({ kind: 'failed', error: warning.stack ?? String(warning) });
 });
 
 async function runFile(file: string): Promise<void> {
@@ -34,7 +34,7 @@ function end(): void {
   process.channel?.unref();
   setTimeout(() => {
     const files = [...leftOpen].map(([file, open]) => `\n  ${file}: ${open.join(', ')}`).join('');
-    report({ kind: 'failed', title: 'open handles', error: `the process cannot end:${files}` });
+    report({ kind: 'failed', error: `open handles keep the process alive:${files}` });
     process.exit(1);
   }, exitWithinMs).unref();
 }

@@ -22,11 +22,3 @@ test('the event store in memory stamps events by the clock that it was given', a
     [1_000, 3_000, 3_000],
   );
 });
-
-test('a store in memory that nobody holds on to holds nothing up', async () => {
-  const store = memoryEventStore();
-  await store.append(newStream(), newEvents(10));
-  const waiting = store.subscribe()[Symbol.asyncIterator]();
-  await waiting.next();
-  await store[Symbol.asyncDispose]();
-});

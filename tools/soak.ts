@@ -1,0 +1,70 @@
+// `npm run soak`: the tests with random faults in their long form, each for as many minutes as given.
+// `-- store outbox` picks topics; `-- --all` runs every test file at its longest.
+
+import { globSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
+import { printSummary } from './test-run/summary.ts';
+import { findTestFiles } from './test-run/test-files.ts';
+import { keepTestFilesInMemory } from './test-run/test-folder.ts';
+import { runTests } from './test-run/test-run.ts';
+import { root } from './test-run/test-worker.ts';
+
+const topics = {
+  store: [
+    'test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts',
+    'test/kurrent/{adapter-on-*,many-clients,eventstore-client}*.test.ts',
+  ],
+  subscriptions: [
+    'test/subscriptions/{kill,aggregates}*.test.ts',
+    'src/subscriptions/subscription-runner.model.test.ts',
+  ],
+  outbox: ['test/outbox/{kill,queue-kill}*.test.ts'],
+  tasks: ['test/tasks/kill*.test.ts'],
+  notify: ['test/scenarios/{notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts'],
+} as const;
+
+const usage = `usage: npm run soak -- [--minutes <N>] [--all | ${Object.keys(topics).join(' | ')}]…
+
+  --minutes <N>   how long each test with random faults goes on (10, with --all 1)
+  --all           every test file, at its longest`;
+
+const { files, minutes } = readArguments();
+keepTestFilesInMemory();
+const startedAt = performance.now();
+const servers = await hostSharedServers();
+try {
+  const results = await runTests({
+    lanes: 2,
+    fileTimeoutMs: minutes * 60_000 * 4 + 30 * 60_000,
+    files,
+    // Long forms also measure the memory of their process.
+    isAlone: () => true,
+    env: { MILLRACE_SOAK: String(minutes) },
+    command: `MILLRACE_SOAK=${minutes} npm test --`,
+  });
+  printSummary(results, { startedAt });
+} finally {
+  await servers[Symbol.asyncDispose]();
+}
+
+function readArguments(): { readonly files: readonly string[]; readonly minutes: number } {
+  try {
+    const { values, positionals } = parseArgs({
+      options: { all: { type: 'boolean', default: false }, minutes: { type: 'string' } },
+      allowPositionals: true,
+    });
+    const unknown = positionals.find((word) => !Object.hasOwn(topics, word));
+    if (unknown !== undefined) throw new TypeError(`Unknown topic "${unknown}".`);
+    const given = Number(values.minutes ?? (values.all ? 1 : 10));
+    if (!(given > 0)) throw new TypeError(`--minutes must be a positive number.`);
+    if (values.all) return { files: findTestFiles(), minutes: given };
+    const patterns = Object.entries(topics)
+      .filter(([topic]) => positionals.length === 0 || positionals.includes(topic))
+      .flatMap(([, globs]) => globs);
+    return { files: globSync(patterns, { cwd: root }).toSorted(), minutes: given };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    return process.exit(2);
+  }
+}
