@@ -20,6 +20,7 @@ import {
 } from './example-account.test.ts';
 import { memorySnapshots } from './memory-snapshots.ts';
 import { appendDirectly, instantClock, tapped } from './test-doubles.test.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
@@ -189,7 +190,7 @@ test('the handler does what a list in memory does: repeats, conflicts, crashes, 
       await using unaided = createCommandHandler(inner, aggregate);
       assert.deepEqual(await unaided.load(at), { state, revision });
     }),
-    { numRuns: 300 },
+    { numRuns: propertyRuns(300) },
   );
 });
 

@@ -9,6 +9,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { createEnvelope, envelopeJsonSchema, isEnvelope, validateEnvelope } from './envelope.ts';
 import { encodePayload } from './json-payload.ts';
 import type { Problem } from './schema.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const valid = {
   type: 'payment.completed.v1',
@@ -136,7 +137,7 @@ describe('envelope', () => {
         if (ours) accepted += 1;
         assert.equal(ours, check(sent), JSON.stringify(sent));
       }),
-      { numRuns: 5_000 },
+      { numRuns: propertyRuns(5_000) },
     );
     assert.ok(
       accepted > 500 && accepted < 4_500,

@@ -19,6 +19,7 @@ import {
 } from './stream-name.ts';
 import { buildSubscriptionName, parseSubscriptionName } from './subscription-name.ts';
 import { createTenantDirectory } from './tenant.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const lower = 'abcdefghijklmnopqrstuvwxyz';
 const word = (first: string, rest: string, max: number): fc.Arbitrary<string> =>
@@ -184,7 +185,7 @@ describe('stream names', () => {
           assert.deepEqual([parsed.tenant, parsed.id], [tenant, id]);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
     assert.ok(ambiguous < 200, `${ambiguous} of 2000 were refused`);
   });

@@ -5,6 +5,7 @@ import { hasCode } from '../foundation/error.ts';
 import { createSubjectIndex, subjectIndexLimits } from './subject-index.ts';
 import { matchSubject } from './subject-match.ts';
 import { subjects } from './subjects.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const token = fc.constantFrom('a', 'b', 'c');
 const subject = fc.array(token, { minLength: 1, maxLength: 5 }).map((tokens) => tokens.join('.'));
@@ -43,7 +44,7 @@ test('finds what the matcher finds, through any sequence of adding and removing'
       assert.equal(index.size, 0);
       assert.deepEqual(index.match('a.b.c'), []);
     }),
-    { numRuns: 400 },
+    { numRuns: propertyRuns(400) },
   );
 });
 

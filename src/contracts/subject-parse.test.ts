@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
 import { parseSubject, type ParsedSubject } from './subject-parse.ts';
 import { createSubjects, subjectActions } from './subjects.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const plain = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
 const root = fc.oneof(fc.constant('gbe'), plain, fc.constantFrom('a.b', 'prod.gbe.x'));
@@ -36,7 +37,7 @@ test('parses what was built into what it was built from', () => {
     fc.property(parsed, (parts) => {
       assert.deepEqual(parseSubject(build(parts), { root: parts.root }), { ...parts });
     }),
-    { numRuns: 1000 },
+    { numRuns: propertyRuns(1000) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
 import { validateSubject } from './subject-match.ts';
 import { streamKeyToSubject, subjectToStreamKey } from './subject-redis.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 test('maps the subjects of the document to its stream keys', () => {
   const key = subjectToStreamKey('gbe.notify.customer.cust_abc123.alert');
@@ -24,7 +25,7 @@ test('leads every valid subject to a key of its own and back', () => {
       assert.ok(!key.includes('.'));
       assert.equal(streamKeyToSubject(key), text);
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });
 

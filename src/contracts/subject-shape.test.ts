@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { addValue, collectMatch, createShape, removeValue, type Shape } from './subject-shape.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 // Eight hashes that differ in their tags and slots, among them the last slot of every table.
 const hashOf = (key: number): number => [0, 1, 2, 7, -1, -2, 1 << 25, 0x7fffffff][key % 8] ?? 0;
@@ -31,7 +32,7 @@ test('keeps every key within reach though all of them share a few hashes', () =>
       }
       assert.equal(shape.size, [...model.values()].filter((values) => values.length > 0).length);
     }),
-    { numRuns: 300 },
+    { numRuns: propertyRuns(300) },
   );
 });
 

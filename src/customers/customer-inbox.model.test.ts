@@ -24,6 +24,7 @@ import { customerInbox } from './customer-inbox.ts';
 import { channels, type Category, type Preferences } from './customer-schemas.ts';
 import { applyInbox, preferenceFor, type InboxEvent, type InboxState } from './customer-state.ts';
 import { quietUntil } from './quiet-hours.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 type InboxCommand = Parameters<typeof customerInbox.decide>[0];
 
@@ -144,7 +145,7 @@ test('an inbox tells everything once, in its window, and nothing when it is quie
       tick(nowMs + 30 * 86_400_000, 0);
       check(told, state, sent);
     }),
-    { numRuns: 300 },
+    { numRuns: propertyRuns(300) },
   );
 });
 

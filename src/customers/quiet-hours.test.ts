@@ -9,6 +9,7 @@ import {
   type QuietWindow,
 } from './quiet-hours.ts';
 import { finallyAt, firstAt, isTimeZone, wallAt } from './zone-time.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
 const zone = fc.constantFrom(...zones);
@@ -42,7 +43,7 @@ test('a wall clock shows what Temporal says, in every zone', () => {
       const shown = new Date(wallAt(timeZone, atMs)).toISOString().slice(0, 19);
       assert.equal(shown, plainAt(timeZone, atMs).toString({ smallestUnit: 'second' }));
     }),
-    { numRuns: 2_000 },
+    { numRuns: propertyRuns(2_000) },
   );
 });
 
@@ -65,7 +66,7 @@ test('a time of the wall clock is found as Temporal finds it: the earlier, the l
         );
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: propertyRuns(2_000) },
   );
 });
 

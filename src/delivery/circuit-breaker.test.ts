@@ -10,6 +10,7 @@ import {
   type BreakerResult,
   type BreakerState,
 } from './circuit-breaker.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const policy: BreakerPolicy = {
   failuresMax: 3,
@@ -148,6 +149,6 @@ test('over any history it keeps its promises', () => {
       state = after(['worked', 'worked'], nowMs, state);
       assert.equal(state.kind, 'closed');
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createDelivery } from './create-delivery.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const type = 'partner:acme';
 const message = {
@@ -135,6 +136,6 @@ test('whatever happens: nobody passes an open breaker, only probes a half-open o
       await new Promise(setImmediate);
       assert.equal(clock.sleepers, 0);
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -18,6 +18,7 @@ import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './to
 import { openTopics } from './topics.ts';
 import { createUserBook } from './user-directory.ts';
 import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 test('an id says in which second it was given out, and looks as those of ntfy', () => {
   fc.assert(
@@ -203,6 +204,6 @@ test('a template that would never end, or say too much, is refused', () => {
         assert.match(String(error), /invalid request/);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

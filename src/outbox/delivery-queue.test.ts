@@ -5,6 +5,7 @@ import { claimOfJobId, deliveryJobId } from './delivery-job.ts';
 import { deliveryQueueName, fitsType, parseDeliveryQueueName } from './delivery-queue-name.ts';
 import { deliveryQueueConformance } from './delivery-queue.conformance.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 for (const { name, skip, run } of deliveryQueueConformance({
   crossProcess: false,
@@ -61,6 +62,6 @@ test('a pattern fits as a regular expression would have it', () => {
       const expected = new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(type);
       assert.equal(fitsType([pattern], type), expected);
     }),
-    { numRuns: 1_000 },
+    { numRuns: propertyRuns(1_000) },
   );
 });

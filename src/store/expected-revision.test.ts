@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { decideAppend, softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { emptyModelStream, modelAppend, type ModelStream } from './store-model.conformance.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
 const expected = fc.oneof(
@@ -31,7 +32,7 @@ describe('decideAppend', () => {
           assert.deepEqual(decided(stream, wanted, ids), modelAppend(stream, wanted, ids));
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: propertyRuns(5_000) },
     );
   });
 

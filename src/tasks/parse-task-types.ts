@@ -1,7 +1,7 @@
 // Task types as configuration: adding one is adding an entry. Errors name the field and the line.
 
 import { createRequire } from 'node:module';
-import type { Node, YAMLMap } from 'yaml';
+import type * as Yaml from 'yaml';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
@@ -18,7 +18,7 @@ import {
 
 /** Loaded when first needed: 72 modules that most processes never use. */
 const require = createRequire(import.meta.url);
-const yaml = (): typeof import('yaml') => require('yaml') as typeof import('yaml');
+const yaml = (): typeof Yaml => require('yaml') as typeof Yaml;
 
 type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
 
@@ -65,7 +65,7 @@ export function parseTaskTypes(source: string): readonly TaskType[] {
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true });
   const lineOf = (node: unknown): number | undefined => {
-    const range = (node as Node | null | undefined)?.range;
+    const range = (node as Yaml.Node | null | undefined)?.range;
     return range ? lines.linePos(range[0]).line : undefined;
   };
   const [broken] = document.errors;
@@ -96,7 +96,7 @@ export function parseTaskTypes(source: string): readonly TaskType[] {
 
 function toType(
   name: string,
-  entry: YAMLMap,
+  entry: Yaml.YAMLMap,
   lineOf: (node: unknown) => number | undefined,
 ): TaskType {
   const { isScalar } = yaml();

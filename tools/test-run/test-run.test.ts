@@ -94,7 +94,7 @@ const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>>
   breaks: [
     `test('works', () => console.log('quiet'));
      describe('a suite', () => test('breaks', () => { console.log('loud'); throw new Error('no'); }));`,
-    /a suite › breaks\n {4}Error: no[^]*printed meanwhile:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
+    /a suite › breaks\n {4}Error: no[^]*output:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
   ],
   hangs: [
     `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));`,

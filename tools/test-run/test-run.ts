@@ -19,7 +19,7 @@ export interface TestRunOptions extends WorkerOptions {
   readonly checks?: readonly Check[];
   /** In the order in which they start. */
   readonly files: readonly string[];
-  /** Whether a file needs a process of its own. */
+  /** Whether a file must not share its process with other files. */
   readonly isAlone?: (file: string) => boolean;
   /** How long a check or file took last time, for the estimate. */
   readonly expectedSeconds?: (name: string) => number;
@@ -110,7 +110,7 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
     progress.printFailure(
       [
         `✗ ${score.name}${title === undefined ? '' : `\n  ${title}`}\n${indent(error)}`,
-        ...(output === '' ? [] : [`  printed meanwhile:\n${indent(output)}`]),
+        ...(output === '' ? [] : [`  output:\n${indent(output)}`]),
         ...(files.includes(score.name) ? [`  run it again: ${rerun(score.name, title)}`] : []),
       ].join('\n'),
     );

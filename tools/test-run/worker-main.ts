@@ -1,5 +1,5 @@
-// A process that runs one test file after another, each as a suite of its own. The modules that the
-// files share are loaded once per worker instead of once per file.
+// A process that runs one test file after another, each as one suite. The modules that the files
+// share are loaded once per worker instead of once per file.
 
 import { resolve } from 'node:path';
 import { suite } from 'node:test';

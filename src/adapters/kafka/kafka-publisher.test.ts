@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import { publishRecords, type KafkaWire } from './kafka-publisher.ts';
 import type { KafkaRecord } from './kafka-record.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 
 type Fault = 'not-leader' | 'cut-off' | undefined;
 
@@ -160,6 +161,6 @@ test('whatever happens: one outcome each, what is sent is stored in order, dead 
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -7,6 +7,7 @@ import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
 import { decideBatch, type KnownEvent, type KnownStreams } from './decide-batch.ts';
 import type { EventDocument } from './mongodb-schema.ts';
 import { stateAfter, stateFrom, type MongodbStreamState } from './stream-states.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 
 const recordedAt = new Date('2025-09-30T10:00:00.000Z');
 
@@ -104,7 +105,7 @@ test('appends decided together are decided as if they had come one by one', () =
       assert.deepEqual(together.outcomes, single.outcomes);
       assert.deepEqual(together.events, single.events);
     }),
-    { numRuns: 1_000 },
+    { numRuns: propertyRuns(1_000) },
   );
 });
 
@@ -115,7 +116,7 @@ test('what the events say of a stream is what was decided', () => {
       const known = knownFrom(events);
       for (const [name, state] of states) assert.deepEqual(known.states.get(name), state);
     }),
-    { numRuns: 1_000 },
+    { numRuns: propertyRuns(1_000) },
   );
 });
 
@@ -134,7 +135,7 @@ test('who follows the events one by one arrives at the same states', () => {
         assert.deepEqual(followed, state);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: propertyRuns(1_000) },
   );
 });
 

@@ -6,6 +6,7 @@ import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
 import type { EventDocument } from './mongodb-schema.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 
 const place = {
   stream: 'chat.room.v1-core-r1',
@@ -110,7 +111,7 @@ test('every payload and every envelope comes back as it was', () => {
         );
       },
     ),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });
 

@@ -1,4 +1,4 @@
-// Wake-ups over pub/sub, on a connection of their own. Wake-ups may get lost: a waiting reader also
+// Wake-ups over pub/sub, on a separate connection. Wake-ups may get lost: a waiting reader also
 // polls from time to time, and immediately after the connection is restored.
 
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
@@ -28,7 +28,7 @@ const patient: RedisOptions = {
 
 const resubscribeMs = 200;
 
-/** Messages for this process only, on a channel of its own. */
+/** Messages for this process only, on a separate channel. */
 export interface BusInbox {
   readonly channel: string;
   readonly onMessage: (text: string) => void;

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { lintRules, type Finding, type LintOptions } from './finding.ts';
 import { lintSource } from './lint-source.ts';
 import { applySuggestions, assertClean } from './rule-cases.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 
 const badKey = "'app:core:banking:currency:v1:USD'";
 
@@ -202,7 +203,7 @@ describe('whatever a file holds', () => {
           assert.ok(line >= 1 && column >= 1);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -243,7 +244,7 @@ describe('whatever a file holds', () => {
           [],
         );
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     );
   });
 });

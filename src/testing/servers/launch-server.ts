@@ -26,7 +26,7 @@ type Layout = Omit<ServerPlan, 'folder' | 'reserved' | 'startTimeoutMs'>;
 
 export type LayOut = (place: Place) => Promise<Layout>;
 
-/** Starts the server on a port of its own. */
+/** Starts the server on a reserved port. */
 export async function launchServer(options: ServerOptions, layOut: LayOut): Promise<ServerProcess> {
   return launchServerOn(await reservePort(), options, layOut);
 }

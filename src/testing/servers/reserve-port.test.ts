@@ -7,14 +7,14 @@ import { portSpace, reservePort } from './reserve-port.ts';
 
 const pid = 0x01_02_03;
 
-test('ports come from the larger range that the system does not hand out by itself', () => {
+test('ports come from the larger range outside the ephemeral ports', () => {
   const linux = { first: 32_768, last: 60_999 };
   assert.deepEqual(portSpace(linux, pid), { host: '127.0.0.1', first: 10_240, last: 32_767 });
   const low = { first: 1_024, last: 40_000 };
   assert.deepEqual(portSpace(low, pid), { host: '127.0.0.1', first: 40_001, last: 65_535 });
 });
 
-test('a process has an address of its own where the system hands out every port', () => {
+test('a process has its own address where every port is ephemeral', () => {
   const everything = { first: 1_024, last: 65_535 };
   assert.deepEqual(portSpace(everything, pid), {
     host: '127.65.2.3',

@@ -53,8 +53,8 @@ export async function reservePort(): Promise<ReservedPort> {
 }
 
 /**
- * The larger piece of the ports that the system does not hand out by itself. Where it hands out
- * all of them, an address that only this process uses, so that no other one can take its ports.
+ * The larger range outside the ephemeral ports. Where every port is ephemeral: an address that only
+ * this process uses, so no other process can take its ports.
  */
 export function portSpace(ephemeral: PortRange, pid: number): PortSpace {
   const below = { first: firstPort, last: Math.min(ephemeral.first - 1, lastPort) };

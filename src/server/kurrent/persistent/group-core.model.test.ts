@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { strategyNames } from './consumer-strategy.ts';
 import { createGroupCore } from './group-core.ts';
 import type { Effect } from './group-types.ts';
+import { propertyRuns } from '../../../testing/property-runs.ts';
 
 type Step =
   | { readonly kind: 'push'; readonly count: number }
@@ -192,6 +193,6 @@ test('whatever consumers do, no message vanishes and no checkpoint passes one ov
       fc.array(step, { maxLength: 60, size: 'max' }),
       play,
     ),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });
