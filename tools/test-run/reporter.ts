@@ -3,43 +3,57 @@
 import type { TestEvent } from 'node:test/reporters';
 import type { WorkerMessage } from './messages.ts';
 
+type Failure = Extract<WorkerMessage, { readonly kind: 'failed' }>;
+
 export default async function* reporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const parents: string[] = [];
+  let failure: Failure | undefined;
+  const sendFailure = (): void => {
+    if (failure !== undefined) process.send?.(failure);
+    failure = undefined;
+  };
   for await (const event of events) {
-    const message = messageOf(event, parents);
-    if (message !== undefined) process.send?.(message);
+    if (failure !== undefined && event.type === 'test:diagnostic' && event.data.nesting > 0) {
+      // The diagnostics of a test, such as its seed, follow its failure.
+      failure = { ...failure, error: `${failure.error}\n${event.data.message}` };
+      continue;
+    }
+    for (const message of messagesOf(event, parents)) {
+      sendFailure();
+      if (message.kind === 'failed') failure = message;
+      else process.send?.(message);
+    }
     yield '';
   }
+  sendFailure();
 }
 
-function messageOf(event: TestEvent, parents: string[]): WorkerMessage | undefined {
+function messagesOf(event: TestEvent, parents: string[]): readonly WorkerMessage[] {
   const { type, data } = event;
   // An error after the end of its test belongs to no test; Node reports it as a diagnostic.
   if (type === 'test:diagnostic' && data.message.startsWith('Error:')) {
-    return { kind: 'failed', error: data.message };
+    return [{ kind: 'failed', error: data.message }];
   }
   // Not 'test:start', which waits until the tests before it are reported.
-  if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') return undefined;
+  if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') return [];
+  const isFile = data.nesting === 0;
   const title = [...parents.slice(1, data.nesting), data.name].join(' › ');
   if (type === 'test:dequeue') {
     parents[data.nesting] = data.name;
-    return data.nesting === 0 ? undefined : { kind: 'started', title };
+    return isFile ? [] : [{ kind: 'started', title }];
   }
   const isSuite = data.details.type === 'suite';
+  const done: readonly WorkerMessage[] = isFile ? [{ kind: 'done' }] : [];
   if (type === 'test:fail' && !(isSuite && hasFailedTests(data.details.error))) {
     const error = describe(data.details.error);
-    if (data.nesting > 0) return { kind: 'failed', title, error };
-    process.send?.({ kind: 'failed', error });
-    return { kind: 'done' };
+    return [{ kind: 'failed', error, ...(isFile ? {} : { title }) }, ...done];
   }
-  if (data.nesting === 0) return { kind: 'done' };
+  if (isFile) return done;
   const { skip, todo } = data;
-  if (skip === undefined && todo === undefined) {
-    return isSuite ? undefined : { kind: 'passed', title };
-  }
+  if (skip === undefined && todo === undefined) return isSuite ? [] : [{ kind: 'passed', title }];
   const reason = [skip, todo].find((text) => typeof text === 'string');
-  if (reason === undefined) return { kind: 'failed', title, error: 'skipped without a reason' };
-  return { kind: 'skipped', title, reason };
+  if (reason === undefined) return [{ kind: 'failed', title, error: 'skipped without a reason' }];
+  return [{ kind: 'skipped', title, reason }];
 }
 
 /** A suite also fails because of a test in it, which is reported by itself. */

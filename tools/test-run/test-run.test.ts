@@ -93,8 +93,10 @@ test('the summary ends with the counts and says why tests were skipped', () => {
 const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>> = {
   breaks: [
     `test('works', () => console.log('quiet'));
-     describe('a suite', () => test('breaks', () => { console.log('loud'); throw new Error('no'); }));`,
-    /a suite › breaks\n {4}Error: no[^]*output:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
+     describe('a suite', () => test('breaks', (t) => {
+       t.diagnostic('seed 7'); console.log('loud'); throw new Error('no');
+     }));`,
+    /a suite › breaks\n {4}Error: no[^]* {4}seed 7\n {2}output:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
   ],
   hangs: [
     `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));`,
