@@ -26,7 +26,11 @@ function fold(item: Item | null, { eventId, revision }: ProjectedEvent): Item {
   return { events: (item?.events ?? 0) + 1, chain, last: revision };
 }
 
-export function itemProjection(version: number, shards = 1): Projection<Item> {
+export function itemProjection(
+  version: number,
+  shards = 1,
+  onEvent: () => void = () => undefined,
+): Projection<Item> {
   return projection({
     name: `sub:rig:items:v${version}`,
     readModel: readModel<Item>({
@@ -39,7 +43,12 @@ export function itemProjection(version: number, shards = 1): Projection<Item> {
     }),
     shards,
     batchSize: 20,
-    on: { [eventTypes[0]]: (item: Item | null, event: ProjectedEvent) => fold(item, event) },
+    on: {
+      [eventTypes[0]](item: Item | null, event: ProjectedEvent) {
+        onEvent();
+        return fold(item, event);
+      },
+    },
   });
 }
 

@@ -28,15 +28,15 @@ const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
 
 test(
   'projectors that are killed over one database apply every event once, in order',
-  onDatabase((rig) => killLiveProjectors(rig, 4)),
+  onDatabase(killLiveProjectors),
 );
 
 test(
   'a rebuild that is killed over one database goes on, while queries have their answers',
-  onDatabase((rig) => killRebuilds(rig, 2)),
+  onDatabase(killRebuilds),
 );
 
 test(
   'processes that are killed while they append to a database leave no event without its document',
-  onDatabase((rig) => killInlineProjectors(rig, 2)),
+  onDatabase(killInlineProjectors),
 );

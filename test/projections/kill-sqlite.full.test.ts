@@ -19,15 +19,15 @@ const onFile = (run: (rig: ProjectorRig) => Promise<void>) => () =>
 
 test(
   'projectors that are killed over one file apply every event once, in order',
-  onFile((rig) => killLiveProjectors(rig, 4)),
+  onFile(killLiveProjectors),
 );
 
 test(
   'a rebuild that is killed over one file goes on, while queries have their answers',
-  onFile((rig) => killRebuilds(rig, 2)),
+  onFile(killRebuilds),
 );
 
 test(
   'processes that are killed while they append to a file leave no event without its document',
-  onFile((rig) => killInlineProjectors(rig, 2)),
+  onFile(killInlineProjectors),
 );

@@ -18,13 +18,16 @@ export interface ProjectorInput {
   readonly version: number;
   readonly shards: number;
   readonly leaseMs: number;
-  /** Of the events that an inline one appends. */
+  /** The first part of the ids of the events that the role `inline` appends. */
   readonly name: string;
   readonly streams: number;
 }
 
 export type ProjectorMessage =
+  /** The first event was applied. */
   | { readonly kind: 'working' }
+  /** The first events were appended, with their documents. */
+  | { readonly kind: 'appended' }
   | { readonly kind: 'progress'; readonly events: number; readonly done: number }
   | { readonly kind: 'done'; readonly events: number };
 
@@ -34,8 +37,12 @@ const store =
   engine === 'sqlite'
     ? await sqliteEventStore(url)
     : await postgresEventStore(url, { connectionsMax: 6 });
-const items = itemProjection(version, shards);
 const tell = (message: ProjectorMessage): void => tellParent(message);
+let hasWorked = false;
+const items = itemProjection(version, shards, () => {
+  if (!hasWorked) tell({ kind: 'working' });
+  hasWorked = true;
+});
 
 if (role === 'run') {
   await using runner = await startProjection(store, items, {
@@ -44,7 +51,6 @@ if (role === 'run') {
     checkpointMs: 50,
     pageSize: 60,
   });
-  tell({ kind: 'working' });
   // Until it is killed.
   while (runner.state === 'started') await new Promise((resolve) => setTimeout(resolve, 1_000));
 } else if (role === 'rebuild') {
@@ -59,12 +65,12 @@ if (role === 'run') {
   process.channel?.unref();
 } else {
   const projecting = await inlineProjections(store, [items]);
-  tell({ kind: 'working' });
   for (let round = 0; ; round += 1) {
     const appends = Array.from({ length: 4 }, (_, each) => {
       const stream = streamName((round * 7 + each) % streams);
       return projecting.append(stream, [newEvent(`${name}-${round}-${each}`)]);
     });
     await Promise.all(appends);
+    if (round === 0) tell({ kind: 'appended' });
   }
 }
