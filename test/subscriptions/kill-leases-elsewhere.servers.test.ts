@@ -21,7 +21,7 @@ test('workers with leases in a Redis that forgets them lose nothing, repeat noth
     await checkRun(plan, rig);
   }));
 
-test('a worker that stands by takes over within the lease time, by leases in NATS', async () => {
+test('a worker that stands by takes over when the lease in NATS expires', async () => {
   await using rig = await openSqliteRig();
   const { url } = await sharedNats();
   await takeOver({ ...planOf({ engine: 'sqlite', url: rig.url, seed: 1 }), leases: url }, rig);

@@ -3,7 +3,6 @@ import { inRounds } from '../store/rig.ts';
 import { checkRun, killWorkers } from './kill-workers.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
 import { planOf } from './plan.ts';
-import { takeOver } from './take-over.ts';
 
 test('workers that are killed over one file lose nothing, repeat nothing, and keep the order', () =>
   inRounds(async (seed) => {
@@ -12,8 +11,3 @@ test('workers that are killed over one file lose nothing, repeat nothing, and ke
     await killWorkers(plan, rig);
     await checkRun(plan, rig);
   }));
-
-test('a worker that stands by over one file takes over within the lease time', async () => {
-  await using rig = await openSqliteRig();
-  await takeOver(planOf({ engine: 'sqlite', url: rig.url, seed: 1 }), rig);
-});

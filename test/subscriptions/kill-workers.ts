@@ -5,7 +5,7 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
+import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { newEvent, streamName, until, type EngineName } from '../store/rig.ts';
 import { checkEffects, type Effect } from './effects.ts';
 import type { WorkerInput, WorkerMessage } from './worker-main.ts';
@@ -16,20 +16,26 @@ export interface WorkerPlan {
   readonly seed: number;
   readonly workers: number;
   readonly shards: number;
+  /** At least; events come in until the last fault. */
   readonly events: number;
   readonly aggregates: number;
+  /** Between two batches of events. */
+  readonly appendEveryMs: number;
   readonly leaseMs: number;
   /** A URL; by default, the store keeps the leases. */
   readonly leases?: string;
-  /** What else goes wrong from time to time. */
+  /** What else goes wrong: with the first fault, and from time to time. */
   readonly alsoFault?: () => Promise<void>;
-  /** Faults go on at least so long, and until everything was appended. */
+  /** Each kind of fault happens once; faults go on at least so long. */
   readonly faultsMs: number;
   readonly faultEveryMs: number;
 }
 
-/** However slow the machine is. */
-const faultsMin = 3;
+const faultKinds = ['killed', 'frozen', 'stopped'] as const;
+type FaultKind = (typeof faultKinds)[number];
+
+/** Of so many events, one fails for good at its first delivery. */
+const poisonEvery = 97;
 
 export const subscriptionName = 'sub:rig:effects:v1';
 
@@ -73,46 +79,46 @@ export async function killWorkers(plan: WorkerPlan, rigged: Rigged): Promise<voi
     generation += 1;
     return startWorker(plan, `w${generation}`, plan.seed + generation);
   };
-  let faults = 0;
+  const faulting = new AbortController();
   try {
     for (let count = 0; count < plan.workers; count += 1) children.push(start());
     await Promise.race(children.map((child) => child.message(says('owns'))));
-    let isAppended = false;
-    const appending = appendAll(plan, rigged.store).then(() => (isAppended = true));
+    const appending = appendAll(plan, rigged.store, faulting.signal);
     const endMs = performance.now() + plan.faultsMs;
-    while (performance.now() < endMs || !isAppended || faults < faultsMin) {
-      await systemClock.sleep(plan.faultEveryMs * (0.5 + random.next()));
+    for (let faults = 0; faults < faultKinds.length || performance.now() < endMs; faults += 1) {
+      await systemClock.sleep(plan.faultEveryMs * random.next());
       const slot = random.below(children.length);
-      faults += 1;
-      if (random.below(3) === 0) await plan.alsoFault?.();
-      children[slot] = await fault(children[slot] as Child, { plan, random, start });
+      if (faults === 0 || random.below(3) === 0) await plan.alsoFault?.();
+      const kind = faultKinds[faults] ?? random.pick(faultKinds);
+      children[slot] = await fault(children[slot] as Child, { plan, kind, start });
     }
-    await appending;
-    await replayPoison(plan, rigged);
+    faulting.abort();
+    await replayPoison(await appending, rigged);
   } finally {
+    faulting.abort();
     await Promise.all(children.map((child) => child.kill()));
   }
 }
 
+/** A fault waits until its worker has handled an event, so there is work that it could lose. */
 async function fault(
   child: Child,
   context: {
     readonly plan: WorkerPlan;
-    readonly random: SeededRandom;
+    readonly kind: FaultKind;
     readonly start: () => Child;
   },
 ): Promise<Child> {
-  const { plan, random, start } = context;
-  const kind = random.below(4);
-  if (kind === 0) {
-    // Others take over meanwhile; then it wakes up and believes to be the owner.
+  const { plan, kind, start } = context;
+  await child.message(says('worked'));
+  if (kind === 'frozen') {
+    // Others take over meanwhile; then it wakes up and believes that it is still the owner.
     process.kill(child.pid, 'SIGSTOP');
     await systemClock.sleep(plan.leaseMs * 1.3);
     process.kill(child.pid, 'SIGCONT');
     return child;
   }
-  if (kind === 1) {
-    await child.message(says('started'));
+  if (kind === 'stopped') {
     child.send('stop');
     await child.message(says('stopped'));
   }
@@ -120,31 +126,37 @@ async function fault(
   return start();
 }
 
-async function appendAll(plan: WorkerPlan, store: EventStore): Promise<void> {
+/** Resolves to the number of events, once the signal has fired and there are enough of them. */
+async function appendAll(
+  plan: WorkerPlan,
+  store: EventStore,
+  signal: AbortSignal,
+): Promise<number> {
   const random = seededRandom(plan.seed + 1_000_000);
-  for (let at = 0; at < plan.events;) {
+  let at = 0;
+  while (at < plan.events || !signal.aborted) {
     const appends = Array.from({ length: 8 }, () => {
-      const count = Math.min(1 + random.below(4), plan.events - at);
+      const count = 1 + random.below(4);
       const events = Array.from({ length: count }, (_, each) =>
         newEvent(`e${plan.seed}-${at + each}`, {
-          // A few of them fail for good, the first time that somebody looks.
-          payload: { poison: (at + each) % 701 === 700 },
+          payload: { poison: (at + each) % poisonEvery === poisonEvery - 1 },
         }),
       );
       at += count;
       return { stream: streamName(random.below(plan.aggregates)), events };
-    }).filter(({ events }) => events.length > 0);
+    });
     await Promise.all(appends.map(({ stream, events }) => store.append(stream, events)));
-    await systemClock.sleep((plan.faultsMs * 0.7 * 16) / plan.events);
+    await systemClock.sleep(plan.appendEveryMs);
   }
+  return at;
 }
 
-/** Poisonous events are parked with all behind them; giving them up lets the rest go on. */
-async function replayPoison(plan: WorkerPlan, { store, effects }: Rigged): Promise<void> {
+/** A poisonous event parks its aggregate; discarding its dead letter lets the aggregate go on. */
+async function replayPoison(events: number, { store, effects }: Rigged): Promise<void> {
   const { deadLetters, waiting } = store.subscriptions;
   const stored = await store.readAll().toArray();
   const poisonous = stored.filter(({ payload }) => (payload as { poison: boolean }).poison).length;
-  assert.equal(stored.length, plan.events);
+  assert.equal(stored.length, events);
   let discarded = 0;
   await until(
     'everything is done',
@@ -152,9 +164,7 @@ async function replayPoison(plan: WorkerPlan, { store, effects }: Rigged): Promi
       const request = { by: 'rig', reason: 'poison', atMs: Date.now() };
       discarded += await deadLetters.discard({}, request);
       const applied = new Set((await effects()).map(({ eventId }) => eventId));
-      return (
-        applied.size + discarded >= plan.events && (await waiting.count(subscriptionName)) === 0
-      );
+      return applied.size + discarded >= events && (await waiting.count(subscriptionName)) === 0;
     },
     240_000,
   );

@@ -15,38 +15,42 @@ import {
 } from './kill-workers.ts';
 import { planOf } from './plan.ts';
 
-const shards = 6;
+const shards = 4;
 const leaseMs = 3_000;
-/** What a busy machine may take on top of the lease. */
-const slackMs = 30_000;
 
 export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig>): void {
-  test(`workers on ${engine} that leave, die and join share the shards evenly within the lease time, and nothing is lost, repeated or reordered`, async () => {
+  test(`workers on ${engine} that leave, die and join share the shards evenly, and nothing is lost, repeated or reordered`, async () => {
     await using rig = await open();
     const plan = { ...planOf({ engine, url: rig.url, seed: 1 }), shards, leaseMs };
     const workers = new Map<string, Child>();
     try {
-      for (const name of ['one', 'two', 'three']) workers.set(name, begin(plan, name));
-      await evenly(['one', 'two', 'three']);
+      for (const name of ['one', 'two']) workers.set(name, begin(plan, name));
+      await evenly(['one', 'two']);
       const appending = appendWhile(rig);
+      await worked('one');
       await leave('one');
+      await evenly(['two']);
+      workers.set('three', begin(plan, 'three'));
       await evenly(['two', 'three']);
+      await worked('two');
+      await worked('three');
       await workers.get('two')?.kill('SIGKILL');
-      const killedAt = performance.now();
       await evenly(['three']);
-      const tookMs = performance.now() - killedAt;
-      assert.ok(tookMs < leaseMs + slackMs, `taking over took ${tookMs.toFixed(0)} ms`);
-      for (const name of ['four', 'five']) workers.set(name, begin(plan, name));
-      await evenly(['three', 'four', 'five']);
       await appending.end();
       const stored = await rig.store.readAll().toArray();
       await until('all are done', async () => (await rig.effects()).length >= stored.length);
-      for (const name of ['three', 'four', 'five']) await leave(name);
+      await leave('three');
       assert.deepEqual(checkEffects(stored, await rig.effects()).slice(0, 10), []);
       const took = new Set((await rig.effects()).map(({ worker }) => worker));
-      assert.ok(took.size >= 3, [...took].join(' '));
+      assert.deepEqual([...took].toSorted(), ['one', 'three', 'two']);
     } finally {
       await Promise.all([...workers.values()].map((worker) => worker.kill()));
+    }
+
+    async function worked(name: string): Promise<void> {
+      await until(`${name} has an effect`, async () =>
+        (await rig.effects()).some(({ worker }) => worker === name),
+      );
     }
 
     async function leave(name: string): Promise<void> {
@@ -55,7 +59,7 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
       if (worker !== undefined) await inTime(`${name} leaves`, worker.message(says('stopped')));
     }
 
-    /** By what the database says, not by what they believe. */
+    /** By the leases in the database, not by what the workers report. */
     async function evenly(names: readonly string[]): Promise<void> {
       const share = shards / names.length;
       await until(`${names.join(', ')} have ${share} shards each`, async () => {
@@ -71,14 +75,14 @@ function begin(plan: WorkerPlan, name: string): Child {
   return startWorker(plan, name, 1, { failuresPerMille: 5 });
 }
 
-/** One event after the other, over some aggregates, until it is told to end. */
+/** One event after the other, over some aggregates, until `end()`. */
 function appendWhile({ store }: OpenedRig): { end(): Promise<void> } {
   let isOver = false;
   const running = (async (): Promise<void> => {
     for (let at = 0; !isOver; at += 1) {
       const event = newEvent(`e${at}`, { payload: { poison: false } });
       await store.append(streamName(at % 40), [event]);
-      await systemClock.sleep(5);
+      await systemClock.sleep(20);
     }
   })();
   return {

@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
 import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
-import { openLeases } from '../../src/platform/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
   startSubscription,
@@ -35,7 +34,8 @@ export interface WorkerInput {
 }
 
 export interface WorkerMessage {
-  readonly kind: 'started' | 'owns' | 'stopped';
+  /** `worked`: the first event was handled. */
+  readonly kind: 'started' | 'owns' | 'worked' | 'stopped';
   readonly shards?: number;
 }
 
@@ -48,6 +48,12 @@ function mayFail(event: RecordedEvent): void {
     throw new Terminal('poison');
   }
   if (random.below(1_000) < input.failuresPerMille) throw new Error('by chance');
+}
+
+let hasWorked = false;
+function reportWork(): void {
+  if (!hasWorked) tellParent({ kind: 'worked' } satisfies WorkerMessage);
+  hasWorked = true;
 }
 
 const insert = (values: string): string =>
@@ -67,7 +73,12 @@ function define<Transaction>(
   };
 }
 
-const leases = input.leases === undefined ? undefined : await openLeases(input.leases);
+/** Only for leases of another engine: the platform loads three hundred files. */
+async function leasesElsewhere(url: string) {
+  const { openLeases } = await import('../../src/platform/index.ts');
+  return openLeases(url);
+}
+const leases = input.leases === undefined ? undefined : await leasesElsewhere(input.leases);
 
 const tuning = {
   ...(leases === undefined ? {} : { leases }),
@@ -88,6 +99,7 @@ async function run() {
       const values = [eventId, stream, revision, input.name, context.token] as const;
       transaction.run(insert('?, ?, ?, ?, ?'), ...values);
       mayFail(event);
+      reportWork();
     });
     return { store, runner: await startSubscription(store, subscription(each), tuning) };
   }
@@ -98,6 +110,7 @@ async function run() {
     const values = [eventId, stream, revision, input.name, context.token];
     await transaction.query(insert('$1, $2, $3, $4, $5'), values);
     mayFail(event);
+    reportWork();
   });
   return { store, runner: await startSubscription(store, subscription(each), tuning) };
 }
