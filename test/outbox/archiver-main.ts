@@ -1,6 +1,6 @@
 // A process that archives until nothing is left, or until it is killed.
 
-import { archiveOutbox } from '../../src/platform/index.ts';
+import { archiveOutbox } from '../../src/platform/archive-outbox.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openLedger, type LedgerPlace } from './open-ledger.ts';
 
@@ -10,7 +10,7 @@ export interface ArchiverInput extends LedgerPlace {
 
 const input = childInput() as ArchiverInput;
 await using ledger = await openLedger(input);
-tellParent('started');
+let batches = 0;
 // In small batches, so that a kill finds it at every step of many of them.
 const small: Pick<typeof ledger, 'archive'> = {
   archive: async (sentBefore, keep) => {
@@ -18,6 +18,8 @@ const small: Pick<typeof ledger, 'archive'> = {
     while (archived < 1_000) {
       const count = await ledger.archive(sentBefore, keep, 10);
       archived += count;
+      batches += 1;
+      tellParent(batches);
       if (count < 10) break;
     }
     return archived;

@@ -29,7 +29,8 @@ const dispatcher = createOutboxDispatcher({
       signal,
     });
     await answer.text();
-    // The receiver took it, and nobody hears of that.
+    tellParent('delivered');
+    // The receiver has the message, and the confirmation is lost.
     if (random.below(100) < 5) throw new Error('by chance, too late');
   },
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,4 +8,4 @@ import { killCases } from './kill-cases.ts';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-killCases('sqlite', async () => `sqlite:${join(folder, 'outbox.db')}`);
+killCases('sqlite', async () => `sqlite:${join(folder, `${randomUUID()}.db`)}`);

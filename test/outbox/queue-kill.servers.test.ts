@@ -29,6 +29,7 @@ const faultKinds = [
   'postgres',
 ] as const;
 const leaseMs = 2_000;
+const appendEveryMs = soakMinutes > 0 ? 50 : 300;
 /** Each kind once; in a soak, for as long as that takes. */
 const faultsMin = faultKinds.length;
 /** Always the same in `npm test`; MILLRACE_SEED chooses another one. */
@@ -53,6 +54,7 @@ test('events become effects once each, through BullMQ, whatever is killed on the
     return startChild(new URL('./queue-worker-main.ts', import.meta.url), { input: own });
   };
   const isStarted = (message: unknown): message is string => message === 'started';
+  const isDelivered = (message: unknown): message is string => message === 'delivered';
   let dispatcher = startDispatcher();
   const children = Array.from({ length: workers }, startWorker);
   const history: string[] = [];
@@ -60,9 +62,15 @@ test('events become effects once each, through BullMQ, whatever is killed on the
   try {
     await Promise.all([dispatcher, ...children].map((child) => child.message(isStarted)));
     const appended = appendUntil(store, appending.signal);
+    const moreEffects = (count: number): Promise<void> => {
+      const enough = receiver.effects.length + count;
+      return until(`${count} more effects (seed ${seed})`, () => receiver.effects.length >= enough);
+    };
     const endAtMs = performance.now() + soakMinutes * 60_000;
     for (let faults = 0; faults < faultsMin || performance.now() < endAtMs; faults += 1) {
-      await systemClock.sleep(200 + random.below(500));
+      // Messages come through again after the fault before.
+      await moreEffects(10);
+      await systemClock.sleep(random.below(100));
       const kind = faults < faultsMin ? faultKinds[faults] : random.pick(faultKinds);
       history.push(String(kind));
       const downMs = random.below(400);
@@ -71,10 +79,12 @@ test('events become effects once each, through BullMQ, whatever is killed on the
         dispatcher = startDispatcher();
       } else if (kind === 'worker') {
         const slot = random.below(workers);
-        await children[slot]?.kill('SIGKILL');
+        const child = children[slot] as Child;
+        await child.message(isDelivered);
+        await child.kill('SIGKILL');
         children[slot] = startWorker();
       } else if (kind === 'worker frozen') {
-        // BullMQ hands its jobs to the other one, the ledger its claims; then it wakes up and goes on.
+        // BullMQ and the ledger pass its jobs and claims to the other one; then it wakes up and goes on.
         const { pid } = children[random.below(workers)] ?? dispatcher;
         process.kill(pid, 'SIGSTOP');
         await systemClock.sleep(leaseMs * 1.2);
@@ -120,7 +130,7 @@ test('events become effects once each, through BullMQ, whatever is killed on the
       assert.ok((last.get(lane) ?? -1) < at, `${told}: ${lane} got ${at} late`);
       last.set(lane, at);
     }
-    assert.ok(receiver.repeats > 0, 'what the receiver took unheard came again');
+    assert.ok(receiver.repeats > 0, 'no message with a lost confirmation was sent again');
   }
 });
 
@@ -144,7 +154,7 @@ async function appendUntil(store: EventStore, signal: AbortSignal): Promise<numb
       }
     });
     count += perAppend;
-    await systemClock.sleep(50);
+    await systemClock.sleep(appendEveryMs);
   }
   return count;
 }

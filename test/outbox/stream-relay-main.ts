@@ -28,7 +28,8 @@ const relay = createOutboxStreamRelay({
       signal,
     });
     await answer.text();
-    // The receiver took it, and nobody hears of that.
+    tellParent('delivered');
+    // The receiver has the message, and the confirmation is lost.
     if (random.below(100) < 3) throw new Error('by chance, too late');
   }),
 });
