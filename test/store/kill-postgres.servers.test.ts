@@ -13,16 +13,16 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-test('what a killed process was told is in the database, once, whole and in its place', () =>
+test('what was acknowledged to a killed process is in the database, once, whole and in its place', () =>
   inRounds(async (seed) => {
     const url = await server.createDatabase();
     await using workspace = await createWorkspace();
-    const plan = { kills: soakMinutes > 0 ? 25 : 10, writers: 2, transactionsPercent: 20 };
-    await killWriters({ engine: 'postgres', url, workspace, seed, ...plan });
+    const plan = { kills: soakMinutes > 0 ? 25 : 4, writers: 2, transactionsPercent: 20 };
+    const reported = await killWriters({ engine: 'postgres', url, workspace, seed, ...plan });
     await whenClientsGone(url);
     await using store = await openStore('postgres', url);
     const acknowledged = await checkHistories(store, workspace, seed);
-    assert.ok(acknowledged > 3 * plan.kills, `only ${acknowledged} appends were acknowledged`);
+    assert.ok(acknowledged >= reported, `${acknowledged} of ${reported} acknowledged appends`);
   }));
 
 test('a server that is killed under its writers loses nothing, and they go on by themselves', () =>
@@ -46,7 +46,7 @@ test('a server that is killed under its writers loses nothing, and they go on by
       );
     };
     await more(20);
-    const kills = soakMinutes > 0 ? 4 : 2;
+    const kills = soakMinutes > 0 ? 4 : 1;
     for (let kill = 0; kill < kills; kill += 1) {
       await systemClock.sleep(random.next() * 50);
       await server.kill();

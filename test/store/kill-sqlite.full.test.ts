@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { checkHistories, killWriters } from './kill-writers.ts';
 import { createWorkspace, inRounds, openStore, soakMinutes } from './rig.ts';
 
-test('what a killed process was told is in the file, once, whole and in its place', () =>
+test('what was acknowledged to a killed process is in the file, once, whole and in its place', () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const url = `sqlite:${join(workspace.folder, 'events.db')}`;
-    const plan = { kills: soakMinutes > 0 ? 25 : 10, writers: 2, transactionsPercent: 0 };
-    await killWriters({ engine: 'sqlite', url, workspace, seed, ...plan });
+    const plan = { kills: soakMinutes > 0 ? 25 : 4, writers: 2, transactionsPercent: 0 };
+    const reported = await killWriters({ engine: 'sqlite', url, workspace, seed, ...plan });
     await using store = await openStore('sqlite', url);
     const acknowledged = await checkHistories(store, workspace, seed);
-    assert.ok(acknowledged > 3 * plan.kills, `only ${acknowledged} appends were acknowledged`);
+    assert.ok(acknowledged >= reported, `${acknowledged} of ${reported} acknowledged appends`);
   }));

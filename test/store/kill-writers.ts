@@ -30,9 +30,13 @@ export function startWriter(
   return startChild(script, { input: { ...rest, history } satisfies WriterInput });
 }
 
-/** Resolves when the plan's kills are done; nobody writes any more then. */
-export async function killWriters(plan: KillPlan): Promise<void> {
+/**
+ * Resolves when the plan's kills are done and no process writes any more, to the number of appends that
+ * were acknowledged at least.
+ */
+export async function killWriters(plan: KillPlan): Promise<number> {
   let left = plan.kills;
+  let acknowledged = 0;
   await Promise.all(
     Array.from({ length: plan.writers }, async (_, slot) => {
       const random = seededRandom(plan.seed * 100 + slot);
@@ -54,31 +58,39 @@ export async function killWriters(plan: KillPlan): Promise<void> {
           left -= 1;
           await using child = spare;
           // The next one loads its modules while this one writes.
-          spare = start();
-          await killOne(child, random);
+          if (left > 0) spare = start();
+          // The last one dies after appends, whatever the others did.
+          acknowledged += await killOne(child, { random, whileOpening: left > 0 });
         }
       } finally {
         await spare.kill();
       }
     }),
   );
+  assert.ok(acknowledged > 0);
+  return acknowledged;
 }
 
-async function killOne(child: Child, random: SeededRandom): Promise<void> {
+/** Resolves to the number of appends that the writer was told of before its end. */
+async function killOne(
+  child: Child,
+  { random, whileOpening }: { readonly random: SeededRandom; readonly whileOpening: boolean },
+): Promise<number> {
   await child.message(hasKind('loaded'));
   child.send('go');
-  if (random.below(10) > 0) {
-    const acknowledged = random.below(40);
-    await child.message(hasKind('ready'));
+  // One in ten dies while it opens the store.
+  const isOpening = random.below(10) === 0 && whileOpening;
+  const enough = isOpening ? 0 : 1 + random.below(40);
+  if (!isOpening) {
     await child.message(
-      (message): message is WriterMessage =>
-        acknowledged === 0 || (hasKind('ok')(message) && message.count >= acknowledged),
+      (message): message is WriterMessage => hasKind('ok')(message) && message.count >= enough,
     );
   }
-  // One in ten dies while it opens the store. Half of the others die the moment that they were told
-  // of an append: what a store tells too early, it has not written yet.
+  // Half of the writers die the moment that an append was acknowledged: a store that acknowledges too
+  // early has not written it yet.
   if (random.below(2) === 0) await systemClock.sleep(random.next() * 20);
   assert.equal(await child.kill(), 'SIGKILL', child.errors());
+  return enough;
 }
 
 type OfKind<K extends WriterMessage['kind']> = Extract<WriterMessage, { readonly kind: K }>;
