@@ -170,7 +170,7 @@ function appendUntilTold(store: EventStore): { end(): Promise<number> } {
         ),
       );
       rounds += 1;
-      await systemClock.sleep(10);
+      await systemClock.sleep(100);
     }
   })();
   return {

@@ -6,7 +6,7 @@ import { startChild } from '../../src/testing/child-process.ts';
 import type { CatchUpInput, CatchUpMessage } from './catch-up-main.ts';
 import { createWorkspace, newEvent, soakMinutes, streamName } from './rig.ts';
 
-const events = soakMinutes > 0 ? 1_000_000 : 200_000;
+const events = soakMinutes > 0 ? 1_000_000 : 100_000;
 const mebibyte = 1_048_576;
 
 test(`catching up with ${events / 1_000}k events takes no more memory at their end than at their half`, async () => {

@@ -19,12 +19,16 @@ import {
   newEvent,
   newEvents,
   readPlaces,
+  soakMinutes,
   streamName,
 } from './rig.ts';
 
 const [created, changed] = eventTypes;
 
-test('32 writers, their transactions and rollbacks: every reader gets all of it once, in order', () =>
+/** Processes with 8 operations under way at once each. */
+const writing = soakMinutes > 0 ? [0, 1, 2, 3] : [0, 1];
+
+test('writers, their transactions and rollbacks: every reader gets all of it once, in order', () =>
   inRounds(async (seed) => {
     const { url } = await sharedPostgres();
     await using workspace = await createWorkspace();
@@ -49,7 +53,7 @@ test('32 writers, their transactions and rollbacks: every reader gets all of it 
     await Promise.all([here.caughtUp(), reader.follower('all').caughtUp()]);
 
     const operations = 120;
-    const writers = [0, 1, 2, 3].map((index) => {
+    const writers = writing.map((index) => {
       const name = `w${index}`;
       const own = { workspace, name, seed: seed + index, operations };
       const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
@@ -218,7 +222,7 @@ test('appends of several processes to the same new streams never wait in a circl
   await using one = await postgresEventStore(url);
   await using two = await postgresEventStore(url);
   await using admin = await connect(url);
-  const rounds = 60;
+  const rounds = 30;
   for (let round = 0; round < rounds; round += 1) {
     const names = [0, 1, 2, 3].map((index) => streamName(`r${round}-${index}`));
     await Promise.all(
