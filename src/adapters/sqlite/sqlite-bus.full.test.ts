@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,22 +6,24 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Bus } from '../../bus/bus.ts';
 import { busConformance } from '../../bus/bus.conformance.ts';
-import { sqliteBus } from './sqlite-bus.ts';
+import { sqliteBus, sqliteBusIn } from './sqlite-bus.ts';
+import { openSharedSqliteFile, type SharedSqliteFile } from './sqlite-shared-file.conformance.ts';
 
 /** Short: the suite takes the write lock away. */
 const busyTimeoutMs = 100;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bus-'));
 
-/** One ahead: a case does not wait for its thread to start. */
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+let shared: SharedSqliteFile | undefined;
+
 async function prepare(): Promise<{ readonly path: string; readonly bus: Bus }> {
-  const path = join(folder, `${randomUUID()}.db`);
-  return { path, bus: await sqliteBus(path, { busyTimeoutMs }) };
+  shared ??= closing.use(await openSharedSqliteFile(folder, busyTimeoutMs));
+  shared.reset();
+  const { path } = shared.file;
+  return { path, bus: sqliteBusIn(shared.file, { busyTimeoutMs }) };
 }
-let coming = prepare();
-after(async () => {
-  await (await coming).bus[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 for (const { name, skip, run } of busConformance({
   capabilities: {
@@ -38,8 +39,7 @@ for (const { name, skip, run } of busConformance({
     restart: true,
   },
   async open() {
-    const { path, bus } = await coming;
-    coming = prepare();
+    const { path, bus } = await prepare();
     return {
       bus,
       second: (secondOptions) => sqliteBus(path, { ...secondOptions, busyTimeoutMs }),
@@ -55,7 +55,7 @@ for (const { name, skip, run } of busConformance({
         database.close();
       },
       async outage() {
-        // Somebody who keeps the write lock is as good as a broker that is gone.
+        // A connection that keeps the write lock has the same effect as a broker that is gone.
         const database = new DatabaseSync(path);
         database.exec('begin exclusive');
         return async () => {
@@ -71,8 +71,8 @@ for (const { name, skip, run } of busConformance({
 
 test('bus in SQLite: a relaxed message is seen by readers before its publisher is answered', async () => {
   const { path, bus } = await prepare();
-  await using closing = new AsyncDisposableStack();
-  closing.defer(() => bus[Symbol.asyncDispose]());
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => bus[Symbol.asyncDispose]());
   await using live = await bus.subscribe('gbe.>');
   const happened: string[] = [];
   const reading = (async () => {
@@ -96,8 +96,8 @@ test('bus in SQLite: a relaxed message is seen by readers before its publisher i
 
 test("bus in SQLite: others' messages cost a group that waits no commit", async () => {
   const { path, bus } = await prepare();
-  await using closing = new AsyncDisposableStack();
-  closing.defer(() => bus[Symbol.asyncDispose]());
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => bus[Symbol.asyncDispose]());
   const group = await bus.group({ group: 'waiting', subject: 'gbe.events.audit.change' });
   const waiting = group.fetch({ waitMs: 60_000 });
   for (let n = 0; n < 20; n += 1) {

@@ -28,7 +28,7 @@ import type { BusAnswer, BusRequest, BusStart } from './sqlite-bus-writer.ts';
 import { describeFailure, sqliteError } from './sqlite-error.ts';
 import { pathOf } from './sqlite-path.ts';
 import { watchSqlite } from './sqlite-watch.ts';
-import { startSqliteWriter, type SqlRow } from './sqlite-writer.ts';
+import { startSqliteWriter, type SqliteWriter, type SqlRow } from './sqlite-writer.ts';
 
 export interface SqliteBusOptions extends BusOptions {
   /** How long a write waits for another process's write. Default: 10 s. */
@@ -52,17 +52,33 @@ const answerMs = 20;
  * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
  */
 export async function sqliteBus(url: string, options: SqliteBusOptions = {}): Promise<Bus> {
-  return createBus(await openEngine(url, options), options);
-}
-
-async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEngine> {
-  const { busyTimeoutMs = 10_000, clock = systemClock } = options;
+  const { busyTimeoutMs = 10_000 } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs });
+  const closing = async (): Promise<void> => writer[Symbol.asyncDispose]();
+  return sqliteBusIn({ path, writer, closing }, options);
+}
+
+/** A file with a writer thread; the thread goes on after the bus is closed, unless `closing` ends it. */
+export interface SqliteBusFile {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  readonly closing?: () => Promise<void>;
+}
+
+/** The bus in a file that is open. */
+export function sqliteBusIn(file: SqliteBusFile, options: SqliteBusOptions = {}): Bus {
+  return createBus(createEngine(file, options), options);
+}
+
+function createEngine(
+  { path, writer, closing = async () => undefined }: SqliteBusFile,
+  { busyTimeoutMs = 10_000, clock = systemClock }: SqliteBusOptions,
+): BusEngine {
   const tail = createBusTail();
   const early = createEarlyReaders();
   let claims: { readonly lock: Disposable; readonly token: string; count: number } | undefined;
-  const writer = await startSqliteWriter({ path, busyTimeoutMs });
   const reader = openSqliteBusReader(path, busyTimeoutMs);
   let version = reader.dataVersion();
   const others = watchSqlite({
@@ -340,7 +356,7 @@ async function openEngine(url: string, options: SqliteBusOptions): Promise<BusEn
       others.close();
       // The last connection to close empties the log into the file, and only the writer's may.
       reader.close();
-      await writer[Symbol.asyncDispose]();
+      await closing();
       claims?.lock[Symbol.dispose]();
       claims = undefined;
       waits.all();

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { newMessage } from '../../outbox/ledger-fixture.conformance.ts';
 import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
-import { openSqliteFile, type SqliteFile } from './sqlite-file.ts';
 import { sqliteOutboxTotals } from './sqlite-outbox-tables.ts';
 import { sqliteMigrations } from './sqlite-schema.ts';
+import { openSharedSqliteFile, type SharedSqliteFile } from './sqlite-shared-file.conformance.ts';
 import {
   outboxLedgerIn,
   sqliteOutboxLedger,
@@ -50,46 +49,13 @@ test('what a file had sent before its messages were counted is counted', async (
   assert.equal((await ledger.counts()).SENT, 2);
 });
 
-/** A ledger with empty tables, in a file whose thread the cases share: most of their time was its start. */
-interface SharedFile {
-  readonly file: SqliteFile;
-  readonly empty: () => void;
-}
-
-async function openShared(): Promise<SharedFile> {
-  const file = await openSqliteFile(join(folder, `${randomUUID()}.db`), 10_000);
-  const database = new DatabaseSync(file.path);
-  const tables = database
-    .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-    .all()
-    .map(({ name }) => `"${String(name)}"`);
-  for (const table of tables) {
-    database.exec(`create temp table ${table} as select * from main.${table}`);
-  }
-  closing.defer(async () => {
-    database.close();
-    await file[Symbol.asyncDispose]();
-  });
-  return {
-    file,
-    empty() {
-      database.exec('pragma foreign_keys = off; begin immediate');
-      for (const table of tables) {
-        database.exec(`delete from main.${table}`);
-        database.exec(`insert into main.${table} select * from temp.${table}`);
-      }
-      database.exec('commit');
-    },
-  };
-}
-
-let shared: SharedFile | undefined;
+let shared: SharedSqliteFile | undefined;
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
   capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: false },
   async open() {
-    shared ??= await openShared();
-    shared.empty();
+    shared ??= closing.use(await openSharedSqliteFile(folder, 10_000));
+    shared.reset();
     const { path } = shared.file;
     return {
       ledger: outboxLedgerIn(shared.file, {}),
