@@ -88,36 +88,4 @@ export function outboxRunCases(
     assert.deepEqual(new Set(keys), new Set(['e-0']));
     assert.ok(keys.length > 1);
   });
-
-  test(`--drain ends when nothing is due, after dead messages were told of, on ${engine}`, async () => {
-    await using workspace = await createWorkspace();
-    const url = await place(workspace.folder);
-    await using receiver = await startHttpReceiver({
-      answer({ body }, response) {
-        const isRefused = body.includes('bad-0') && !body.includes('outbox.dead-lettered.v1');
-        response.writeHead(isRefused ? 400 : 204).end();
-      },
-    });
-    await writeConfig(workspace.folder, receiver.url);
-    const env = { MILLRACE_STORE: url, OUTBOX_DEADLETTER_TOPIC: 'webhook:dead' };
-    {
-      await using store = await openStore(engine, url);
-      await store.append(streamName(1), [...newEvents('good', 20), ...newEvents('bad', 1)]);
-    }
-    const first = runOutbox(workspace.folder, env, '--drain');
-    const { SENT, DEAD, PENDING } = await first.said('the outbox is drained');
-    assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 21, DEAD: 1, PENDING: 0 });
-    assert.deepEqual(await first.ended, { code: 0, stderr: '' });
-    const letters = receiver.requests.filter(({ body }) => body.includes('dead-lettered'));
-    const [letter] = letters.map(
-      ({ body }) => JSON.parse(body) as { data: Record<string, unknown> },
-    );
-    assert.equal(letters.length, 1);
-    assert.equal(letter?.data['sourceEventId'], 'bad-0');
-    assert.match(String(letter?.data['error']), /400/);
-
-    const again = runOutbox(workspace.folder, env, '--drain');
-    assert.equal((await again.ended).code, 0);
-    assert.equal(receiver.requests.length, 22, 'nothing came twice');
-  });
 }

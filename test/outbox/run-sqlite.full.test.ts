@@ -6,11 +6,41 @@ import { memoryEventStore } from '../../src/adapters/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { startHttpReceiver } from '../../src/testing/index.ts';
 import { runMillrace, workFolder } from '../cli-store-terminal.ts';
-import { createWorkspace, newEvent, streamName } from '../store/rig.ts';
+import { createWorkspace, newEvent, newEvents, openStore, streamName } from '../store/rig.ts';
 import { outboxRunCases } from './run-cases.ts';
 import { runOutbox, writeConfig } from './run-process.ts';
 
 outboxRunCases('sqlite', async (folder) => `sqlite:${join(folder, 'events.db')}`);
+
+test('--drain ends when nothing is due, after dead messages were reported', async () => {
+  await using workspace = await createWorkspace();
+  const url = `sqlite:${join(workspace.folder, 'events.db')}`;
+  await using receiver = await startHttpReceiver({
+    answer({ body }, response) {
+      const isRefused = body.includes('bad-0') && !body.includes('outbox.dead-lettered.v1');
+      response.writeHead(isRefused ? 400 : 204).end();
+    },
+  });
+  await writeConfig(workspace.folder, receiver.url);
+  const env = { MILLRACE_STORE: url, OUTBOX_DEADLETTER_TOPIC: 'webhook:dead' };
+  {
+    await using store = await openStore('sqlite', url);
+    await store.append(streamName(1), [...newEvents('good', 20), ...newEvents('bad', 1)]);
+  }
+  const first = runOutbox(workspace.folder, env, '--drain');
+  const { SENT, DEAD, PENDING } = await first.said('the outbox is drained');
+  assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 21, DEAD: 1, PENDING: 0 });
+  assert.deepEqual(await first.ended, { code: 0, stderr: '' });
+  const letters = receiver.requests.filter(({ body }) => body.includes('dead-lettered'));
+  const [letter] = letters.map(({ body }) => JSON.parse(body) as { data: Record<string, unknown> });
+  assert.equal(letters.length, 1);
+  assert.equal(letter?.data['sourceEventId'], 'bad-0');
+  assert.match(String(letter?.data['error']), /400/);
+
+  const again = runOutbox(workspace.folder, env, '--drain');
+  assert.equal((await again.ended).code, 0);
+  assert.equal(receiver.requests.length, 22, 'nothing came twice');
+});
 
 test('reads from the store of ESDB_CONNECTION_STRING what ESDB_SUBSCRIPTION_PREFIX names', async () => {
   await using workspace = await createWorkspace();
