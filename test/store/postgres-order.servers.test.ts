@@ -52,7 +52,7 @@ test('writers, their transactions and rollbacks: every reader gets all of it onc
     await using here = follow(store, { pageSize: 4 });
     await Promise.all([here.caughtUp(), reader.follower('all').caughtUp()]);
 
-    const operations = 120;
+    const operations = soakMinutes > 0 ? 120 : 60;
     const writers = writing.map((index) => {
       const name = `w${index}`;
       const own = { workspace, name, seed: seed + index, operations };
