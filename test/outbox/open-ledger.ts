@@ -1,7 +1,5 @@
 // A ledger by the engine's name, for processes that share one.
 
-import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
-import { sqliteOutboxLedger } from '../../src/adapters/sqlite/index.ts';
 import type { OutboxLedger } from '../../src/outbox/index.ts';
 import type { EngineName } from '../store/rig.ts';
 
@@ -14,9 +12,15 @@ export interface LedgerPlace {
 
 export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLedger> {
   if (engine === 'typeorm') return typeormLedger(url);
-  return engine === 'sqlite'
-    ? sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 })
-    : postgresOutboxLedger(url, { connectionsMax: 4 });
+  // Only the engine that is asked for: many short processes call this.
+  if (engine === 'sqlite') {
+    const { sqliteOutboxLedger } =
+      await import('../../src/adapters/sqlite/sqlite-outbox-ledger.ts');
+    return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
+  }
+  const { postgresOutboxLedger } =
+    await import('../../src/adapters/postgres/postgres-outbox-ledger.ts');
+  return postgresOutboxLedger(url, { connectionsMax: 4 });
 }
 
 /** Ends its DataSource with it. */

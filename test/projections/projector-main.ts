@@ -1,7 +1,5 @@
 // A process that projects until it is killed: live, as a rebuild, or in the transactions of its own appends.
 
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import {
   inlineProjections,
   rebuildProjection,
@@ -35,8 +33,10 @@ const { engine, url, role, version, shards, leaseMs, name, streams } =
   childInput() as ProjectorInput;
 const store =
   engine === 'sqlite'
-    ? await sqliteEventStore(url)
-    : await postgresEventStore(url, { connectionsMax: 6 });
+    ? await (await import('../../src/adapters/sqlite/sqlite-event-store.ts')).sqliteEventStore(url)
+    : await (
+        await import('../../src/adapters/postgres/postgres-event-store.ts')
+      ).postgresEventStore(url, { connectionsMax: 6 });
 const tell = (message: ProjectorMessage): void => tellParent(message);
 let hasWorked = false;
 const items = itemProjection(version, shards, () => {

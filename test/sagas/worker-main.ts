@@ -1,8 +1,6 @@
 // A worker process of the rig: runs the saga until it is killed, over a receiver that fails at random,
 // before the command takes effect or after it did.
 
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import { createCommandHandler } from '../../src/aggregates/index.ts';
 import { dispatchCommands, startSaga } from '../../src/reactors/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -24,8 +22,10 @@ const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorke
 const random = seededRandom(seed);
 const store =
   engine === 'sqlite'
-    ? await sqliteEventStore(url)
-    : await postgresEventStore(url, { connectionsMax: 8 });
+    ? await (await import('../../src/adapters/sqlite/sqlite-event-store.ts')).sqliteEventStore(url)
+    : await (
+        await import('../../src/adapters/postgres/postgres-event-store.ts')
+      ).postgresEventStore(url, { connectionsMax: 8 });
 const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
 
 /** Only for an index of another engine: the platform loads hundreds of files. */

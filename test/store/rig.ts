@@ -4,8 +4,6 @@ import { randomInt } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { EventStore } from '../../src/store/index.ts';
@@ -20,12 +18,19 @@ export interface RigOptions {
   readonly connectionsMax?: number;
 }
 
-export function openStore(
+/** Loads only the engine that is asked for: many short processes call this. */
+export async function openStore(
   engine: EngineName,
   url: string,
   options: RigOptions = {},
 ): Promise<EventStore> {
-  return engine === 'sqlite' ? sqliteEventStore(url, options) : postgresEventStore(url, options);
+  if (engine === 'sqlite') {
+    const { sqliteEventStore } = await import('../../src/adapters/sqlite/sqlite-event-store.ts');
+    return sqliteEventStore(url, options);
+  }
+  const { postgresEventStore } =
+    await import('../../src/adapters/postgres/postgres-event-store.ts');
+  return postgresEventStore(url, options);
 }
 
 export const eventTypes = ['item.created.v1', 'item.changed.v1', 'item.closed.v1'] as const;

@@ -3,8 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import type { SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
   startSubscription,
@@ -92,6 +91,7 @@ const tuning = {
 
 async function run() {
   if (input.engine === 'sqlite') {
+    const { sqliteEventStore } = await import('../../src/adapters/sqlite/sqlite-event-store.ts');
     const store = await sqliteEventStore(input.url);
     const each = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
@@ -103,6 +103,8 @@ async function run() {
     });
     return { store, runner: await startSubscription(store, subscription(each), tuning) };
   }
+  const { postgresEventStore } =
+    await import('../../src/adapters/postgres/postgres-event-store.ts');
   const store = await postgresEventStore(input.url, { connectionsMax: 8 });
   const each = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();
