@@ -13,15 +13,22 @@ import { root } from './test-run/test-worker.ts';
 const topics = {
   store: [
     'test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts',
-    'test/kurrent/{adapter-on-*,many-clients,eventstore-client}*.test.ts',
+    'test/kurrent/{adapter-on-engines,eventstore-client,leaks,lifecycle,many-clients}*.test.ts',
   ],
   subscriptions: [
     'test/subscriptions/{kill,aggregates}*.test.ts',
+    'test/{projections,sagas}/kill*.test.ts',
     'src/subscriptions/subscription-runner.model.test.ts',
   ],
-  outbox: ['test/outbox/{kill,queue-kill}*.test.ts'],
-  tasks: ['test/tasks/kill*.test.ts'],
-  notify: ['test/scenarios/{notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts'],
+  outbox: ['test/outbox/{kill,queue-kill,stream-kill,claims,archive}*.test.ts'],
+  tasks: [
+    'test/tasks/kill*.test.ts',
+    'src/tasks/tasks-model.full.test.ts',
+    'src/adapters/{redis,nats}/*-{bus,tasks}{,-cluster}.servers.test.ts',
+  ],
+  notify: [
+    'test/scenarios/{collab-killed,payments-killed,notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts',
+  ],
 } as const;
 
 const usage = `usage: npm run soak -- [--minutes <N>] [--all | ${Object.keys(topics).join(' | ')}]…
