@@ -5,8 +5,11 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { createPaint } from '../../src/cli/paint.ts';
+import { runCli } from '../../src/cli/run-cli.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tasks-cli-'));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -15,16 +18,43 @@ await writeFile(
   'task_types:\n  email-send:\n    workers: 4\n    step_timeout: 30s\n',
 );
 
-const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-const run = promisify(execFile);
+interface Run {
+  readonly exitCode: number;
+  readonly stdout: string;
+}
+
+/** In this process: a process for each command would load the whole tree each time. */
+async function run(...args: readonly string[]): Promise<Run> {
+  let stdout = '';
+  const exitCode = await runCli({
+    args: ['tasks', ...args],
+    stdout: { write: (text) => (stdout += text), isTTY: false },
+    stderr: { write: () => undefined, isTTY: false },
+    stdin: () => Readable.from([]),
+    env: {},
+    signal: new AbortController().signal,
+    cwd: folder,
+    isTTY: false,
+    paint: createPaint(false),
+    debug: false,
+  });
+  return { exitCode, stdout };
+}
 
 async function millrace(...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [main, 'tasks', ...args], {
-    cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '' },
-  });
+  const { exitCode, stdout } = await run(...args);
+  assert.equal(exitCode, 0, args.join(' '));
   return stdout;
 }
+
+test('a process of its own ends by itself, with the exit code of its command', async () => {
+  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+  const options = { cwd: folder, env: { PATH: process.env['PATH'] ?? '' } };
+  const inProcess = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [main, 'tasks', ...args], options);
+  assert.equal((await inProcess('list')).stdout, '');
+  await assert.rejects(inProcess('cancel', '--all'), { code: 2 });
+});
 
 test('a job is enqueued once, listed, shown with its timeline, cancelled and run again', async () => {
   const said = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
@@ -71,10 +101,10 @@ test('monitors are told of every end once, go on where they were, and can be for
   );
 });
 
-test('what does not fit is told by the exit code', async () => {
-  const code = (error: unknown) => (error as { readonly code: number }).code;
-  await assert.rejects(millrace('enqueue', 'no-such-type', '{}'), (error) => code(error) === 1);
-  await assert.rejects(millrace('enqueue', 'email-send', '{'), (error) => code(error) === 2);
-  await assert.rejects(millrace('cancel', '--all'), (error) => code(error) === 2);
-  await assert.rejects(millrace('list', '--state', 'gone'), (error) => code(error) === 2);
+test('a command that cannot be carried out is reported by its exit code', async () => {
+  const exitCode = async (...args: readonly string[]) => (await run(...args)).exitCode;
+  assert.equal(await exitCode('enqueue', 'no-such-type', '{}'), 1);
+  assert.equal(await exitCode('enqueue', 'email-send', '{'), 2);
+  assert.equal(await exitCode('cancel', '--all'), 2);
+  assert.equal(await exitCode('list', '--state', 'gone'), 2);
 });
