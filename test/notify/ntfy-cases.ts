@@ -30,3 +30,16 @@ export const ntfyCases: readonly NtfyCase[] = [
   ...factCases,
   ...adminCases,
 ];
+
+/**
+ * The cases that write and read messages again. Parsing, rules and templates end before a message is
+ * stored, so they are the same in every durability.
+ */
+export const storedCases: readonly NtfyCase[] = [
+  ...jsonTakenCases,
+  ...delayCases,
+  ...changeCases,
+  ...readCases,
+  ...followCases,
+  ...fileCases,
+];

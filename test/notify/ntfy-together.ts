@@ -1,7 +1,7 @@
 // Several processes over one bus that behave as one server: what every engine of the bus has to show.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { hasCode } from '../../src/foundation/error.ts';
 import { openTopics } from '../../src/notify/topics.ts';
 import { openBus } from '../../src/platform/open-bus.ts';
@@ -16,6 +16,7 @@ import {
   type CaseServer,
   type Message,
 } from './ntfy-case.ts';
+import { startOurNtfy } from './our-ntfy.ts';
 
 const script = new URL('./ntfy-process-main.ts', import.meta.url);
 
@@ -49,105 +50,108 @@ async function follow(
   return lines(text).filter(({ event }) => event === 'message');
 }
 
+/** Two processes for all cases: each case has topics of its own. */
 export function testTogether(
   name: string,
   startBus: () => Promise<AsyncDisposable & { readonly url: string }>,
+  more: (busUrl: () => string) => void = () => undefined,
 ): void {
-  const withTwo = (
-    title: string,
-    run: (a: Process, b: Process, restart: () => Promise<Process>) => Promise<void>,
-  ): void => {
-    test(`${name}: ${title}`, async () => {
-      const folder = await createTempFolder('notify');
-      await using opened = new AsyncDisposableStack();
+  describe(name, () => {
+    const opened = new AsyncDisposableStack();
+    let bus = '';
+    let folder = '';
+    let a: Process;
+    let b: Process;
+    before(async () => {
+      folder = await createTempFolder('notify');
       opened.defer(() => removeTempFolder(folder));
-      const { url: bus } = opened.use(await startBus());
-      const start = async (): Promise<Process> => {
-        const made = await started(bus, folder);
-        opened.use(made.child);
-        return made;
-      };
-      const [a, b] = await Promise.all([start(), start()]);
-      await run(a, b, start);
+      ({ url: bus } = opened.use(await startBus()));
+      [a, b] = await Promise.all([started(bus, folder), started(bus, folder)]);
+      opened.use(a.child);
+      opened.use(b.child);
     });
-  };
+    after(() => opened.disposeAsync());
 
-  withTwo('a message of one process reaches readers of all, in one order', async (a, b) => {
-    const topic = newTopic();
-    const count = 40;
-    const ready = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-    const reading = Promise.all([
-      follow(a, topic, count, ready[0].resolve),
-      follow(b, topic, count, ready[1].resolve),
-    ]);
-    await Promise.all(ready.map(({ promise }) => promise));
-    await Promise.all(
-      Array.from({ length: count }, (_, at) =>
-        publish(at % 2 === 0 ? a : b, topic, { body: `m${at}` }),
-      ),
-    );
-    const [fromA, fromB] = await reading;
-    assert.equal(fromA.length, count);
-    assert.deepEqual(fromA, fromB);
-    assert.deepEqual(await poll(a, topic), fromA);
-    assert.deepEqual(await poll(b, topic), fromA);
-  });
+    // The cases wait for different messages, so they wait at the same time.
+    describe('while both run', { concurrency: true }, () => {
+      it('a message of one process reaches readers of all, in one order', async () => {
+        const topic = newTopic();
+        const count = 40;
+        const ready = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+        const reading = Promise.all([
+          follow(a, topic, count, ready[0].resolve),
+          follow(b, topic, count, ready[1].resolve),
+        ]);
+        await Promise.all(ready.map(({ promise }) => promise));
+        await Promise.all(
+          Array.from({ length: count }, (_, at) =>
+            publish(at % 2 === 0 ? a : b, topic, { body: `m${at}` }),
+          ),
+        );
+        const [fromA, fromB] = await reading;
+        assert.equal(fromA.length, count);
+        assert.deepEqual(fromA, fromB);
+        assert.deepEqual(await poll(a, topic), fromA);
+        assert.deepEqual(await poll(b, topic), fromA);
+      });
 
-  withTwo('whoever goes on behind an id may do so on any of them', async (a, b) => {
-    const topic = newTopic();
-    const first = await publish(a, topic, { body: '1' });
-    const second = await publish(b, topic, { body: '2' });
-    const third = await publish(a, topic, { body: '3' });
-    assert.deepEqual(await poll(b, topic, `since=${first.id}`), [second, third]);
-    assert.deepEqual(await poll(a, topic, `since=${second.id}`), [third]);
-  });
+      it('a reader continues after an id on any of them', async () => {
+        const topic = newTopic();
+        const first = await publish(a, topic, { body: '1' });
+        const second = await publish(b, topic, { body: '2' });
+        const third = await publish(a, topic, { body: '3' });
+        assert.deepEqual(await poll(b, topic, `since=${first.id}`), [second, third]);
+        assert.deepEqual(await poll(a, topic, `since=${second.id}`), [third]);
+      });
 
-  withTwo('several topics have one order', async (a, b) => {
-    const [one, two] = [newTopic(), newTopic()];
-    const all: Message[] = [];
-    for (let at = 0; at < 6; at += 1) {
-      all.push(await publish(at % 2 === 0 ? a : b, at % 3 === 0 ? one : two, { body: `${at}` }));
-    }
-    assert.deepEqual(await poll(b, `${one},${two}`), all);
-    assert.deepEqual(await poll(a, `${two},${one}`, `since=${all[2]?.id ?? ''}`), all.slice(3));
-  });
+      it('several topics have one order', async () => {
+        const [one, two] = [newTopic(), newTopic()];
+        const all: Message[] = [];
+        for (let at = 0; at < 6; at += 1) {
+          all.push(
+            await publish(at % 2 === 0 ? a : b, at % 3 === 0 ? one : two, { body: `${at}` }),
+          );
+        }
+        assert.deepEqual(await poll(b, `${one},${two}`), all);
+        assert.deepEqual(await poll(a, `${two},${one}`, `since=${all[2]?.id ?? ''}`), all.slice(3));
+      });
 
-  withTwo('a scheduled message is delivered once, called off on any of them', async (a, b) => {
-    const topic = newTopic();
-    await publish(a, topic, { path: '/{t}/off', headers: { Delay: '2s' }, body: 'off' });
-    const gone = await publish(b, topic, { method: 'DELETE', path: '/{t}/off' });
-    const ready = Promise.withResolvers<void>();
-    const reading = follow(b, topic, 1, ready.resolve);
-    await ready.promise;
-    const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'on' });
-    assert.deepEqual(await reading, [sent]);
-    assert.deepEqual(await poll(a, topic), [gone, sent]);
-  });
+      it('a scheduled message is delivered once, called off on any of them', async () => {
+        const topic = newTopic();
+        await publish(a, topic, { path: '/{t}/off', headers: { Delay: '2s' }, body: 'off' });
+        const gone = await publish(b, topic, { method: 'DELETE', path: '/{t}/off' });
+        const ready = Promise.withResolvers<void>();
+        const reading = follow(b, topic, 1, ready.resolve);
+        await ready.promise;
+        const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'on' });
+        assert.deepEqual(await reading, [sent]);
+        assert.deepEqual(await poll(a, topic), [gone, sent]);
+      });
+    });
 
-  withTwo('a scheduled message outlives the process that took it', async (a, b, restart) => {
-    const topic = newTopic();
-    const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'later' });
-    await Promise.all([a.child.kill('SIGKILL'), b.child.kill('SIGKILL')]);
-    const c = await restart();
-    const answer = await send(c, topic, { method: 'GET', path: '/{t}/json?since=all' });
-    let text = '';
-    for await (const chunk of answer.body ?? []) {
-      text += Buffer.from(chunk as Uint8Array).toString('utf8');
-      if (text.split('\n').length > 2) break;
-    }
-    assert.deepEqual(lines(text).slice(1), [sent]);
-    assert.deepEqual(await poll(c, topic), [sent]);
+    more(() => bus);
+
+    it('a scheduled message outlives the process that took it', async () => {
+      const topic = newTopic();
+      const sent = await publish(a, topic, { headers: { Delay: '3s' }, body: 'later' });
+      await Promise.all([a.child.kill('SIGKILL'), b.child.kill('SIGKILL')]);
+      await using c = await startOurNtfy({ bus, folder, limits: { delayMsMin: 0 } });
+      const answer = await send(c, topic, { method: 'GET', path: '/{t}/json?since=all' });
+      let text = '';
+      for await (const chunk of answer.body ?? []) {
+        text += Buffer.from(chunk as Uint8Array).toString('utf8');
+        if (text.split('\n').length > 2) break;
+      }
+      assert.deepEqual(lines(text).slice(1), [sent]);
+      assert.deepEqual(await poll(c, topic), [sent]);
+    });
   });
 }
 
 /** Of engines that give the order themselves. */
-export function testOrderOfBus(
-  engine: string,
-  start: () => Promise<{ readonly url: string } & AsyncDisposable>,
-): void {
-  test(`${engine}: readers come first only where one process gives the order`, async () => {
-    await using server = await start();
-    await using bus = await openBus(server.url);
+export function testOrderOfBus(busUrl: () => string): void {
+  it('readers come first only where one process gives the order', async () => {
+    await using bus = await openBus(busUrl());
     await assert.rejects(
       () => openTopics(bus, { durability: 'readers-first' }),
       (error) => hasCode(error, 'NOT_SUPPORTED'),

@@ -2,12 +2,15 @@
 
 import { after, before, describe, it } from 'node:test';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { ntfyCases } from './ntfy-cases.ts';
+import { ntfyCases, storedCases } from './ntfy-cases.ts';
 import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
 
-const modes = { 'our ntfy': 'synced', 'our ntfy, readers first': 'readers-first' } as const;
+const modes = [
+  { name: 'our ntfy', durability: 'synced', cases: ntfyCases },
+  { name: 'our ntfy, readers first', durability: 'readers-first', cases: storedCases },
+] as const;
 
-for (const [name, durability] of Object.entries(modes))
+for (const { name, durability, cases } of modes)
   describe(name, { concurrency: 8 }, () => {
     const opened = new AsyncDisposableStack();
     let server: OurNtfy;
@@ -18,5 +21,5 @@ for (const [name, durability] of Object.entries(modes))
     });
     after(() => opened.disposeAsync());
 
-    for (const { title, run } of ntfyCases) it(title, () => run(server));
+    for (const { title, run } of cases) it(title, () => run(server));
   });
