@@ -24,19 +24,46 @@ export interface TaskPlan {
   readonly leaseMs: number;
   readonly faultsMs: number;
   readonly faultEveryMs: number;
-  /** What else goes wrong from time to time. */
+  /** The faults go on for their time and until all jobs are enqueued, within these limits. */
+  readonly faultsMin: number;
+  readonly faultsMax: number;
+  /** How long a step takes; 0: as short as can be. */
+  readonly stepMs: number;
+  /** A worker may be killed before it has started, too. */
+  readonly killsStarting: boolean;
+  /** What else goes wrong: at the second fault, and at every third one on average. */
   readonly alsoFault?: () => Promise<void>;
 }
 
 /** Short where it is one test among many; one minute and 5k jobs in a soak. */
 export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): TaskPlan {
-  const common = { ...run, workers: 4, leaseMs: 1_000 };
   return soakMinutes > 0
-    ? { ...common, jobs: 5_000, faultsMs: 60_000, faultEveryMs: 1_000 }
-    : { ...common, jobs: 250, faultsMs: 3_000, faultEveryMs: 500 };
+    ? {
+        ...run,
+        workers: 4,
+        leaseMs: 1_000,
+        jobs: 5_000,
+        faultsMs: 60_000,
+        faultEveryMs: 1_000,
+        faultsMin: 3,
+        faultsMax: Infinity,
+        stepMs: 0,
+        killsStarting: true,
+      }
+    : {
+        ...run,
+        workers: 2,
+        leaseMs: 500,
+        jobs: 100,
+        faultsMs: 2_000,
+        faultEveryMs: 200,
+        faultsMin: 4,
+        faultsMax: 4,
+        // Few kills: each has to meet a worker with jobs that run.
+        stepMs: 30,
+        killsStarting: false,
+      };
 }
-
-const faultsMin = 3;
 
 export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   const random = seededRandom(plan.seed);
@@ -53,6 +80,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
       worker,
       file: join(folder, `${worker}.ndjson`),
       leaseMs: plan.leaseMs,
+      stepMs: plan.stepMs,
     };
     return startChild(new URL('./worker-main.ts', import.meta.url), { input });
   };
@@ -65,15 +93,16 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   let isEnqueued = false;
   const enqueuing = enqueueAll(plan, tasks, enqueued).then(() => (isEnqueued = true));
   const endMs = performance.now() + plan.faultsMs;
-  for (
-    let faults = 0;
-    performance.now() < endMs || !isEnqueued || faults < faultsMin;
-    faults += 1
-  ) {
+  const goesOn = (faults: number): boolean =>
+    faults < plan.faultsMin ||
+    (faults < plan.faultsMax && (performance.now() < endMs || !isEnqueued));
+  for (let faults = 0; goesOn(faults); faults += 1) {
     await systemClock.sleep(plan.faultEveryMs * (0.5 + random.next()));
-    if (random.below(3) === 0) await plan.alsoFault?.();
+    if (faults === 1 || random.below(3) === 0) await plan.alsoFault?.();
     const slot = random.below(children.length);
-    await children[slot]?.kill();
+    const child = children[slot];
+    if (child !== undefined && !plan.killsStarting) await whenStarted(child);
+    await child?.kill();
     children[slot] = start();
   }
   await enqueuing;
@@ -87,13 +116,13 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   assert.deepEqual(found.slice(0, 10), [], `seed ${plan.seed}: ${found.length} violations`);
 }
 
-/** Each key twice, at about the same time, and again whenever nobody answered. */
+/** Each key twice, at about the same time, and again after a call that was not answered. */
 async function enqueueAll(
   plan: TaskPlan,
   tasks: Tasks,
   enqueued: { readonly key: string; readonly id: string }[],
 ): Promise<void> {
-  const batch = 50;
+  const batch = Math.min(50, plan.jobs / 4);
   for (let at = 0; at < plan.jobs; at += batch) {
     const keys = Array.from(
       { length: Math.min(batch, plan.jobs - at) },
@@ -106,7 +135,7 @@ async function enqueueAll(
         key,
         tenant: 'core',
       }));
-      // Every other portion one by one: a job that comes alone may be handed to whoever waits.
+      // Every other portion one by one: a job that comes alone may be handed to a worker that waits.
       const portions = (at / batch) % 2 === 0 ? [wanted] : wanted.map((job) => [job]);
       for (const portion of portions) {
         const made = await untilTaken(() => tasks.enqueueMany(portion));
@@ -169,6 +198,11 @@ function notesOf(text: string): readonly WorkerNote[] {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);
   const lines = complete.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.parse(line) as WorkerNote);
+}
+
+/** Or over: a worker that cannot reach its server ends by itself. */
+async function whenStarted(child: Child): Promise<void> {
+  await Promise.race([child.message(isStarted).catch(() => undefined), child.ended]);
 }
 
 function isStarted(message: unknown): message is { readonly kind: 'started' } {

@@ -1,6 +1,8 @@
 // A process of workers that is killed without warning: what it does is in its own file before it goes on.
 
 import { fsyncSync, openSync, writeSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { openTasks } from '../../src/platform/index.ts';
 import { startTaskSweeper, startWorkers, task } from '../../src/tasks/index.ts';
 import { rigSteps, rigType } from './rig-type.ts';
@@ -11,6 +13,7 @@ export interface TaskWorkerInput {
   readonly worker: string;
   readonly file: string;
   readonly leaseMs: number;
+  readonly stepMs: number;
 }
 
 const input = JSON.parse(process.argv[2] ?? '') as TaskWorkerInput;
@@ -27,7 +30,7 @@ const definition = task(rigType.name, async (ctx) => {
     await ctx.step(step, async () => {
       note('ran', ctx.taskId, step);
       // Elsewhere for a moment: this is where it is killed.
-      await new Promise((resolve) => setImmediate(resolve));
+      await (input.stepMs > 0 ? systemClock.sleep(input.stepMs) : setImmediate());
       return step;
     });
     note('finished', ctx.taskId, step);
