@@ -35,7 +35,8 @@ interface NodePlan {
 }
 
 const slotRanges = ['0-5460', '5461-10922', '10923-16383'];
-const pollIntervalMs = 20;
+// A node that came back refuses writes for two seconds: more questions give no earlier answer.
+const pollIntervalMs = 100;
 
 /**
  * Starts a Redis Cluster of three masters for a test. Takes two seconds: a Redis node refuses
