@@ -214,7 +214,8 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   return history.violations;
 }
 
-const seeds = 60;
+const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
+const seeds = isSoak ? 600 : 20;
 
 test(`${seeds} runs with processes killed at any call: no finished step again, one end, no old fence`, async () => {
   for (let seed = 0; seed < seeds; seed += 1) {
@@ -232,7 +233,7 @@ for (const bug of ['no-fence', 'step-not-stored'] as const) {
 }
 
 test('a sweeper that takes jobs from workers that live costs attempts, and no finished step', async () => {
-  for (let seed = 0; seed < 10; seed += 1) {
+  for (let seed = 0; seed < (isSoak ? 100 : 4); seed += 1) {
     const violations = await simulate(seed, 'sweeper-takes-live');
     assert.deepEqual(
       violations.filter((each) => each !== 'it never drained'),

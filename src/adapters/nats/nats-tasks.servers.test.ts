@@ -2,6 +2,7 @@ import { after, test } from 'node:test';
 import { startNats } from '../../testing/servers/nats-server.ts';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import type { TasksFixture } from '../../tasks/tasks-fixture.conformance.ts';
+import { onServer } from '../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { natsBus } from './nats-bus.ts';
 import { natsTaskCapabilities, natsTasks } from './nats-task-engine.ts';
@@ -49,6 +50,6 @@ const fixture: TasksFixture = {
   },
 };
 
-for (const { name, skip, run } of tasksConformance(fixture)) {
+for (const { name, skip, run } of onServer(tasksConformance(fixture))) {
   test(`tasks in NATS: ${name}`, { skip: skip ?? false }, run);
 }

@@ -4,6 +4,7 @@ import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { taskType } from '../../tasks/task-type.ts';
 import { claimSome, email, rejectsWith } from '../../tasks/tasks-fixture.conformance.ts';
+import { onServer } from '../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { connectRedis } from './redis-connection.ts';
@@ -21,7 +22,7 @@ const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
 const url = `redis+cluster://${hosts.join(',')}`;
 const fixture = redisTasksFixture(url, { server: cluster, isOneDomain: false });
 
-for (const { name, skip, run } of tasksConformance(fixture)) {
+for (const { name, skip, run } of onServer(tasksConformance(fixture))) {
   test(`tasks in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
 }
 

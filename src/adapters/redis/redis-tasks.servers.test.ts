@@ -1,4 +1,5 @@
 import { after, test } from 'node:test';
+import { onServer } from '../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
@@ -7,6 +8,8 @@ import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
 const server = await startRedis({ appendOnly: 'always' });
 after(() => server[Symbol.asyncDispose]());
 
-for (const { name, skip, run } of tasksConformance(redisTasksFixture(server.url, { server }))) {
+for (const { name, skip, run } of onServer(
+  tasksConformance(redisTasksFixture(server.url, { server })),
+)) {
   test(`tasks in Redis: ${name}`, { skip: skip ?? false }, run);
 }

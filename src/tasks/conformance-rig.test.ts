@@ -1,0 +1,12 @@
+// Which cases of the suite a run takes.
+
+import type { TasksCase } from './tasks-fixture.conformance.ts';
+
+/**
+ * The suite on an engine with a server: two of the random runs. Memory and SQLite run all of them each
+ * time, and so does every engine in the soak.
+ */
+export function onServer(cases: readonly TasksCase[]): readonly TasksCase[] {
+  const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
+  return isSoak ? cases : cases.filter(({ name }) => !/\(seed [3-9]\)$/.test(name));
+}
