@@ -2,7 +2,7 @@
 // stored, and whoever goes on from there has just begun.
 
 import { smtpDestination } from '../../src/adapters/smtp/index.ts';
-import { childInput } from '../../src/testing/index.ts';
+import { childInput } from '../../src/testing/child-process.ts';
 import { collab, composeMail } from '../../modules/collab/index.ts';
 import { mortalModule, serveProduct } from './mortal-product.ts';
 

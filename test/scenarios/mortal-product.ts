@@ -4,7 +4,7 @@
 import { createPlatform, type PlatformModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
-import { tellParent } from '../../src/testing/index.ts';
+import { tellParent } from '../../src/testing/child-process.ts';
 
 /** Who is about to see the event, or, `published`, has. */
 type Hop = 'bus' | 'clock' | 'outbox' | 'published' | 'reactor';

@@ -39,7 +39,7 @@ const hops = [
 const broadcastId = (index: number): string => `b-${index}`;
 const seed = newSeed();
 /** Some of them, which each run chooses; in the soak all. */
-const strikes: readonly NotifyStrike[] = sampled(hops, 3, seed).map((at, index) => ({
+const strikes: readonly NotifyStrike[] = sampled(hops, 2, seed).map((at, index) => ({
   at,
   who: at.includes('broadcast') ? broadcastId(index) : `k-${index}`,
 }));

@@ -2,7 +2,7 @@
 
 import { smtpDestination } from '../../src/adapters/smtp/index.ts';
 import { composeNotificationMail, notifications } from '../../src/customers/index.ts';
-import { childInput } from '../../src/testing/index.ts';
+import { childInput } from '../../src/testing/child-process.ts';
 import { mortalModule, serveProduct } from './mortal-product.ts';
 
 /** Whose story, and where in it: `<hop> <event type>`, `due` (the clock strikes), or `mail` (not settled). */

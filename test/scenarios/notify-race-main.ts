@@ -2,7 +2,7 @@
 
 import { notifications, createNotifier } from '../../src/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
-import { childInput, tellParent } from '../../src/testing/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface NotifyRaceInput {
   readonly engines: EngineUrls;

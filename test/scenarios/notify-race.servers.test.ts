@@ -4,7 +4,7 @@ import { sharedPostgres, startRedis } from '../../src/testing/index.ts';
 import { createWorkspace } from '../store/rig.ts';
 import { notifyRace } from './notify-race.ts';
 
-test('three processes at one window make one digest, and one of each reminder, with PostgreSQL', async () => {
+test('processes at one window make one digest, and one of each reminder, with PostgreSQL', async () => {
   const { url: store } = await sharedPostgres();
   await using workspace = await createWorkspace();
   await notifyRace({ store, bus: `sqlite:${join(workspace.folder, 'bus.db')}` });

@@ -1,4 +1,4 @@
-// Killed at each hop of a payment, and started again: every payment ends once, at the provider, in the
+// Killed at hops of a payment, and started again: every payment ends once, at the provider, in the
 // account and at the webhook.
 
 import assert from 'node:assert/strict';
@@ -16,26 +16,30 @@ import {
   type Charge,
   type ChargeAnswer,
 } from '../../modules/payments/index.ts';
-import { createWorkspace, until } from '../store/rig.ts';
+import { createWorkspace, newSeed, sampled, until } from '../store/rig.ts';
 import type { PaymentsWorkerInput } from './payments-worker-main.ts';
 
 const tenant = 'core';
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const balance = 1_000_000;
-const orders = Array.from({ length: 20 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
+const orders = Array.from({ length: 12 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
 const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
 
 /** At the n-th of them: requests that come without their answer, or with it, and events. */
-const strikes = new Set([
+const hops = [
   'account.reserved.v1 4',
-  '/charge unanswered 3',
   '/charge answered 7',
-  'payment.processed.v1 9',
+  'payment.processed.v1 5',
   '/hook unanswered 5',
-  'payment.failed.v1 4',
-]);
+  'payment.failed.v1 2',
+];
+const seed = newSeed();
+/** The charge whose answer is lost, and some others, which each run chooses; in the soak all. */
+const strikes = new Set(['/charge unanswered 3', ...sampled(hops, 2, seed)]);
+const killsPlanned = strikes.size;
 
-test('payments whose process is killed at each hop all end, each effect once', async () => {
+test('payments whose process is killed at a hop all end, each effect once', async (t) => {
+  t.diagnostic(`MILLRACE_SEED=${seed}: ${[...strikes].join(', ')}`);
   await using workspace = await createWorkspace();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
   const counts = new Map<string, number>();
@@ -120,7 +124,7 @@ test('payments whose process is killed at each hop all end, each effect once', a
   }
 
   assert.equal(strikes.size, 0, `it was never time for ${[...strikes].join(', ')}`);
-  assert.equal(kills, 6);
+  assert.equal(kills, killsPlanned);
   assert.equal(answers.size, orders.length);
   assert.ok(charges > orders.length, 'the provider was asked again for what it had done');
   const ends = orders.map((order) => `${order.id} payment.${endOf(order)}.v1`);

@@ -3,7 +3,7 @@
 
 import { webhookDestination } from '../../src/adapters/webhook/index.ts';
 import { createPlatform } from '../../src/platform/index.ts';
-import { childInput, tellParent } from '../../src/testing/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { payments, type ChargeAnswer } from '../../modules/payments/index.ts';
 
 export interface PaymentsWorkerInput {

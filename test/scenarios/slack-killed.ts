@@ -37,7 +37,7 @@ const script = new URL('./slack-worker-main.ts', import.meta.url);
 export async function slackKilledAtEveryStep(
   engines: EngineUrls,
   t: Pick<TestContext, 'diagnostic'>,
-  count = 4,
+  count = 2,
 ): Promise<void> {
   const seed = newSeed();
   const moments = sampled(allMoments, count, seed);

@@ -8,7 +8,7 @@ import {
   type ModuleContext,
   type PlatformModule,
 } from '../../src/platform/index.ts';
-import { childInput, tellParent } from '../../src/testing/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import type { KeyStore, WorkQueue } from '../../src/work/index.ts';
 
 export interface SlackWorkerInput {
