@@ -2,13 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { busyCases } from './busy-cases.ts';
+import { noThreadCase, threadCase } from './busy-cases.ts';
+import type { TasksPlace } from './open-tasks.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-busy-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 
-busyCases('sqlite', async () => {
+async function open(): Promise<TasksPlace> {
   files += 1;
   return { engine: 'sqlite', url: `sqlite:${join(folder, `${files}.db`)}` };
-});
+}
+
+threadCase('sqlite', open);
+noThreadCase('sqlite', open);
