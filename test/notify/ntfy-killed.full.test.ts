@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { startChild } from '../../src/testing/child-process.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { lines, newTopic, poll, send } from './ntfy-case.ts';
+import { startOurNtfy } from './our-ntfy.ts';
 
 const script = new URL('./ntfy-process-main.ts', import.meta.url);
 const isUrl = (message: unknown): message is { readonly url: string } =>
@@ -26,14 +27,9 @@ for (const durability of ['synced', 'relaxed', 'readers-first'] as const) {
     await using opened = new AsyncDisposableStack();
     opened.defer(() => removeTempFolder(folder));
     const bus = `sqlite:${join(folder, 'bus.db')}`;
-    const start = async (): Promise<{ child: Child; url: string }> => {
-      const child = opened.use(
-        startChild(script, { input: { bus, folder, more: { durability } } }),
-      );
-      return { child, url: (await child.message(isUrl)).url };
-    };
+    const child = opened.use(startChild(script, { input: { bus, folder, more: { durability } } }));
+    const first = await child.message(isUrl);
     const topic = newTopic();
-    const first = await start();
     const reading = await fetch(`${first.url}/${topic}/json`);
     const answered: string[] = [];
     let isOver = false;
@@ -43,7 +39,7 @@ for (const durability of ['synced', 'relaxed', 'readers-first'] as const) {
           const answer = await send(first, topic, { body: 'x' });
           answered.push(((await answer.json()) as { readonly id: string }).id);
         } catch {
-          // It was killed: nobody was answered.
+          // It was killed before it answered.
           isOver = true;
         }
       }
@@ -54,18 +50,19 @@ for (const durability of ['synced', 'relaxed', 'readers-first'] as const) {
         text += Buffer.from(chunk as Uint8Array).toString('utf8');
         if (text.split('\n').length > 100 && !isOver) {
           isOver = true;
-          void first.child.kill('SIGKILL');
+          void child.kill('SIGKILL');
         }
       }
     } catch (error) {
       assert.ok(isOver, String(error));
     }
-    await first.child.ended;
+    await child.ended;
     await Promise.all(publishing);
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
     const seen = lines(whole).flatMap(({ event, id }) => (event === 'message' ? [id] : []));
     assert.ok(seen.length > 50);
-    const kept = (await poll(await start(), topic)).map(({ id }) => id);
+    await using next = await startOurNtfy({ bus, folder, more: { durability } });
+    const kept = (await poll(next, topic)).map(({ id }) => id);
     // Written in the order in which readers had it: what is gone is what came last.
     const stored = durability === 'readers-first' ? seen.filter((id) => kept.includes(id)) : seen;
     assert.deepEqual(stored, seen.slice(0, stored.length));
