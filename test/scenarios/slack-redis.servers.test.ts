@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, describe, it, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { slackAddressing } from '../../src/contracts/index.ts';
 import type { Observer } from '../../src/foundation/index.ts';
-import { startRedis } from '../../src/testing/index.ts';
+import { startRedis, type RedisServer } from '../../src/testing/index.ts';
 import { configureWorkspace } from '../../modules/slack-requests/config-events.ts';
 import { createRequest } from '../../modules/slack-requests/message-request-events.ts';
 import { createSecretBox } from '../../modules/slack-requests/secret-box.ts';
@@ -17,12 +17,22 @@ import { slackStories } from '../../modules/slack-requests/slack-stories.test.ts
 
 const plain = { workspaceCode: 'acme', data: { text: 'hello' } };
 
-for (const [name, run] of Object.entries(slackStories)) {
-  test(`Redis and BullMQ: ${name}`, async () => {
-    await using redis = await startRedis();
-    await run({ store: 'memory:', keys: redis.url, queue: redis.url });
+describe('Redis and BullMQ', () => {
+  let redis: RedisServer;
+  before(async () => {
+    redis = await startRedis();
   });
-}
+  after(() => redis[Symbol.asyncDispose]());
+
+  for (const [name, run] of Object.entries(slackStories)) {
+    it(name, async () => {
+      const client = new Redis(redis.url);
+      await client.flushall();
+      client.disconnect();
+      await run({ store: 'memory:', keys: redis.url, queue: redis.url });
+    });
+  }
+});
 
 /** Everything that Redis has, as text. */
 async function dump(client: Redis): Promise<Map<string, string>> {
@@ -116,7 +126,7 @@ test('the checklist of the document, line by line', async (t) => {
 
     may.resolve();
     const { ts } = await rig.inStatus('r-1', 'sent', 'failed');
-    const after = await dump(client);
+    const kept = await dump(client);
 
     await t.test('the worker resolves config by codes, not from the job', () => {
       assert.deepEqual(
@@ -148,7 +158,7 @@ test('the checklist of the document, line by line', async (t) => {
       'the snapshot and its indexes follow, in the document’s fields and keys',
       async () => {
         const fields = JSON.parse(
-          after.get('notification.slack:v1:{core}:message-request:r-1') ?? '{}',
+          kept.get('notification.slack:v1:{core}:message-request:r-1') ?? '{}',
         ) as Record<string, string>;
         const { createdAt = '', updatedAt = '', correlationId = '', ...rest } = fields;
         assert.ok(Date.parse(createdAt) <= Date.parse(updatedAt) && correlationId !== '');
