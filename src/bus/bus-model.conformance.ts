@@ -138,10 +138,19 @@ async function play(
   assert.ok(isFenced ? letters.length === dead : letters.length >= dead, 'letters');
 }
 
-const seedsCount = 12;
+/** In two cases, as each seed waits for leases that end: a run may take the first one alone. */
+const seeds = { '': [0, 1, 2, 3], ' (more seeds)': [4, 5, 6, 7, 8, 9, 10, 11] } as const;
 
-async function property(bus: Bus, maxAckPending: number, isFenced: boolean): Promise<void> {
-  for (let seed = 0; seed < seedsCount; seed += 1) {
+async function property(
+  bus: Bus,
+  run: {
+    readonly seeds: readonly number[];
+    readonly maxAckPending: number;
+    readonly isFenced: boolean;
+  },
+): Promise<void> {
+  const { maxAckPending, isFenced } = run;
+  for (const seed of run.seeds) {
     const work = randomSteps(seededRandom(seed));
     await play(bus, work, { maxAckPending, isFenced }).catch((cause: unknown) => {
       throw new Error(`seed ${seed}: ${JSON.stringify(work)}`, { cause });
@@ -149,15 +158,17 @@ async function property(bus: Bus, maxAckPending: number, isFenced: boolean): Pro
   }
 }
 
-export const modelCases: BusCases = {
-  async 'members that ack, nack, end and crash at random lose nothing and never share a message'(
-    bus,
-    { capabilities },
-  ) {
-    await property(bus, 1_000, capabilities.fencedAcks);
-  },
+const properties = {
+  'members that ack, nack, end and crash at random lose nothing and never share a message': 1_000,
+  'one at a time, the same holds, in strict order': 1,
+} as const;
 
-  async 'one at a time, the same holds, in strict order'(bus, { capabilities }) {
-    await property(bus, 1, capabilities.fencedAcks);
-  },
-};
+export const modelCases: BusCases = Object.fromEntries(
+  Object.entries(properties).flatMap(([name, maxAckPending]) =>
+    Object.entries(seeds).map(([part, own]) => [
+      `${name}${part}`,
+      (bus, { capabilities }) =>
+        property(bus, { seeds: own, maxAckPending, isFenced: capabilities.fencedAcks }),
+    ]),
+  ),
+);

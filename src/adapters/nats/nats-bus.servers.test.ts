@@ -2,6 +2,7 @@ import { after, test } from 'node:test';
 import { connect } from '@nats-io/transport-node';
 import type { BusFixture } from '../../bus/bus.conformance.ts';
 import { busConformance } from '../../bus/bus.conformance.ts';
+import { onServer } from '../../bus/conformance-rig.test.ts';
 import { eventually } from '../../bus/bus-fixture.conformance.ts';
 import { startNats } from '../../testing/servers/nats-server.ts';
 import { natsBus, natsBusCapabilities } from './nats-bus.ts';
@@ -44,6 +45,6 @@ const fixture: BusFixture = {
   },
 };
 
-for (const { name, skip, run } of busConformance(fixture)) {
+for (const { name, skip, run } of onServer(busConformance(fixture))) {
   test(`NATS: ${name}`, { skip: skip ?? false }, run);
 }

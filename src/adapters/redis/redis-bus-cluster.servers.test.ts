@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { busConformance } from '../../bus/bus.conformance.ts';
+import { onServer } from '../../bus/conformance-rig.test.ts';
 import {
   ackAll,
   eventually,
@@ -27,7 +28,7 @@ after(() => cluster[Symbol.asyncDispose]());
 const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
 const url = `redis+cluster://${hosts.join(',')}`;
 
-for (const { name, skip, run } of busConformance(redisBusFixture(url, cluster))) {
+for (const { name, skip, run } of onServer(busConformance(redisBusFixture(url, cluster)))) {
   test(`bus in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
 }
 

@@ -1,5 +1,6 @@
 import { after, test } from 'node:test';
 import { busConformance } from '../../bus/bus.conformance.ts';
+import { onServer } from '../../bus/conformance-rig.test.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
 
@@ -7,6 +8,6 @@ import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
 const server = await startRedis({ appendOnly: 'always' });
 after(() => server[Symbol.asyncDispose]());
 
-for (const { name, skip, run } of busConformance(redisBusFixture(server.url, server))) {
+for (const { name, skip, run } of onServer(busConformance(redisBusFixture(server.url, server)))) {
   test(`bus in Redis: ${name}`, { skip: skip ?? false }, run);
 }

@@ -29,6 +29,8 @@ for (const [name, target, documents] of [
       return closed;
     },
   })) {
+    // The same scripts as on one Redis, at other nodes: two of the random runs use all of them.
+    if (target === clusterUrl && /\(seed (?![12]\))\d+\)$/.test(sentence)) continue;
     test(`read models in ${name}: ${sentence}`, { skip: skip ?? false }, run);
   }
 }
