@@ -12,7 +12,7 @@ import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { publish, send } from './ntfy-case.ts';
-import { openPlatform } from './our-ntfy.ts';
+import { openPlatform } from './open-platform.ts';
 
 const subscriptionsMax = 3;
 

@@ -13,7 +13,8 @@ import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { newTopic, poll, publish, send, type CaseServer } from './ntfy-case.ts';
-import { openPlatform, startOurNtfy, type OurNtfy } from './our-ntfy.ts';
+import { openPlatform } from './open-platform.ts';
+import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
 
 type Limits = NonNullable<Parameters<typeof startOurNtfy>[0]['limits']>;
 

@@ -7,13 +7,10 @@ import { hashNotifyPassword } from '../../src/notify/notify-password.ts';
 import { createNotifyUsers } from '../../src/notify/notify-users.ts';
 import { openTopics, type TopicsOptions } from '../../src/notify/topics.ts';
 import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
-import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
-import type { PlatformModule } from '../../src/platform/platform-module.ts';
 import { openBus } from '../../src/platform/open-bus.ts';
 import { memoryUserDirectory } from '../../src/notify/user-directory.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { rules, tokens, users } from './ntfy-server-facts.ts';
 import type { CaseServer } from './ntfy-case.ts';
@@ -71,17 +68,4 @@ export async function startOurNtfy(options: {
       await closing;
     },
   };
-}
-
-/** A platform that runs over a folder of its own, both until the stack is disposed of. */
-export async function openPlatform(
-  opened: AsyncDisposableStack,
-  modules: readonly PlatformModule[] = [],
-): Promise<{ readonly folder: string; readonly platform: Platform }> {
-  const folder = await createTempFolder('notify');
-  opened.defer(() => removeTempFolder(folder));
-  const engines = { store: `sqlite:${folder}/events.db` };
-  const platform = opened.use(await createPlatform({ engines, modules }));
-  await platform.start();
-  return { folder, platform };
 }

@@ -1,0 +1,18 @@
+// Apart from `our-ntfy.ts`: the processes that serve ntfy alone need not load the platform.
+
+import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
+import type { PlatformModule } from '../../src/platform/platform-module.ts';
+import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+
+/** A platform that runs over a folder of its own, both until the stack is disposed of. */
+export async function openPlatform(
+  opened: AsyncDisposableStack,
+  modules: readonly PlatformModule[] = [],
+): Promise<{ readonly folder: string; readonly platform: Platform }> {
+  const folder = await createTempFolder('notify');
+  opened.defer(() => removeTempFolder(folder));
+  const engines = { store: `sqlite:${folder}/events.db` };
+  const platform = opened.use(await createPlatform({ engines, modules }));
+  await platform.start();
+  return { folder, platform };
+}
