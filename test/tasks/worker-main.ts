@@ -14,6 +14,7 @@ export interface TaskWorkerInput {
   readonly file: string;
   readonly leaseMs: number;
   readonly stepMs: number;
+  readonly beatsFromThread: boolean;
 }
 
 const input = JSON.parse(process.argv[2] ?? '') as TaskWorkerInput;
@@ -39,5 +40,6 @@ const definition = task(rigType.name, async (ctx) => {
 
 const tasks = await openTasks(input.url, { types: [rigType] });
 startTaskSweeper(tasks, { everyMs: 250 });
-startWorkers(tasks, [definition], { worker: input.worker, leaseMs: input.leaseMs });
+const { worker, leaseMs, beatsFromThread } = input;
+startWorkers(tasks, [definition], { worker, leaseMs, beatsFromThread });
 process.send?.({ kind: 'started' });
