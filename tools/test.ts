@@ -11,7 +11,7 @@ import { runTests, type Check } from './test-run/test-run.ts';
 /** Files that start first, since the run would otherwise wait for them at its end. */
 const longest = [
   'test/packed-package.',
-  'test/kurrent/adapter-on-sqlite.',
+  'test/kurrent/adapter-on-memory.',
   // OpenTelemetry's last export attempt keeps its process alive for some seconds.
   'test/telemetry/whole-trace.',
   'test/store/postgres-order.',

@@ -1,0 +1,48 @@
+// The store's conformance suite through the official client and our own server, on the engines that
+// keep events: a part of it in `npm test`, all of it in the soak. adapter-on-memory runs the whole.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { eventStoreConformance } from '../../src/store/event-store.conformance.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { soakMinutes } from '../store/rig.ts';
+import { adapterFixture, type Backing } from './adapter-fixture.ts';
+
+const topics = soakMinutes > 0 ? /^/ : /^(?:multi-stream append|closing):/;
+
+const { url } = await sharedPostgres();
+const folder = await mkdtemp(join(tmpdir(), 'millrace-kurrent-'));
+after(() => rm(folder, { recursive: true }));
+let count = 0;
+
+const engines: Readonly<Record<string, Backing>> = {
+  SQLite: {
+    open(options) {
+      count += 1;
+      return sqliteEventStore(`sqlite:${join(folder, `${count}.db`)}`, options);
+    },
+  },
+  PostgreSQL: {
+    open(options) {
+      count += 1;
+      return postgresEventStore(url, { ...options, schema: `kurrent_${count}`, connectionsMax: 3 });
+    },
+  },
+};
+
+for (const [engine, backing] of Object.entries(engines)) {
+  const fixture = adapterFixture(backing);
+  after(() => fixture[Symbol.asyncDispose]());
+  for (const { name, skip, run } of eventStoreConformance(fixture)) {
+    if (!topics.test(name)) continue;
+    test(
+      `KurrentDB on our own server over ${engine}: ${name}`,
+      { skip: skip ?? false },
+      ({ signal }) => run(signal),
+    );
+  }
+}
