@@ -12,7 +12,7 @@ import { readCases } from './read-cases.ts';
 import { subscribeCases } from './subscribe-cases.ts';
 import { tokenCases } from './token-cases.ts';
 
-export const clientTopics: Readonly<Record<string, ClientCases>> = {
+export const clientTopics = {
   connecting: connectCases,
   appending: appendCases,
   'appending to several streams': multiStreamCases,
@@ -23,4 +23,4 @@ export const clientTopics: Readonly<Record<string, ClientCases>> = {
   deleting: deleteCases,
   metadata: metadataCases,
   tokens: tokenCases,
-};
+} as const satisfies Readonly<Record<string, ClientCases>>;

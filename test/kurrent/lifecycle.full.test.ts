@@ -8,7 +8,11 @@ import { createLifecycle } from '../../src/foundation/lifecycle.ts';
 import { openTokens } from '../../src/platform/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { stressLifecycle } from '../../src/testing/index.ts';
+import { soakMinutes } from '../store/rig.ts';
 import { serveMemory } from './client-cases.ts';
+
+/** A quarter of what the soak takes. */
+const rounds = soakMinutes > 0 ? 200 : 50;
 
 /** Holds what `open` gives from start to stop. */
 function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
@@ -42,7 +46,7 @@ test('a server that is started and stopped in any order leaves no port open', as
   await stressLifecycle({
     create: () => holding((signal) => startKurrentServer(store, { port: 0, signal })),
     assertReleased: () => atMost('TCPServerWrap', before),
-    rounds: 200,
+    rounds,
   });
   await store.head();
 });
@@ -53,7 +57,7 @@ test("the adapter's store that is opened and closed in any order leaves no conne
   await stressLifecycle({
     create: () => holding(() => kurrentdbEventStore(served.url)),
     assertReleased: () => atMost('TCPSocketWrap', before),
-    rounds: 100,
+    rounds: rounds / 2,
   });
 });
 
@@ -63,6 +67,6 @@ test('tokens that are opened and closed in any order leave nobody waiting', asyn
   await stressLifecycle({
     create: () => holding(() => openTokens(store)),
     assertReleased: () => atMost('Timeout', before),
-    rounds: 200,
+    rounds,
   });
 });

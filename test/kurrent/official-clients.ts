@@ -35,6 +35,8 @@ export interface ClientKind {
   readonly name: string;
   /** Multi-stream append came with KurrentDB. */
   readonly hasMultiStream: boolean;
+  /** The consumer strategy PinnedByCorrelation came with KurrentDB. */
+  readonly hasPinnedByCorrelation: boolean;
   readonly connect: (url: string) => OfficialClient;
 }
 
@@ -43,6 +45,7 @@ export async function kurrentClient(): Promise<ClientKind> {
   return {
     name: '@kurrent/kurrentdb-client',
     hasMultiStream: true,
+    hasPinnedByCorrelation: true,
     connect(url) {
       const api = Client.connectionString(url);
       return {
@@ -60,6 +63,7 @@ export async function eventStoreClient(): Promise<ClientKind> {
   return {
     name: '@eventstore/db-client',
     hasMultiStream: false,
+    hasPinnedByCorrelation: false,
     connect(url) {
       const theirs = Client.connectionString(url.replace(/^kurrentdb/, 'esdb'));
       const api = theirs as unknown as KurrentDBClient;
