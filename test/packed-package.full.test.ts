@@ -144,7 +144,7 @@ describe('the packed package', () => {
     }
   });
 
-  test('every example in the sources and in the documents compiles', () => {
+  test('every example in the sources and the documents compiles, and so does the Nest app', () => {
     const examples = findExamples();
     assert.ok(examples.length > 30, `only ${examples.length} examples found`);
     assert.equal(problemsOf(examples), '');
@@ -187,7 +187,7 @@ function run(program: string, flags: readonly string[], cwd = root): string {
   return stdout;
 }
 
-/** What tsc says about the examples, with the declarations of the package in place of its sources. */
+/** What tsc says about the examples and the Nest app of the tests, with the declarations of the package in place of its sources. */
 function problemsOf(examples: readonly Example[]): string {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   // Inside the repository, where the drivers are installed and the modules of the documents stand.
@@ -209,7 +209,7 @@ function problemsOf(examples: readonly Example[]): string {
         emitDecoratorMetadata: true,
         erasableSyntaxOnly: false,
       },
-      include: ['*.ts'],
+      include: ['*.ts', '../../test/nest/app/*.ts'],
       exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));

@@ -8,6 +8,6 @@ import { compileApp } from './compile-app.ts';
 const workspace = await createWorkspace();
 after(() => workspace[Symbol.asyncDispose]());
 
-appCases('sqlite', await compileApp('checked'), async () => ({
+appCases('sqlite', await compileApp(), async () => ({
   store: `sqlite:${join(workspace.folder, `${randomUUID()}.db`)}`,
 }));

@@ -6,7 +6,7 @@ import { until } from '../store/rig.ts';
 import { appCases, post, type AppPlace } from './app-cases.ts';
 import { compileApp } from './compile-app.ts';
 
-const compiled = await compileApp('unchecked');
+const compiled = await compileApp();
 
 async function place(): Promise<AppPlace> {
   const { url } = await sharedPostgres();
