@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sqliteEventStore } from '../src/adapters/sqlite/index.ts';
+import { runMillrace as runInProcess } from './cli-store-terminal.ts';
 import { runMillrace, startProduct, type StartedProduct } from './start-product.ts';
 
 const subscriptionName = 'sub:shop:slow:v1';
@@ -73,21 +74,38 @@ async function leasesHeld(cwd: string): Promise<number> {
   return (await store.subscriptions.leases.list(subscriptionName)).length;
 }
 
-test('a handler that is under way comes to its end, and the leases are given back', async () => {
+test('SIGTERM: the running handler and request end, no connection is accepted, leases are released', async () => {
   const { cwd, product } = await startSlow();
   await handle(product);
+  const half = sending(product);
+  half.setHeader('content-length', body.length);
+  half.write(body.slice(0, 10));
+  // The server has received it when it answers another request that was sent after it.
+  await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGTERM');
   await product.hears('Stops');
+  await assert.rejects(fetch(`${product.base}/health/live`));
+  const answered = once(half, 'response');
+  half.end(body.slice(10));
+  const [answer] = (await answered) as [IncomingMessage];
+  assert.equal(answer.statusCode, 201);
+  answer.resume();
   await writeFile(join(cwd, 'go'), '');
   assert.deepEqual(await product.ended, { code: 0, signal: null });
   await product.hears('handled');
   assert.equal(await leasesHeld(cwd), 0);
 });
 
-test('a handler that does not end is left behind at the deadline, the leases are not', async () => {
+test('SIGINT: a handler and a request that do not end are cut off at the deadline, leases are released', async () => {
   const { cwd, product } = await startSlow('--shutdown-timeout', '3s');
   await handle(product);
+  const half = sending(product);
+  half.setHeader('content-length', body.length);
+  const cut = once(half, 'error');
+  half.write(body.slice(0, 10));
+  await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGINT');
+  await cut;
   assert.deepEqual(await product.ended, { code: 0, signal: null });
   assert.equal(await leasesHeld(cwd), 0);
 });
@@ -102,37 +120,6 @@ test('a second signal, of either kind, ends it at once', async () => {
   const ended = await product.ended;
   clearInterval(again);
   assert.deepEqual(ended, { code: null, signal: 'SIGTERM' });
-});
-
-test('a request that is under way is answered, and no new connection is taken', async () => {
-  const { cwd, product } = await startSlow();
-  await writeFile(join(cwd, 'go'), '');
-  const half = sending(product);
-  half.setHeader('content-length', body.length);
-  half.write(body.slice(0, 10));
-  // It has come in when another request that was sent after it is answered.
-  await (await fetch(`${product.base}/health/live`)).text();
-  product.signal('SIGTERM');
-  await product.hears('Stops');
-  await assert.rejects(fetch(`${product.base}/health/live`));
-  const answered = once(half, 'response');
-  half.end(body.slice(10));
-  const [answer] = (await answered) as [IncomingMessage];
-  assert.equal(answer.statusCode, 201);
-  answer.resume();
-  assert.deepEqual(await product.ended, { code: 0, signal: null });
-});
-
-test('a request that never ends is cut off at the deadline', async () => {
-  const { product } = await startSlow('--shutdown-timeout', '3s');
-  const half = sending(product);
-  half.setHeader('content-length', body.length);
-  const cut = once(half, 'error');
-  half.write(body.slice(0, 10));
-  await (await fetch(`${product.base}/health/live`)).text();
-  product.signal('SIGTERM');
-  await cut;
-  assert.deepEqual(await product.ended, { code: 0, signal: null });
 });
 
 test('a script learns by JSON where it listens', async () => {
@@ -153,11 +140,18 @@ test('what cannot start ends the process, says why, and leaves nothing running',
   const { port } = taken.address() as AddressInfo;
   for (const [env, args, problem] of [
     [{ MILLRACE_KEYS: 'redis://127.0.0.1:1' }, [], /^STORE_UNAVAILABLE.*Redis/m],
-    [{ MILLRACE_STORE: 'postgres://127.0.0.1:1/none' }, [], /^STORE_UNAVAILABLE/m],
     [{}, ['--port', String(port)], new RegExp(`^SERVER_UNAVAILABLE.*:${port}`, 'm')],
-    [{}, ['--shutdown-timeout', '0'], /at least 1s/],
   ] as const) {
     const { code, stderr } = await runMillrace(folder, ['start', '--no-kurrent', ...args], env);
+    assert.notEqual(code, 0);
+    assert.match(stderr, problem);
+  }
+  for (const [env, args, problem] of [
+    [{ MILLRACE_STORE: 'postgres://127.0.0.1:1/none' }, [], /^STORE_UNAVAILABLE/m],
+    [{}, ['--shutdown-timeout', '0'], /at least 1s/],
+  ] as const) {
+    const line = ['start', '--no-kurrent', ...args];
+    const { code, stderr } = await runInProcess(line, { cwd: folder, env });
     assert.notEqual(code, 0);
     assert.match(stderr, problem);
   }

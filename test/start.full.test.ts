@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
-import { runMillrace, startProduct, type Outcome, type StartedProduct } from './start-product.ts';
+import { runMillrace, type Outcome } from './cli-store-terminal.ts';
+import { runMillrace as runProcess, startProduct, type StartedProduct } from './start-product.ts';
 
 let folder: string;
 before(async () => {
@@ -18,9 +19,10 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 const start = (...more: readonly string[]): Promise<StartedProduct> =>
   startProduct(folder, ['start', ...more]);
-const millrace = (...args: readonly string[]): Promise<Outcome> => runMillrace(folder, args);
+const millrace = (...args: readonly string[]): Promise<Outcome> =>
+  runMillrace(args, { cwd: folder });
 
-test('what an official client appended is there after a stop and another start', async () => {
+test('events of an official client are stored after a restart, and a second process does not get its port', async () => {
   const first = await start();
   const writer = KurrentDBClient.connectionString(first.url);
   const event = jsonEvent({ type: 'OrderPlaced', data: { amount: 12.5 } });
@@ -34,6 +36,13 @@ test('what an official client appended is there after a stop and another start',
   for await (const { event: read } of reader.readStream('order-1')) found.push(read?.data);
   await reader.dispose();
   assert.deepEqual(found, [{ amount: 12.5 }]);
+
+  // A port that is in use is reported, and nothing else is printed.
+  const { port } = new URL(second.url);
+  const more = ['--port', '0', '--kurrent-port', port];
+  const { code, stderr } = await runProcess(folder, ['start', ...more]);
+  assert.equal(code, 1);
+  assert.match(stderr, new RegExp(`^SERVER_UNAVAILABLE.*:${port}`));
   assert.equal(await second.stop('SIGINT'), 0);
 });
 
@@ -60,15 +69,6 @@ test('a role that there is not is told with the one that was meant', async () =>
   const { code, stderr } = await millrace('start', '--roles', 'worker');
   assert.equal(code, 1);
   assert.match(stderr, /Did you mean 'workers'/);
-});
-
-test('a port that is taken is told with what to do', async () => {
-  const running = await start();
-  const port = new URL(running.url).port;
-  const { code, stderr } = await millrace('start', '--port', '0', '--kurrent-port', port);
-  assert.equal(code, 1);
-  assert.match(stderr, new RegExp(`SERVER_UNAVAILABLE.*:${port}`));
-  await running.stop('SIGTERM');
 });
 
 test('where others reach it, it starts only with tokens and with TLS, and says so', async () => {

@@ -14,6 +14,9 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+// gRPC prints a line of its own about a port that is in use, which is reported by its error.
+env['GRPC_NODE_VERBOSITY'] ??= env['GRPC_VERBOSITY'] ?? 'NONE';
+
 const interrupt = new AbortController();
 onStopSignals(() => interrupt.abort());
 
