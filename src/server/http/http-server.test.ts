@@ -327,3 +327,27 @@ test('an address that is taken is a typed error', async () => {
   await using server = await serve([]);
   await assert.rejects(serve([], { port: server.port }), { code: 'SERVER_UNAVAILABLE' });
 });
+
+test('a client that disconnects before its body is complete is not logged as a failure', async () => {
+  const failures: unknown[] = [];
+  const quiet = (): void => undefined;
+  const log = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: (fields: unknown) => failures.push(fields),
+  };
+  const status = Promise.withResolvers<unknown>();
+  const record = (name: string, _value: number, attributes: object = {}): void => {
+    if (name === 'http_request_duration_seconds') status.resolve({ ...attributes });
+  };
+  await using server = await serve([echo], { observer: { log, record } });
+  const socket = connect(server.port, '127.0.0.1');
+  const head = 'POST /echo/a HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n';
+  socket.write(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`);
+  // The server reads the body once it has asked for it.
+  await once(socket, 'data');
+  socket.destroy();
+  await status.promise;
+  assert.deepEqual(failures, []);
+});

@@ -94,7 +94,10 @@ function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> 
     request.once('end', () =>
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
     );
-    request.once('error', refuse);
+    // The client closed the connection, which is no failure of the server.
+    request.once('error', (cause) =>
+      refuse(new MillraceError('REQUEST_INVALID', 'the body is not complete', { cause })),
+    );
   });
 }
 
