@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { beforeEach, describe, test } from 'node:test';
+import { cp, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { openEventStore } from '../src/platform/index.ts';
 import {
   contentOf,
@@ -13,6 +14,7 @@ import {
   programPath,
   renamed,
   useWorkspace,
+  workFolder,
   type Outcome,
 } from './cli-store-terminal.ts';
 
@@ -21,21 +23,25 @@ describe('a long export or import that is interrupted', () => {
   const streams = Array.from({ length: 20 }, (_, index) => currencyStream(`C${index}`));
   const events = 3_000;
 
-  beforeEach(() =>
-    home.fill('a.db', async (store) => {
-      const text = 'x'.repeat(2_000);
-      for (let sent = 0; sent < events; sent += 100) {
-        await Promise.all(
-          streams.map((stream, index) =>
-            store.append(
-              stream,
-              Array.from({ length: 5 }, (_, at_) => renamed(`C${index}`, `${sent + at_} ${text}`)),
-            ),
+  // Filled once, and copied for each test.
+  let filled: Awaited<ReturnType<typeof workFolder>>;
+  before(async () => {
+    filled = await workFolder();
+    await using store = await openEventStore(`sqlite:${join(filled.path, 'a.db')}`);
+    const text = 'x'.repeat(2_000);
+    for (let sent = 0; sent < events; sent += 100) {
+      await Promise.all(
+        streams.map((stream, index) =>
+          store.append(
+            stream,
+            Array.from({ length: 5 }, (_, at_) => renamed(`C${index}`, `${sent + at_} ${text}`)),
           ),
-        );
-      }
-    }),
-  );
+        ),
+      );
+    }
+  });
+  after(() => filled[Symbol.asyncDispose]());
+  beforeEach(() => cp(filled.path, home.folder(), { recursive: true }));
 
   const exportLine = 'export --store sqlite:a.db --out a.ndjson';
   const importLine = 'import --store sqlite:b.db --in a.ndjson';

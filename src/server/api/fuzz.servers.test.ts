@@ -19,6 +19,6 @@ for (const [who, tenant, seed] of [
     const bus = `sqlite:${join(folder, 'bus.db')}`;
     const api = opened.use(await openForFuzz({ store: url, bus }));
     const token = await api.token('admin', tenant);
-    await fuzz(api, { token, seed, runs: fuzzRuns / 2, isBound: tenant !== undefined });
+    await fuzz(api, { token, seed, runs: fuzzRuns / 4, isBound: tenant !== undefined });
   });
 }

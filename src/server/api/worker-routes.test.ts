@@ -60,15 +60,24 @@ test('an attempt that failed comes back while its type has retries, its finished
 test('a sleep lets the worker go, and a claim brings the job back when it is over', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
+  const long = await enqueue(api, boss);
+  const sleeping = await running(api, boss, { worker: 'w-1' });
+  const rest = await told(
+    say(api, boss, sleeping, 'sleep', { name: 'rest', until: soon(600_000) }),
+  );
+  assert.deepEqual(rest, { kind: 'released' });
+  assert.equal((await shown(api, boss, long)).state, 'waiting');
+  assert.equal((await claim(api, boss, 'w-2')).length, 0);
+
   const id = await enqueue(api, boss);
   const first = await running(api, boss, { worker: 'w-1' });
-  const nap = await told(say(api, boss, first, 'sleep', { name: 'nap', until: soon(600) }));
-  assert.deepEqual(nap, { kind: 'released' });
-  assert.equal((await shown(api, boss, id)).state, 'waiting');
-  assert.equal((await claim(api, boss, 'w-2')).length, 0);
-  const second = await running(api, boss, { worker: 'w-2' });
+  const nap = await told<{ kind: string }>(
+    say(api, boss, first, 'sleep', { name: 'nap', until: soon(200) }),
+  );
+  // On a busy machine it may be over when the server gets the request.
+  const second = nap.kind === 'over' ? first : await running(api, boss, { worker: 'w-2' });
   // Said again, as a handler does that runs from its start: it is over, and the worker goes on.
-  const again = await told(say(api, boss, second, 'sleep', { name: 'nap', until: soon(600) }));
+  const again = await told(say(api, boss, second, 'sleep', { name: 'nap', until: soon(200) }));
   assert.deepEqual(again, { kind: 'over' });
   await told(say(api, boss, second, 'complete', { result: 'rested' }));
   const { state, steps } = await shown(api, boss, id);
