@@ -11,7 +11,8 @@ import { memoryEventStore } from '../src/adapters/memory/index.ts';
 import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
 import { startKurrentServer } from '../src/server/kurrent/index.ts';
 import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';
-import { runMillrace } from './start-product.ts';
+import { runMillrace } from './cli-store-terminal.ts';
+import { runMillrace as runProcess } from './start-product.ts';
 
 let folder: string;
 before(async () => {
@@ -178,11 +179,11 @@ test('tasks: what is wrong in the file of the types is told, with its field', as
   const cwd = await mkdtemp(join(folder, 'types-'));
   const file = join(cwd, 'millrace.tasks.yaml');
   await writeFile(file, 'task_types:\n  email-send:\n    workers: 4\n    step_timeout: 30s\n');
-  const good = await runMillrace(cwd, ['doctor']);
+  const good = await runMillrace(['doctor'], { cwd });
   assert.equal(good.code, 0, good.stdout);
   assert.match(good.stdout, /✓ task types +1 in millrace\.tasks\.yaml/);
   await writeFile(file, 'task_types:\n  email-send:\n    workers: many\n');
-  const bad = await runMillrace(cwd, ['doctor']);
+  const bad = await runMillrace(['doctor'], { cwd });
   assert.equal(bad.code, 1);
   assert.match(bad.stdout, /✗ task types .*workers/);
 });
@@ -219,7 +220,7 @@ test('SQLite: a file of another kind is told', async () => {
 
 test('the command shows signs or JSON, no password, and ends with 1 when something is broken', async () => {
   const keys = 'redis://:s3cret@127.0.0.1:1';
-  const good = await runMillrace(folder, ['doctor', '--json']);
+  const good = await runProcess(folder, ['doctor', '--json']);
   assert.equal(good.code, 0, good.stderr);
   const report = JSON.parse(good.stdout) as {
     readonly ok: boolean;
@@ -229,12 +230,15 @@ test('the command shows signs or JSON, no password, and ends with 1 when somethi
     [report.ok, report.subjects.map(({ subject }) => subject)],
     [true, ['process', 'configuration', 'store, outbox, keys']],
   );
-  const broken = await runMillrace(folder, ['doctor'], { MILLRACE_KEYS: keys });
+  const broken = await runMillrace(['doctor'], { cwd: folder, env: { MILLRACE_KEYS: keys } });
   assert.equal(broken.code, 1);
   assert.match(broken.stdout, /✗ reachable .*ECONNREFUSED/);
   assert.match(broken.stdout, /✓ node/);
   assert.doesNotMatch(broken.stdout + broken.stderr, /s3cret/);
-  const odd = await runMillrace(folder, ['doctor'], { MILLRACE_STORE: 'postgre://x' });
+  const odd = await runMillrace(['doctor'], {
+    cwd: folder,
+    env: { MILLRACE_STORE: 'postgre://x' },
+  });
   assert.equal(odd.code, 1);
   assert.match(odd.stdout, /✗ config .*Did you mean postgres:/);
 });

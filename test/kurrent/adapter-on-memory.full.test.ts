@@ -10,6 +10,8 @@ import { adapterFixture } from './adapter-fixture.ts';
 /** Larger forms of cases that run here, left to the engines themselves and to the soak. */
 const leftOut = new Set([
   'model: random work on streams gives what the model says (seed 2)',
+  // adapter-foreign has it with more events than one scan of the server takes.
+  'subscribe: a filter that matches nothing still tells how far it got',
   'subscribe concurrently: nor through a filter',
   'subscribe concurrently: nor while thirty-two writers append to streams that they share',
   'subscribe concurrently: nor when it is stopped and goes on from its last position again and again',
