@@ -90,6 +90,7 @@ export function startTestWorker(options: WorkerOptions): TestWorker {
       return false;
     },
     async end(report) {
+      output = '';
       child.on('message', report);
       ask({ end: true });
       await exited;

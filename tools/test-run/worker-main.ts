@@ -26,6 +26,10 @@ async function runFile(file: string): Promise<void> {
   await suite(file, async () => {
     await import(pathToFileURL(resolve(file)).href);
   });
+  // The reporter reports the end of a file, but knows nothing of one without a matching test.
+  if (process.execArgv.some((flag) => flag.startsWith('--test-name-pattern'))) {
+    setTimeout(report, 200, { kind: 'done' });
+  }
   const more = process.getActiveResourcesInfo().length - resourcesBefore.length;
   if (more > 0) leftOpen.set(file, process.getActiveResourcesInfo());
 }
