@@ -3,10 +3,15 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { delimiter, join } from 'node:path';
 import type { WorkerMessage } from './messages.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { root, startTestWorker, type TestWorker, type WorkerOptions } from './test-worker.ts';
+import {
+  root,
+  startTestWorker,
+  testEnvironment,
+  type TestWorker,
+  type WorkerOptions,
+} from './test-worker.ts';
 
 export interface Check {
   readonly name: string;
@@ -41,7 +46,7 @@ export interface TestResult {
 
 /** Runs everything, prints each failure when it happens, and resolves to the results. */
 export async function runTests(options: TestRunOptions): Promise<readonly TestResult[]> {
-  const { lanes, checks = [], files, isAlone = () => false, bail = false } = options;
+  const { lanes, checks = [], files, bail = false } = options;
   const queue: (Check | string)[] = [...checks, ...files];
   const results: TestResult[] = [];
   const workers = new Set<TestWorker>();
@@ -49,7 +54,9 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
     names: queue.map(nameOf),
     expectedSeconds: options.expectedSeconds ?? (() => 1),
   });
+  let isStopped = false;
   const stop = (): void => {
+    isStopped = true;
     queue.length = 0;
     for (const worker of workers) worker.kill();
   };
@@ -69,44 +76,48 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
   async function runLane(): Promise<void> {
     let worker: TestWorker | undefined;
     for (let task = queue.shift(); task !== undefined; task = queue.shift()) {
+      const isAlone = typeof task === 'string' && options.isAlone?.(task) === true;
+      if (isAlone) worker = await endWorker(worker);
       const score = createScore(nameOf(task), progress);
-      if (typeof task !== 'string') {
-        await runCheck(task, score);
-      } else {
-        if (worker !== undefined && isAlone(task)) worker = await endWorker(worker, score);
-        worker ??= startWorker();
-        const isAlive = await worker.run(task, (message) => note(message, score, worker));
-        if (!isAlive) workers.delete(worker);
-        if (!isAlive) worker = undefined;
-        else if (isAlone(task)) worker = await endWorker(worker, score);
-      }
+      if (typeof task !== 'string') await runCheck(task, score);
+      else worker = await runFile(task, score, worker ?? startTestWorker(options));
+      if (isAlone) worker = await endWorker(worker);
+      if (isStopped) return;
       results.push(score.end());
-      if (bail && results.at(-1)?.failed !== 0) stop();
+      if (bail && score.failed > 0) stop();
     }
-    if (worker === undefined || !workers.has(worker)) return;
+    await endWorker(worker);
+  }
+
+  /** Resolves to the worker, or to undefined if the worker is gone. */
+  async function runFile(
+    file: string,
+    score: Score,
+    worker: TestWorker,
+  ): Promise<TestWorker | undefined> {
+    workers.add(worker);
+    const isAlive = await worker.run(file, (message) => note(message, score, worker));
+    if (isAlive) return worker;
+    workers.delete(worker);
+    return undefined;
+  }
+
+  async function endWorker(worker: TestWorker | undefined): Promise<undefined> {
+    if (worker === undefined || isStopped) return;
     const score = createScore('test workers');
-    await endWorker(worker, score);
+    await worker.end((message) => note(message, score, worker));
+    workers.delete(worker);
     if (score.failed > 0) results.push(score.end());
   }
 
-  function startWorker(): TestWorker {
-    const worker = startTestWorker(options);
-    workers.add(worker);
-    return worker;
-  }
-
-  async function endWorker(worker: TestWorker, score: Score): Promise<undefined> {
-    await worker.end((message) => note(message, score, worker));
-    workers.delete(worker);
-  }
-
-  function note(message: WorkerMessage, score: Score, worker: TestWorker | undefined): void {
+  function note(message: WorkerMessage, score: Score, worker: TestWorker): void {
+    if (isStopped) return;
     if (message.kind === 'passed') score.passed += 1;
     if (message.kind === 'skipped') score.skipped.push(message.reason);
     if (message.kind !== 'failed') return;
     score.failed += 1;
     const { title, error } = message;
-    const output = worker?.output().trimEnd() ?? '';
+    const output = worker.output().trimEnd();
     progress.printFailure(
       [
         `✗ ${score.name}${title === undefined ? '' : `\n  ${title}`}\n${indent(error)}`,
@@ -123,11 +134,10 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
 
   async function runCheck({ name, command }: Check, score: Score): Promise<void> {
     const [program, ...flags] = command;
-    const bin = join(root, 'node_modules/.bin');
     const child = spawn(program, flags, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
+      env: testEnvironment(),
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {

@@ -2,11 +2,20 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { WorkerMessage, WorkerRequest } from './messages.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Finds installed programs; processes and threads reuse the stripped and compiled sources. */
+export function testEnvironment(): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env['PATH'] ?? ''}`,
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/millrace-compile'),
+  };
+}
 
 const outputCharsMax = 20_000;
 
@@ -40,12 +49,7 @@ export function startTestWorker(options: WorkerOptions): TestWorker {
     {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Processes and threads reuse the stripped and compiled sources.
-      env: {
-        ...process.env,
-        NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/millrace-compile'),
-        ...env,
-      },
+      env: { ...testEnvironment(), ...env },
     },
   );
   let output = '';
