@@ -20,9 +20,17 @@ export interface OutboxListenerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** The connection that listens. */
+interface Ear {
+  readonly client: PoolClient;
+  readonly hangUp: (error: Error) => void;
+}
+
 /** A writer that looked at the lock just before we took it commits soon after. */
 const firstNapMs = 10;
-/** Whoever is awake for longer looks by himself: writers need not tell. */
+/** After a failure to listen, longer each time: until then only polls find what others enqueue. */
+const deafMsRange = { first: 100, max: 10_000 };
+/** A dispatcher that is awake for longer polls by itself: writers need not notify it. */
 const awakeMs = 20;
 
 export function createPostgresOutboxListener(
@@ -33,47 +41,49 @@ export function createPostgresOutboxListener(
   const waiters = createWaiters();
   /** A pool of one has no connection to spare: then the poll is all there is. */
   const mayListen = (connection.pool.options.max ?? 10) > 1;
-  let ear: PoolClient | undefined;
+  let ear: Ear | undefined;
   let arming: Promise<void> | undefined;
   let isArmed = false;
-  /** While nobody was asleep: what was asked for before may have missed it. */
+  /** A notification arrived while no dispatcher waited: its last query may have missed the message. */
   let wasTold = false;
   let awake: AbortController | undefined;
   let napMs = firstNapMs;
+  let deafMs = deafMsRange.first;
   let isClosed = false;
 
-  async function listen(): Promise<PoolClient> {
+  async function listen(): Promise<Ear> {
     if (ear !== undefined) return ear;
     const client = await checkOut(connection.pool);
-    try {
-      await client.query(`listen ${quoteName(channel)}`);
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
     const hangUp = (error: Error): void => {
-      if (ear !== client) return;
+      if (ear?.client !== client) return;
+      const wasArmed = isArmed;
       ear = undefined;
       isArmed = false;
+      client.off('notification', wake);
       client.release(error);
-      waiters.wakeAll();
+      if (wasArmed) waiters.wakeAll();
     };
+    // Before the first query: the server may cut the connection off right after its answer.
     client.on('notification', wake);
     client.on('error', hangUp);
     client.on('end', () => hangUp(new Error('the connection ended')));
-    ear = client;
-    return client;
+    const own = { client, hangUp };
+    ear = own;
+    await client.query(`listen ${quoteName(channel)}`);
+    return own;
   }
 
   async function arm(): Promise<void> {
     try {
-      const client = await listen();
+      const { client } = await listen();
       await client.query('select pg_advisory_lock_shared($1, 1)', [options.lockClass + 1]);
-      isArmed = true;
+      isArmed = ear?.client === client;
       napMs = firstNapMs;
     } catch (error) {
+      ear?.hangUp(error as Error);
       options.onFailure(error);
     }
+    if (isArmed) deafMs = deafMsRange.first;
   }
 
   function wake(): void {
@@ -88,9 +98,17 @@ export function createPostgresOutboxListener(
     awake = undefined;
     if (!isArmed) return;
     isArmed = false;
-    ear
-      ?.query('select pg_advisory_unlock_shared($1, 1)', [options.lockClass + 1])
+    ear?.client
+      .query('select pg_advisory_unlock_shared($1, 1)', [options.lockClass + 1])
       .catch(options.onFailure);
+  }
+
+  function nextWaitMs(pollMs: number): number {
+    if (!mayListen) return pollMs;
+    const waitMs = Math.min(isArmed ? napMs : deafMs, pollMs);
+    if (isArmed) napMs = Math.min(napMs * 2, pollMs);
+    else deafMs = Math.min(deafMs * 2, deafMsRange.max);
+    return waitMs;
   }
 
   return {
@@ -107,22 +125,16 @@ export function createPostgresOutboxListener(
           arming = undefined;
         });
         await arming;
-        // What was committed before the lock was ours told nobody: look once more before sleeping.
+        // Commits before the lock was taken sent no notification: query once more before sleeping.
         if (isArmed) return;
       }
-      const waitMs = isArmed ? Math.min(napMs, pollMs) : pollMs;
-      napMs = Math.min(napMs * 2, pollMs);
-      await waitWithPoll(waiters, { clock, pollMs: waitMs, signal });
+      await waitWithPoll(waiters, { clock, pollMs: nextWaitMs(pollMs), signal });
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
       awake?.abort();
       await arming;
-      const client = ear;
-      ear = undefined;
-      isArmed = false;
-      client?.removeAllListeners('notification');
-      client?.release(true);
+      ear?.hangUp(new Error('the outbox was closed'));
       waiters.wakeAll();
     },
   };
