@@ -1,48 +1,90 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { keyClaimsConformance } from '../../aggregates/key-claims.conformance.ts';
 import { snapshotStoreConformance } from '../../aggregates/snapshot-store.conformance.ts';
 import { newEvent } from '../../store/store-fixture.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { runConformance } from '../../store/event-store.conformance.ts';
+import { runConformance, type ConformanceRunner } from '../../store/event-store.conformance.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { postgresEventStore, type PostgresOptions } from './postgres-event-store.ts';
 import { migratePostgres, postgresMigrations } from './postgres-schema.ts';
+import { sharedSchemas } from './postgres-shared-schema.conformance.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 10 });
 after(() => pool.end());
 
-const schemas = new WeakMap<EventStore, string>();
-let count = 0;
+/** Of the stores that cases open: a connection costs the server more than what most cases do with it. */
+const casePool = new pg.Pool({ connectionString: url, max: 10 });
+after(() => casePool.end());
 
-/** A schema each: cheaper than a database, and it shows that two stores can share one. */
-async function openIn(schema: string, options: PostgresOptions = {}): Promise<EventStore> {
-  const store = await postgresEventStore(url, { ...options, schema, connectionsMax: 5 });
-  schemas.set(store, schema);
-  return store;
+const schemas = sharedSchemas(pool, migratePostgres);
+const schemasByStore = new WeakMap<EventStore, string>();
+const openStores = new Map<string, number>();
+/** Of the store that all cases share, and of those that are closed: closing ends a pool of their own. */
+let usesOwnPool = true;
+
+async function openIn(
+  schema: string,
+  target: string | pg.Pool,
+  options: PostgresOptions = {},
+): Promise<EventStore> {
+  const store = await postgresEventStore(target, { ...options, schema, connectionsMax: 5 });
+  countStores(schema, 1);
+  schemasByStore.set(store, schema);
+  const close = store[Symbol.asyncDispose].bind(store);
+  let isClosed = false;
+  return Object.assign(store, {
+    async [Symbol.asyncDispose]() {
+      await close();
+      if (!isClosed) countStores(schema, -1);
+      isClosed = true;
+    },
+  });
 }
 
-const schemaOf = (store: EventStore): string => schemas.get(store) ?? '';
+/** Another case gets the schema once the last store in it is closed. */
+function countStores(schema: string, more: number): void {
+  const count = (openStores.get(schema) ?? 0) + more;
+  openStores.set(schema, count);
+  if (count === 0) schemas.giveBack(schema);
+}
 
-runConformance(test, 'the event store in PostgreSQL', {
+const schemaOf = (store: EventStore): string => schemasByStore.get(store) ?? '';
+
+const runner: ConformanceRunner = {
+  describe,
+  after,
+  test: (name, options, body) =>
+    test(name, options, (context) => {
+      if (name.startsWith('closing')) usesOwnPool = true;
+      return body(context);
+    }),
+};
+
+runConformance(runner, 'the event store in PostgreSQL', {
   capabilities: {
     multiStreamAppend: true,
     callerTransaction: true,
     durable: true,
     crossProcess: true,
   },
-  open(options) {
-    count += 1;
-    return openIn(`store_${count}`, options);
+  async open(options) {
+    const target = usesOwnPool ? url : casePool;
+    usesOwnPool = false;
+    return openIn(await schemas.take(), target, options);
   },
   async reopen(store, options) {
+    const schema = schemaOf(store);
+    countStores(schema, 1);
     await store[Symbol.asyncDispose]();
-    return openIn(schemaOf(store), options);
+    const reopened = await openIn(schema, url, options);
+    countStores(schema, -1);
+    return reopened;
   },
-  second: (store, options) => openIn(schemaOf(store), options),
+  second: (store, options) => openIn(schemaOf(store), url, options),
   async inTransaction(_store, work) {
     const client = await pool.connect();
     try {

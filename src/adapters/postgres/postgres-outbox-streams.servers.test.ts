@@ -8,7 +8,7 @@ import { postgresOutboxFixture } from './postgres-outbox-fixture.conformance.ts'
 import { postgresOutboxLedger } from './postgres-outbox-ledger.ts';
 
 const { url } = await sharedPostgres();
-const pool = new pg.Pool({ connectionString: url, max: 4 });
+const pool = new pg.Pool({ connectionString: url, max: 10 });
 after(() => pool.end());
 
 test('a transaction whose snapshot is older than the end of stream mode is refused, not lost', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { DataSource } from 'typeorm';
+import { migratePostgresOutbox } from '../../adapters/postgres/postgres-outbox-schema.ts';
+import { sharedSchemas } from '../../adapters/postgres/postgres-shared-schema.conformance.ts';
 import { eventually, newMessage, rejectsWith } from '../../outbox/ledger-fixture.conformance.ts';
 import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
 import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
@@ -9,6 +10,7 @@ import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { IntegrationOutboxEntity } from './integration-outbox-entity.ts';
 import { OutboxStatus } from './outbox-status.ts';
 import { TypeormOutboxRepository, type TypeormTransaction } from './typeorm-outbox-repository.ts';
+import { poolOf } from './typeorm-pool.ts';
 
 const { url } = await sharedPostgres();
 const entities = [IntegrationOutboxEntity];
@@ -89,12 +91,13 @@ test('a repository whose DataSource is not there yet says so, and works once it 
   await later.destroy();
 });
 
-test('connections that the server cuts off come back: nothing is lost, and it is told live again', async () => {
+test('connections that the server cuts off come back: nothing is lost, and enqueues wake it again', async () => {
   const own = await new DataSource({
     type: 'postgres',
     url,
     poolSize: 4,
     logging: false,
+    applicationName: 'typeorm_cut',
   }).initialize();
   const outbox = new TypeormOutboxRepository(own, { schema: 'typeorm_cut' });
   const sent = new Set<string>();
@@ -107,13 +110,14 @@ test('connections that the server cuts off come back: nothing is lost, and it is
   await dispatcher.start();
   for (let round = 0; round < 2; round += 1) {
     const before = sent.size;
-    // In a transaction of another pool, as another process would: nobody here is told of it.
-    await eventually('it sleeps, and hears of what others enqueue', async () => {
+    // In a transaction of another pool, as in another process: only the server can notify the dispatcher.
+    await eventually('the dispatcher sends what others enqueue', async () => {
       await dataSource.transaction((manager) => outbox.enqueueIn(manager, [newMessage()]));
       return sent.size > before;
     });
     await dataSource.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'typeorm_cut'`,
     );
   }
   await eventually('nothing is left', async () => {
@@ -129,25 +133,27 @@ test('connections that the server cuts off come back: nothing is lost, and it is
   await own.destroy();
 });
 
+const schemas = sharedSchemas(poolOf(dataSource), migratePostgresOutbox);
+/** Another DataSource than that of the callers, as another process has it. */
+const other = await new DataSource({ type: 'postgres', url, poolSize: 6 }).initialize();
+after(() => other.destroy());
+
 for (const { name, skip, run } of outboxLedgerConformance<TypeormTransaction>({
   capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: true },
   async open() {
-    const schema = `typeorm_${randomUUID().replaceAll('-', '')}`;
-    // A DataSource for each ledger, as each process has one.
-    const own = await new DataSource({ type: 'postgres', url, poolSize: 6 }).initialize();
-    const others: DataSource[] = [];
+    const schema = await schemas.take();
+    let isIntact = true;
     return {
-      ledger: new TypeormOutboxRepository(own, { schema }),
-      async second() {
-        const other = await new DataSource({ type: 'postgres', url, poolSize: 3 }).initialize();
-        others.push(other);
-        return new TypeormOutboxRepository(other, { schema });
+      ledger: new TypeormOutboxRepository(dataSource, { schema }),
+      second: async () => new TypeormOutboxRepository(other, { schema }),
+      inTransaction: (work) => other.transaction((manager) => work(manager)),
+      async outage() {
+        isIntact = false;
+        await dataSource.query(`drop table ${schema}.messages cascade`);
       },
-      inTransaction: (work) => dataSource.transaction((manager) => work(manager)),
-      outage: async () => void (await own.query(`drop table ${schema}.messages cascade`)),
-      readRelation: () => own.query(`select * from ${schema}.integration_outbox`),
+      readRelation: () => dataSource.query(`select * from ${schema}.integration_outbox`),
       async close() {
-        for (const each of [own, ...others]) await each.destroy();
+        if (isIntact) schemas.giveBack(schema);
       },
     };
   },
