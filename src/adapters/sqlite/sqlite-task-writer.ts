@@ -84,10 +84,17 @@ const headColumns: Readonly<Record<string, string>> = {
 /** A message is stored with the record that it tells of: nothing is ever stored twice. */
 const dedupeWindowMs = 1;
 
+export interface SqliteTasks {
+  /** Within the caller's transaction. */
+  execute(request: TaskRequest): unknown;
+  /** After a rollback: groups that it undid are created again. */
+  forgetGroups(): void;
+}
+
 export function createSqliteTasks(
   database: DatabaseSync,
   bus: (request: BusRequest) => unknown,
-): (request: TaskRequest) => unknown {
+): SqliteTasks {
   const query = createBusQuery(database);
   const { all, one, number } = query;
   const claims = createSqliteClaims(query);
@@ -297,7 +304,7 @@ export function createSqliteTasks(
     ackAgainAtMs = performance.now() + 100 * (performance.now() - beganMs);
   }
 
-  return (request) => {
+  function execute(request: TaskRequest): unknown {
     switch (request.op) {
       case 'enqueue':
         return request.entries.map((entry) => enqueue(entry, request.nowMs));
@@ -339,7 +346,7 @@ export function createSqliteTasks(
         return missing.length;
       }
     }
-  };
+  }
 
   function remove(id: string): number {
     const seq = number('select seq from tasks where id = ? and ended_at_ms > 0', id);
@@ -348,6 +355,8 @@ export function createSqliteTasks(
     all('delete from tasks where seq = ?', seq);
     return 1;
   }
+
+  return { execute, forgetGroups: () => grouped.clear() };
 }
 
 /** Also from the thread that beats while the main one is busy. */

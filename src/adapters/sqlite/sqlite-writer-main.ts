@@ -143,6 +143,7 @@ function serve(database: DatabaseSync): void {
       if (database.isTransaction) database.exec('rollback');
       appender.forget();
       documents.forgetNames();
+      tasks.forgetGroups();
       if (work.length === 1) return refuse(work, error);
       // One of them, or the disk: each alone, so that nobody fails for another's sake.
       const alone = work.map((each) => runGroup([each]));
@@ -171,7 +172,7 @@ function serve(database: DatabaseSync): void {
       case 'bus':
         return bus(request.request);
       case 'tasks':
-        return tasks(request.request);
+        return tasks.execute(request.request);
       default:
         return request.statements.map(runStatement);
     }
