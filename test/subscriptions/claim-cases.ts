@@ -12,6 +12,7 @@ type Act = Extract<ClaimWorkerMessage, { readonly kind: 'act' }>;
 
 const events = 12;
 const holdAt = 'e5';
+const subscription = 'sub:rig:claims:v1';
 
 export function claimCases(engine: EngineName, open: () => Promise<OpenedRig>): void {
   test(`an outside effect on ${engine} is had once, but for the one that died before its confirmation, which has the same key again`, async () => {
@@ -19,13 +20,25 @@ export function claimCases(engine: EngineName, open: () => Promise<OpenedRig>): 
     const { url } = rig;
     for (let at = 0; at < events; at += 1)
       await rig.store.append(streamName(at), [newEvent(`e${at}`)]);
-    await using first = start({ engine, url, worker: 'first', holdAt });
+    await using first = start({
+      engine,
+      url,
+      worker: 'first',
+      leaseMs: 600_000,
+      subscription,
+      holdAt,
+    });
     await inTime('it owns the shard', first.message(says('owns')));
-    await using second = start({ engine, url, worker: 'second' });
+    await using second = start({ engine, url, worker: 'second', leaseMs: 3_000, subscription });
     await until('all have been acted on', () => actsOf(first).length === events);
     // All others are confirmed, though the checkpoint cannot pass the one that is held.
     await until('only one is left', () => inFlight(first) === 1);
     await first.kill('SIGKILL');
+    // Its lease of the shard is so long that a slow machine does not lose it; it ends here instead.
+    const { leases, tokens } = rig.store.subscriptions;
+    const shard = { subscription, shard: 0 };
+    await leases.release({ ...shard, token: await tokens.current(shard) });
+    await leases.leave(subscription, 'first');
     await until('the other one acts for it', () => actsOf(second).length > 0);
     await until('nothing is left', () => inFlight(second) === 0);
     const [again, ...more] = actsOf(second);
