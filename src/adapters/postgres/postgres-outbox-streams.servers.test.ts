@@ -38,7 +38,15 @@ test('the mode waits for transactions that have enqueued, and gives up on one th
     await client.query('begin');
     const item = newMessage({ integrationType: 'kafka:x' });
     await ledger.enqueueIn(client, [item]);
+    const settings = await pool.query<{ all: readonly string[] }>(
+      `select proconfig as all from pg_proc where oid = '${schema}.stream_declare'::regproc`,
+    );
+    assert.deepEqual(settings.rows[0]?.all, ['lock_timeout=5s']);
+    const giveUpAfter = (time: string): Promise<unknown> =>
+      pool.query(`alter function ${schema}.stream_declare set lock_timeout = '${time}'`);
+    await giveUpAfter('50ms');
     await assert.rejects(() => ledger.streams.declare('kafka:x'), { code: 'OUTBOX_STREAM_BUSY' });
+    await giveUpAfter('1min');
     const again = assert.rejects(() => ledger.streams.declare('kafka:x'), {
       code: 'OUTBOX_STREAM_BUSY',
       // It waits, and then sees what has just been committed, in the other mode.
