@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,13 +5,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Bus } from '../../bus/bus.ts';
 import { tasksConformance } from '../../tasks/tasks.conformance.ts';
-import { sqliteBus } from './sqlite-bus.ts';
-import { sqliteTasks } from './sqlite-tasks.ts';
+import { sqliteBusIn } from './sqlite-bus.ts';
+import { openSharedSqliteFile, type SharedSqliteFile } from './sqlite-shared-file.conformance.ts';
+import { sqliteTasks, sqliteTasksIn } from './sqlite-tasks.ts';
 
 /** Short: the suite takes the write lock away. */
 const busyTimeoutMs = 200;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-tasks-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+let shared: SharedSqliteFile | undefined;
 
 for (const { name, skip, run } of tasksConformance({
   capabilities: {
@@ -24,21 +27,22 @@ for (const { name, skip, run } of tasksConformance({
     restart: true,
   },
   async open(options) {
-    const path = join(folder, `${randomUUID()}.db`);
-    const tasks = await sqliteTasks(path, { ...options, busyTimeoutMs });
-    // Most cases read no stream: the bus starts a thread only for those that do.
-    let opening: Promise<Bus> | undefined;
-    const openBus = (): Promise<Bus> => (opening ??= sqliteBus(path, { busyTimeoutMs }));
+    shared ??= closing.use(await openSharedSqliteFile(folder, busyTimeoutMs));
+    shared.reset();
+    const { file } = shared;
+    const { path } = file;
+    const tasks = sqliteTasksIn(file, { ...options, busyTimeoutMs });
+    let bus: Bus | undefined;
+    const openBus = (): Bus => (bus ??= sqliteBusIn(file, { busyTimeoutMs }));
     return {
       tasks,
       second: (secondOptions) => sqliteTasks(path, { ...secondOptions, busyTimeoutMs }),
       async stream(subject) {
-        const bus = await openBus();
-        const messages = await Array.fromAsync(bus.read(subject));
+        const messages = await Array.fromAsync(openBus().read(subject));
         return messages.map(({ id, payload }) => ({ id, payload }));
       },
       async deleteStream(subject) {
-        await (await openBus()).deleteStream(subject, { evenUnacked: true });
+        await openBus().deleteStream(subject, { evenUnacked: true });
       },
       async outage() {
         // A connection that keeps the write lock has the same effect as an engine that is gone.
@@ -50,7 +54,7 @@ for (const { name, skip, run } of tasksConformance({
         };
       },
       async close() {
-        await (await opening)?.[Symbol.asyncDispose]();
+        await bus?.[Symbol.asyncDispose]();
       },
     };
   },

@@ -19,7 +19,7 @@ import { pathOf } from './sqlite-path.ts';
 import { openSqliteTaskReader } from './sqlite-task-reader.ts';
 import type { TaskAnswer, TaskMessage, TaskRequest } from './sqlite-task-writer.ts';
 import { watchSqlite } from './sqlite-watch.ts';
-import { startSqliteWriter } from './sqlite-writer.ts';
+import { startSqliteWriter, type SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteTasksOptions extends TasksOptions {
   /** How long a write waits for another process's write. Default: 10 s. */
@@ -43,17 +43,33 @@ const sleepMsMax = 2_147_483_647;
  * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
  */
 export async function sqliteTasks(url: string, options: SqliteTasksOptions = {}): Promise<Tasks> {
-  return createTasks(await openEngine(url, options), options);
-}
-
-async function openEngine(url: string, options: SqliteTasksOptions): Promise<TaskEngine> {
-  const { busyTimeoutMs = 10_000, clock = systemClock, root } = options;
+  const { busyTimeoutMs = 10_000 } = options;
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs });
+  const closing = async (): Promise<void> => writer[Symbol.asyncDispose]();
+  return sqliteTasksIn({ path, writer, closing }, options);
+}
+
+/** A file with a writer thread; the thread goes on after the tasks are closed, unless `closing` ends it. */
+export interface SqliteTasksFile {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  readonly closing?: () => Promise<void>;
+}
+
+/** The tasks in a file that is open. */
+export function sqliteTasksIn(file: SqliteTasksFile, options: SqliteTasksOptions = {}): Tasks {
+  return createTasks(createEngine(file, options), options);
+}
+
+function createEngine(
+  { path, writer, closing = async () => undefined }: SqliteTasksFile,
+  { busyTimeoutMs = 10_000, clock = systemClock, root }: SqliteTasksOptions,
+): TaskEngine {
   const subjects = createSubjects<string>(root === undefined ? {} : { root });
   const codec = createMessageCodec({ clock });
   const waiters = createWaiters();
-  const writer = await startSqliteWriter({ path, busyTimeoutMs });
   const reader = openSqliteTaskReader(path, busyTimeoutMs);
   let version = reader.dataVersion();
   const others = watchSqlite({
@@ -207,7 +223,7 @@ async function openEngine(url: string, options: SqliteTasksOptions): Promise<Tas
       others.close();
       // The last connection to close empties the log into the file, and only the writer's may.
       reader.close();
-      await writer[Symbol.asyncDispose]();
+      await closing();
       waiters.wakeAll();
     },
   };
