@@ -99,6 +99,23 @@ export async function fetchOne(group: BusGroup): Promise<Delivery> {
   return delivery as Delivery;
 }
 
+/**
+ * For claims about extended leases, each with a message and a group of its own. A machine that stands still for
+ * longer than a lease loses it rightly, so that only a longer lease shows anything there. An engine that does
+ * not extend leases fails with each of them.
+ */
+export async function underSomeLease(
+  bus: Bus,
+  holds: (definition: GroupDefinition & { readonly leaseMs: number }) => Promise<boolean>,
+): Promise<void> {
+  for (const leaseMs of [300, 1_500, 7_500]) {
+    const subject = `gbe.tasks.lease-${leaseMs}.queue`;
+    await publishNumbers(bus, 1, subject);
+    if (await holds({ group: `lease-${leaseMs}-workers`, subject, leaseMs })) return;
+  }
+  assert.fail('another member got the message while its lease was extended');
+}
+
 /** That nothing is there now; not that nothing comes later. */
 export async function nothingIn(group: BusGroup): Promise<void> {
   assert.deepEqual(numbersOf(await group.fetch({ limit: 100, waitMs: 0 })), []);

@@ -8,7 +8,7 @@ import type { Bus, BusGroup } from './bus.ts';
 import type { Delivery } from './bus-message.ts';
 import { eventually, numbersOf, upTo, type BusCases } from './bus-fixture.conformance.ts';
 
-const leaseMs = 120;
+const leaseMs = 60;
 const subjectsCount = 3;
 
 interface Step {
