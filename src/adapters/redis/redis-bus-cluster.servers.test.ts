@@ -17,6 +17,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { redisBus } from './redis-bus.ts';
 import { redisBusFixture } from './redis-bus-fixture.conformance.ts';
+import { createOutages, refuseConnections } from './redis-refusal.conformance.ts';
 import { moveSlotOf } from './redis-slot-move.conformance.ts';
 
 // Of its own, as the suite kills it. Without full coverage, nodes that are there go on, however long.
@@ -28,7 +29,9 @@ after(() => cluster[Symbol.asyncDispose]());
 const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
 const url = `redis+cluster://${hosts.join(',')}`;
 
-for (const { name, skip, run } of onServer(busConformance(redisBusFixture(url, cluster)))) {
+const fixture = redisBusFixture(url, createOutages(cluster));
+
+for (const { name, skip, run } of onServer(busConformance(fixture))) {
   test(`bus in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
 }
 
@@ -38,8 +41,7 @@ test('while one node is away, what lies on others is handed out, and counts once
   const group = await bus.group({ group: 'all', subject: 'gbe.notify.>', leaseMs: longLeaseMs });
   const messages = subjects.map((subject) => ({ subject, payload: 0 }));
   await bus.publishMany(messages);
-  const [, node] = cluster.nodes;
-  await node?.kill();
+  const comeBack = await refuseConnections(cluster.nodes.slice(1, 2));
   const came: Delivery[] = [];
   const fetchMore = async (): Promise<void> => {
     came.push(...(await group.fetch({ limit: 5, waitMs: 0 })));
@@ -55,7 +57,7 @@ test('while one node is away, what lies on others is handed out, and counts once
     });
     await rejectsWith(() => bus.publishMany(messages), 'BUS_UNAVAILABLE');
   } finally {
-    await cluster.start();
+    await comeBack();
   }
   await eventually('the rest came', async () => {
     await fetchMore().catch((error: unknown) => {

@@ -9,6 +9,7 @@ import { tasksConformance } from '../../tasks/tasks.conformance.ts';
 import { startRedisCluster } from '../../testing/servers/redis-cluster.ts';
 import { connectRedis } from './redis-connection.ts';
 import { redisTasks } from './redis-tasks.ts';
+import { createOutages, refuseConnections } from './redis-refusal.conformance.ts';
 import { moveSlotOf } from './redis-slot-move.conformance.ts';
 import { redisTasksFixture } from './redis-tasks-fixture.conformance.ts';
 
@@ -20,7 +21,7 @@ const cluster = await startRedisCluster({
 after(() => cluster[Symbol.asyncDispose]());
 const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
 const url = `redis+cluster://${hosts.join(',')}`;
-const fixture = redisTasksFixture(url, { server: cluster, isOneDomain: false });
+const fixture = redisTasksFixture(url, { server: createOutages(cluster), isOneDomain: false });
 
 for (const { name, skip, run } of onServer(tasksConformance(fixture))) {
   test(`tasks in a Redis Cluster: ${name}`, { skip: skip ?? false }, run);
@@ -66,13 +67,13 @@ test('what one node gave, while another is away, is what the worker gets next', 
   const here = names[slots.findIndex((slot) => slot <= 5_460)] ?? assert.fail('none is there');
   const away = names[slots.findIndex((slot) => slot > 10_922)] ?? assert.fail('none is there');
   for (const type of [here, away]) await tasks.enqueue({ type, payload: { n: 1 } });
-  await cluster.nodes[2]?.kill();
+  const comeBack = await refuseConnections(cluster.nodes.slice(2));
   try {
     const both = { [here]: 1, [away]: 1 };
     await rejectsWith(() => claimSome(tasks, 2, { types: both }), 'TASKS_UNAVAILABLE');
     const [kept] = await claimSome(tasks, 1, { types: { [here]: 1 } });
     assert.deepEqual([kept?.task.type, kept?.task.attempt], [here, 1]);
   } finally {
-    await cluster.start();
+    await comeBack();
   }
 });
