@@ -7,15 +7,19 @@ import { after, test } from 'node:test';
 import { keyClaimsConformance } from '../../aggregates/key-claims.conformance.ts';
 import { snapshotStoreConformance } from '../../aggregates/snapshot-store.conformance.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { runConformance } from '../../store/event-store.conformance.ts';
+import {
+  eventStoreConformance,
+  type ConformanceCase,
+  type StoreFixture,
+} from '../../store/event-store.conformance.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import { newEvent } from '../../store/store-fixture.conformance.ts';
 import { runNodeScript } from '../../testing/servers/node-script.ts';
-import { sqliteEventStore } from './sqlite-event-store.ts';
+import { sqliteEventStore, sqliteEventStoreIn } from './sqlite-event-store.ts';
+import { openSharedSqliteFile, type SharedSqliteFile } from './sqlite-shared-file.conformance.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 const paths = new WeakMap<EventStore, string>();
 let files = 0;
@@ -28,7 +32,7 @@ async function openAt(path: string, options?: EventStoreOptions): Promise<EventS
 
 const pathOf = (store: EventStore): string => paths.get(store) ?? '';
 
-runConformance(test, 'the event store in SQLite', {
+const fixture: StoreFixture = {
   capabilities: {
     multiStreamAppend: true,
     callerTransaction: false,
@@ -50,7 +54,41 @@ runConformance(test, 'the event store in SQLite', {
     const parts = readdirSync(join(path, '..'));
     return parts.map((part) => readFileSync(join(path, '..', part), 'latin1')).join('\n');
   },
-});
+};
+
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+/** Files that no store uses at the moment. */
+const free: SharedSqliteFile[] = [];
+
+/** A store in a file that stays open after the store is closed, for the next case. */
+async function openShared(options?: EventStoreOptions): Promise<EventStore> {
+  // The threads of a file keep the ids of these names in memory.
+  const kept = ['names', 'category_types'];
+  const shared = free.pop() ?? closing.use(await openSharedSqliteFile(folder, 10_000, kept));
+  shared.reset();
+  const { file } = shared;
+  const release = async (): Promise<void> => {
+    free.push(shared);
+  };
+  const store = sqliteEventStoreIn({ ...file, [Symbol.asyncDispose]: release }, options);
+  paths.set(store, file.path);
+  return store;
+}
+
+/** Cases about closing, opening again and the bytes of a file open files of their own. */
+const needsOwnFile = ({ name, skip }: ConformanceCase): boolean =>
+  skip !== undefined || /^(closing|durable|erasure):/.test(name);
+
+const sharing = eventStoreConformance({ ...fixture, open: openShared });
+closing.defer(async () => sharing.at(-1)?.run());
+for (const { name, skip, run } of [
+  ...eventStoreConformance(fixture).filter(needsOwnFile),
+  ...sharing.filter((each) => !needsOwnFile(each)),
+]) {
+  test(`the event store in SQLite: ${name}`, { skip: skip ?? false }, ({ signal }) => run(signal));
+}
 
 test('a URL without a file is refused with what to write instead', async () => {
   for (const url of ['sqlite:', 'sqlite::memory:']) {

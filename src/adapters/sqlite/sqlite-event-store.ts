@@ -21,7 +21,7 @@ import {
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import { sqlVersions } from '../../projections/sql-versions.ts';
 import { sqliteAggregateStorage } from './sqlite-aggregates.ts';
-import { openSqliteFile } from './sqlite-file.ts';
+import { openSqliteFile, type SqliteFile } from './sqlite-file.ts';
 import { outboxLedgerIn } from './sqlite-outbox-ledger.ts';
 import { inlineWrites, sqliteReadModels } from './sqlite-read-models.ts';
 import { scavengeSqlite } from './sqlite-scavenge.ts';
@@ -53,23 +53,31 @@ const answerMs = 20;
 export async function sqliteEventStore(
   url: string,
   options: SqliteOptions = {},
-): Promise<
-  EventStore &
-    AggregateStorage &
-    SubscriptionHost<SqliteTransaction> &
-    ReadModelHost &
-    InlineHost &
-    SagaHost &
-    TraceHost &
-    OutboxHost
-> {
-  const { busyTimeoutMs = 10_000, pollIntervalMs = 250, clock = systemClock } = options;
+): Promise<SqliteEventStore> {
+  return sqliteEventStoreIn(await openSqliteFile(url, options.busyTimeoutMs ?? 10_000), options);
+}
+
+type SqliteEventStore = EventStore &
+  AggregateStorage &
+  SubscriptionHost<SqliteTransaction> &
+  ReadModelHost &
+  InlineHost &
+  SagaHost &
+  TraceHost &
+  OutboxHost;
+
+/** The event store in a file that is open; closing the store closes the file. */
+export function sqliteEventStoreIn(
+  file: SqliteFile,
+  options: Omit<SqliteOptions, 'busyTimeoutMs'> = {},
+): SqliteEventStore {
+  const { pollIntervalMs = 250, clock = systemClock } = options;
   const waiters = createWaiters();
   const tail = createAppendTail();
   /** The head at the last wake-up. */
   let told = 0;
   let answeredAtMs = 0;
-  const file = await openSqliteFile(url, busyTimeoutMs, (rows) => {
+  file.onAppended((rows) => {
     answeredAtMs = clock.now();
     tail.add(rows);
     told = Math.max(told, tail.last);

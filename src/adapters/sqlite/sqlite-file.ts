@@ -21,16 +21,15 @@ export interface SqliteFile extends AsyncDisposable {
     read: (reader: SqliteReader) => T,
     signal?: AbortSignal,
   ) => Promise<Awaited<T>>;
+  /** Calls the listener with the events of each append of this process; there is one listener at a time. */
+  readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
 }
 
-export async function openSqliteFile(
-  url: string,
-  busyTimeoutMs: number,
-  onAppended?: (rows: readonly TailRow[]) => void,
-): Promise<SqliteFile> {
+export async function openSqliteFile(url: string, busyTimeoutMs: number): Promise<SqliteFile> {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, onAppended);
+  let listener: (rows: readonly TailRow[]) => void = () => undefined;
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
   const reader = await openReader();
   let isClosed = false;
 
@@ -68,6 +67,9 @@ export async function openSqliteFile(
     reader,
     reading,
     database: sqliteDatabase(writer, reading),
+    onAppended(next) {
+      listener = next;
+    },
     async [Symbol.asyncDispose]() {
       if (!isClosed) {
         isClosed = true;

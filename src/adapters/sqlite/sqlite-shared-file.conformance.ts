@@ -7,19 +7,21 @@ import { openSqliteFile, type SqliteFile } from './sqlite-file.ts';
 
 export interface SharedSqliteFile extends AsyncDisposable {
   readonly file: SqliteFile;
-  /** Brings every table back to what it was when the file was new. */
+  /** Brings every table back to what it was when the file was new, except those that are kept. */
   reset(): void;
 }
 
 export async function openSharedSqliteFile(
   folder: string,
   busyTimeoutMs: number,
+  kept: readonly string[] = [],
 ): Promise<SharedSqliteFile> {
   const file = await openSqliteFile(join(folder, `${randomUUID()}.db`), busyTimeoutMs);
   const database = new DatabaseSync(file.path, { enableForeignKeyConstraints: false });
   const tables = database
     .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
     .all()
+    .filter(({ name }) => !kept.includes(String(name)))
     .map(({ name }) => `"${String(name)}"`);
   for (const table of tables) {
     database.exec(`create temp table ${table} as select * from main.${table}`);
