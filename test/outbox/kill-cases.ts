@@ -20,6 +20,7 @@ export function killCases(engine: EngineName, place: () => Promise<string>): voi
       await killSenders({
         seed,
         ledger,
+        url,
         receiver,
         leaseMs,
         start() {

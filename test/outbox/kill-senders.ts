@@ -7,12 +7,15 @@ import { newMessage } from '../../src/outbox/ledger-fixture.conformance.ts';
 import type { EnqueueOutboxProps, OutboxLedger } from '../../src/outbox/index.ts';
 import type { Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { freezeProcess } from '../store/freeze-process.ts';
 import { soakMinutes, until } from '../store/rig.ts';
 import type { Receiver } from './receiver.ts';
 
 export interface SenderPlan {
   readonly seed: number;
   readonly ledger: OutboxLedger;
+  /** Of the ledger. */
+  readonly url: string;
   readonly receiver: Receiver;
   readonly leaseMs: number;
   /** Reports `started`, then `delivered` for each message, and `stopped` after it was asked to stop. */
@@ -52,9 +55,7 @@ export async function killSenders(plan: SenderPlan): Promise<void> {
       const kind = faultKinds[faults] ?? random.pick(faultKinds);
       if (kind === 'frozen') {
         // Others take over meanwhile; then it wakes up and believes that it is still the owner.
-        process.kill(child.pid, 'SIGSTOP');
-        await systemClock.sleep(leaseMs * 1.2);
-        process.kill(child.pid, 'SIGCONT');
+        await freezeProcess(child.pid, leaseMs * 1.2, plan.url);
         continue;
       }
       if (kind === 'stopped') {

@@ -20,6 +20,7 @@ test('stream relays that are killed lose nothing, and keep the order of each key
     await killSenders({
       seed,
       ledger,
+      url,
       receiver,
       leaseMs,
       start() {

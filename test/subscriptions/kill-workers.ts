@@ -6,6 +6,7 @@ import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
+import { freezeProcess } from '../store/freeze-process.ts';
 import { newEvent, streamName, until, type EngineName } from '../store/rig.ts';
 import { checkEffects, type Effect } from './effects.ts';
 import type { WorkerInput, WorkerMessage } from './worker-main.ts';
@@ -113,9 +114,7 @@ async function fault(
   await child.message(says('worked'));
   if (kind === 'frozen') {
     // Others take over meanwhile; then it wakes up and believes that it is still the owner.
-    process.kill(child.pid, 'SIGSTOP');
-    await systemClock.sleep(plan.leaseMs * 1.3);
-    process.kill(child.pid, 'SIGCONT');
+    await freezeProcess(child.pid, plan.leaseMs * 1.3, plan.url);
     return child;
   }
   if (kind === 'stopped') {
