@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { propertyRuns } from '../../src/testing/property-runs.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import { startOurNtfy } from './our-ntfy.ts';
 
@@ -129,7 +130,7 @@ test('nothing that is sent is a failure of the server', async () => {
       await answer.arrayBuffer();
       assert.ok(answer.status < 500, `${answer.status}`);
     }),
-    { numRuns: 700 },
+    { numRuns: propertyRuns(1_500) },
   );
   assert.equal((await fetch(`${server.url}/v1/health`)).status, 200);
 });
