@@ -1,7 +1,7 @@
 // A step that keeps its worker's main thread for longer than the lease: slow, not dead.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, it } from 'node:test';
 import { startTaskSweeper, type Task } from '../../src/tasks/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import type { BusyWorkerInput } from './busy-worker-main.ts';
@@ -27,9 +27,14 @@ async function runBusy(
   return { ended, renders: worker.messages.filter((said) => said === 'render').length };
 }
 
+/** The cases wait for leases, so they wait at the same time. */
+export function busyCases(register: () => void): void {
+  describe('a worker with a busy main thread', { concurrency: true }, register);
+}
+
 /** Each engine has a thread of its own that sends heartbeats. */
 export function threadCase(engine: string, open: () => Promise<TasksPlace>): void {
-  test(`${engine}: a step that blocks its main thread beyond the lease runs once, as a thread beats`, async () => {
+  it(`${engine}: a step that blocks its main thread beyond the lease runs once, as a thread beats`, async () => {
     const { ended, renders } = await runBusy(await open(), true);
     assert.equal(ended.state, 'completed');
     assert.equal(ended.result, 3);
@@ -39,7 +44,7 @@ export function threadCase(engine: string, open: () => Promise<TasksPlace>): voi
 
 /** How a lease ends is the same on every engine: the suite of tasks checks it on each. */
 export function noThreadCase(engine: string, open: () => Promise<TasksPlace>): void {
-  test(`${engine}: without the thread the same worker is taken for dead, and its late report is refused`, async () => {
+  it(`${engine}: without the thread the same worker is taken for dead, and its late report is refused`, async () => {
     const { ended, renders } = await runBusy(await open(), false);
     assert.equal(ended.state, 'completed');
     assert.deepEqual([ended.attempt, ended.failures, renders], [2, 1, 2]);

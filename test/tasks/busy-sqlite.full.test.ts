@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { noThreadCase, threadCase } from './busy-cases.ts';
+import { busyCases, noThreadCase, threadCase } from './busy-cases.ts';
 import type { TasksPlace } from './open-tasks.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-busy-'));
@@ -14,5 +14,7 @@ async function open(): Promise<TasksPlace> {
   return { engine: 'sqlite', url: `sqlite:${join(folder, `${files}.db`)}` };
 }
 
-threadCase('sqlite', open);
-noThreadCase('sqlite', open);
+busyCases(() => {
+  threadCase('sqlite', open);
+  noThreadCase('sqlite', open);
+});
