@@ -215,7 +215,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
 }
 
 const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
-const seeds = isSoak ? 600 : 20;
+const seeds = isSoak ? 600 : 12;
 
 test(`${seeds} runs with processes killed at any call: no finished step again, one end, no old fence`, async () => {
   for (let seed = 0; seed < seeds; seed += 1) {

@@ -10,6 +10,7 @@ import {
 } from '../../outbox/index.ts';
 import { enqueued, eventually } from '../../outbox/ledger-fixture.conformance.ts';
 import { stressLifecycle } from '../../testing/lifecycle-stress.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
 import { bullmqDeliveryQueue } from './bullmq-delivery-queue.ts';
@@ -107,7 +108,7 @@ for (const [place, address] of Object.entries({ Redis: url, 'a Redis Cluster': c
         stop: () => opened.disposeAsync(),
       });
     };
-    await stressLifecycle({ create, rounds: 15 });
+    await stressLifecycle({ create, rounds: propertyRuns(15) });
     await eventually('all are closed', async () => sockets() <= before);
   });
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLifecycle, type Lifecycle } from '../../foundation/lifecycle.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 import { stressLifecycle } from '../../testing/lifecycle-stress.ts';
 import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
 import { redisBus } from './redis-bus.ts';
@@ -53,7 +54,7 @@ for (const [name, open] of Object.entries({
 })) {
   test(`${name}: opened and closed in any order, no connection stays`, async () => {
     const before = sockets();
-    await stressLifecycle({ create: () => lifecycleOf(open), rounds: 40 });
+    await stressLifecycle({ create: () => lifecycleOf(open), rounds: propertyRuns(40) });
     // The end of a socket is told a moment later.
     for (let round = 0; round < 6_000 && sockets() > before; round += 1) {
       await new Promise((resolve) => setTimeout(resolve, 10));
