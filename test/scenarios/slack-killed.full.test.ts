@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { slackKilledAtEveryStep } from './slack-killed.ts';
+import { momentsEmbedded, slackKilledAt } from './slack-killed.ts';
 
-test('embedded: killed at every step, each request is posted exactly once', async (t) => {
+test('embedded: killed at a step, each request is posted exactly once', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-slack-'));
   try {
-    await slackKilledAtEveryStep({ store: `sqlite:${folder}/events.db` }, t);
+    await slackKilledAt(momentsEmbedded, { store: `sqlite:${folder}/events.db` });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { parseHistory, type EventPlace, type HistoryEntry } from '../../src/testing/history.ts';
 
 export type EngineName = 'sqlite' | 'postgres';
@@ -65,17 +64,6 @@ export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
 /** Another one in each run; a failing one can be had again with MILLRACE_SEED. */
 export function newSeed(): number {
   return Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000));
-}
-
-/** So many of them, in their order, by a seed; all of them in the soak. */
-export function sampled<Item>(items: readonly Item[], count: number, seed: number): Item[] {
-  if (soakMinutes > 0) return [...items];
-  const random = seededRandom(seed);
-  const left = items.map((item, index) => ({ item, index }));
-  const taken = Array.from({ length: Math.min(count, items.length) }, () =>
-    left.splice(random.below(left.length), 1),
-  ).flat();
-  return taken.toSorted((a, b) => a.index - b.index).map(({ item }) => item);
 }
 
 /** Once, or for as long as the soak takes, each round with a seed of its own. */
