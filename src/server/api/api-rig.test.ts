@@ -156,7 +156,13 @@ export async function openApi(
   await using stack = new AsyncDisposableStack();
   const mending = { isMended: false };
   const platform = stack.use(
-    await createPlatform({ engines, modules: [bank(mending), ...modules], taskTypes }),
+    await createPlatform({
+      engines,
+      modules: [bank(mending), ...modules],
+      taskTypes,
+      // A test of worker-routes waits for the sweeper.
+      taskSweepEveryMs: 100,
+    }),
   );
   await platform.start();
   const server = stack.use(await startApi(platform, { port: 0, ...options }));
