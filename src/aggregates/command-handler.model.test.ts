@@ -232,6 +232,6 @@ test('however many handlers race with few keys, each key has one effect', async 
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: propertyRuns(150) },
   );
 });

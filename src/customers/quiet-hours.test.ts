@@ -104,7 +104,7 @@ test('quiet time ends at the first moment that is in no window, in every zone an
         assert.ok(isQuiet(rules, atMs + Math.floor(((untilMs - 1 - atMs) * part) / 20)));
       }
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   );
 });
 

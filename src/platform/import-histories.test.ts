@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { memoryEventStore } from '../adapters/memory/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 import {
   exported,
   idsInOrder,
@@ -123,7 +124,7 @@ test('is equal to its source after any history, at once, in two goes and repeate
       assert.equal(appended, 0);
       assert.deepEqual(await visible(target), await visible(source));
     }),
-    { numRuns: 150 },
+    { numRuns: propertyRuns(150) },
   );
 });
 
@@ -143,6 +144,6 @@ test('shows the same events after scavenges, counted without the holes', async (
       );
       assert.equal((await imported(target, text)).appended, 0);
     }),
-    { numRuns: 150 },
+    { numRuns: propertyRuns(150) },
   );
 });

@@ -245,7 +245,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   }
 }
 
-const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 40;
+const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 20;
 
 test(`in ${runs} simulated runs with faults, every saga ends, each command has its effect once, and exactly what was done is undone, in reverse`, async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), plan, simulate), {

@@ -5,6 +5,7 @@ import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
 import type { EventStore, FeedItem } from '../store/event-store.ts';
 import { startPosition, toPosition, type Position } from '../store/position.ts';
 import { newEvent } from '../store/store-fixture.conformance.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
 import { shardOf } from './lane-of.ts';
 import { createRig, streamOf, until } from './rig.test.ts';
 import { createSharedFeed } from './shared-feed.ts';
@@ -150,7 +151,7 @@ test('whatever the pace and the places that readers begin at, each gets its shar
       for (let turn = 0; turn < 10 && reads.open > 0; turn += 1) await new Promise(setImmediate);
       assert.equal(reads.open, 0);
     }),
-    { numRuns: 60 },
+    { numRuns: propertyRuns(100) },
   );
 });
 

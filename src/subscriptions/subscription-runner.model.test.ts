@@ -270,7 +270,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   );
 }
 
-const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 150;
+const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 50;
 
 test(`in ${runs} simulated runs with faults, every effect is had once, in order, and no checkpoint passes what is not done`, async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), plan, simulate), {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { WriteOutcome } from '../../store/store-engine.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
 import { packAppend, packOutcome, unpackAppends, unpackOutcome } from './packed-append.ts';
 
 test('appends come out of the text as they went in, one after the other', () => {
@@ -19,6 +20,7 @@ test('appends come out of the text as they went in, one after the other', () => 
       const back = unpackAppends(appends.map(packAppend).join(''));
       assert.equal(JSON.stringify(back), JSON.stringify(appends));
     }),
+    { numRuns: propertyRuns(100) },
   );
 });
 
