@@ -2,9 +2,17 @@
 // share are loaded once per worker instead of once per file.
 
 import { resolve } from 'node:path';
-import { suite } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { WorkerMessage, WorkerRequest } from './messages.ts';
+
+// node:test follows every promise by an async hook, to find the suite in which a test is declared.
+// That costs up to half of the time of a test that awaits much, so the hook is off while tests run.
+const asyncHooks = process.getBuiltinModule('node:async_hooks');
+const { createHook } = asyncHooks;
+let hook: ReturnType<typeof createHook> | undefined;
+asyncHooks.createHook = (callbacks) => (hook = createHook(callbacks));
+const { suite } = await import('node:test');
+asyncHooks.createHook = createHook;
 
 const exitWithinMs = 30_000;
 
@@ -21,10 +29,21 @@ process.on('warning', (warning) => {
   report({ kind: 'failed', error: warning.stack ?? String(warning) });
 });
 
+// Without its hook, node:test does not know to which test such an error belongs.
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    const message: WorkerMessage = { kind: 'failed', error: `${event}: ${stack ?? String(error)}` };
+    process.send?.(message, () => process.exit(1));
+  });
+}
+
 async function runFile(file: string): Promise<void> {
   resourcesBefore = process.getActiveResourcesInfo();
+  hook?.enable();
   await suite(file, async () => {
     await import(pathToFileURL(resolve(file)).href);
+    hook?.disable();
   });
   // The reporter reports the end of a file, but knows nothing of one without a matching test.
   if (process.execArgv.some((flag) => flag.startsWith('--test-name-pattern'))) {
