@@ -1,10 +1,13 @@
-// Tells once that the broker is gone, and once that it is back: a loop that tries again says neither twice.
+// Reports once that the broker is lost and once that it is back, however many calls fail in between.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Attributes, Observer } from '../foundation/observer.ts';
 
 export interface BrokerHealth {
-  isDown(error: unknown): void;
+  /** How often the broker came back. */
+  readonly resumes: number;
+  /** `resumes` as it was when the failed call began: a call from before the last resume proves no new outage. */
+  isDown(error: unknown, resumes: number): void;
   isUp(): void;
 }
 
@@ -13,9 +16,13 @@ export function createBrokerHealth(
   who: Attributes,
 ): BrokerHealth {
   let downSinceMs: number | undefined;
+  let resumes = 0;
   return {
-    isDown(err) {
-      if (downSinceMs !== undefined) return;
+    get resumes() {
+      return resumes;
+    },
+    isDown(err, resumesBefore) {
+      if (downSinceMs !== undefined || resumesBefore < resumes) return;
       downSinceMs = clock.now();
       observer.count?.('bus_consumer_interruptions_total', who);
       observer.log?.warn({ ...who, err }, 'bus consumer lost its broker');
@@ -24,6 +31,7 @@ export function createBrokerHealth(
       if (downSinceMs === undefined) return;
       const downMs = clock.now() - downSinceMs;
       downSinceMs = undefined;
+      resumes += 1;
       observer.count?.('bus_consumer_resumes_total', who);
       observer.log?.info({ ...who, downMs }, 'bus consumer resumed');
     },

@@ -74,6 +74,7 @@ export function startConsumer<Payload>(
         await room.promise;
         continue;
       }
+      const { resumes } = health;
       try {
         const free = maxInFlight - running.size - waiting.length;
         const fetched = await member.fetch({
@@ -90,12 +91,12 @@ export function startConsumer<Payload>(
       } catch (error) {
         if (stopping.signal.aborted) return;
         failures += 1;
-        await recover(error, failures);
+        await recover(error, failures, resumes);
       }
     }
   }
 
-  async function recover(error: unknown, failures: number): Promise<void> {
+  async function recover(error: unknown, failures: number, resumes: number): Promise<void> {
     const isGone = hasCode(error, 'BUS_GROUP_UNKNOWN');
     if (!isGone && !isRetryable(error)) throw error;
     try {
@@ -108,7 +109,7 @@ export function startConsumer<Payload>(
     } catch (err) {
       if (!isRetryable(err)) throw err;
     }
-    health.isDown(error);
+    health.isDown(error, resumes);
     try {
       await clock.sleep(backoffMs(brokerBackoff, failures), stopping.signal);
     } catch (err) {
@@ -163,6 +164,7 @@ export function startConsumer<Payload>(
   async function settled(held: Held, settle: () => Promise<unknown>): Promise<void> {
     const deadlineMs = clock.now() + leaseMs;
     for (let failures = 1; ; failures += 1) {
+      const { resumes } = health;
       try {
         await settle();
         if (failures > 1) unsettled -= 1;
@@ -177,7 +179,7 @@ export function startConsumer<Payload>(
           observer.log?.error({ group, subject, err }, 'message not settled');
           return;
         }
-        health.isDown(err);
+        health.isDown(err, resumes);
         await clock.sleep(backoffMs(brokerBackoff, failures));
       }
     }
