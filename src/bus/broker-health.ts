@@ -1,4 +1,4 @@
-// Reports once that the broker is lost and once that it is back, however many calls fail in between.
+// Reports a lost and a restored connection to the broker once each, however many calls fail.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Attributes, Observer } from '../foundation/observer.ts';

@@ -100,7 +100,7 @@ export async function fetchOne(group: BusGroup): Promise<Delivery> {
 }
 
 /**
- * For claims about extended leases, each with a message and a group of its own. A machine that stands still for
+ * For claims about extended leases, each with a separate message and group. A machine that stands still for
  * longer than a lease loses it rightly, so that only a longer lease shows anything there. An engine that does
  * not extend leases fails with each of them.
  */

@@ -14,7 +14,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-// gRPC prints a line of its own about a port that is in use, which is reported by its error.
+// gRPC also prints a line about a port that is in use; the error of the start reports it already.
 env['GRPC_NODE_VERBOSITY'] ??= env['GRPC_VERBOSITY'] ?? 'NONE';
 
 const interrupt = new AbortController();

@@ -151,13 +151,13 @@ async function assertSentToLeader(follower: ServedSqlite, stream: string): Promi
   const create = (): Promise<void> =>
     client.api.createPersistentSubscriptionToStream(stream, 'h', settings);
   await refused('not-leader', create);
-  // The client has connected to the leader meanwhile.
+  // By now the client has connected to the leader.
   await create();
   const groups = await client.api.listPersistentSubscriptionsToStream(stream);
   assert.deepEqual(groups.map(({ groupName }) => groupName).toSorted(), ['g', 'h']);
 }
 
-/** Not within a transaction of its own: SQLite lets no other process write before that one ends. */
+/** Freezes the server outside its transactions: SQLite lets no other process write before one ends. */
 async function freeze(server: ServedSqlite): Promise<void> {
   using database = new DatabaseSync(server.file, { timeout: 60_000 });
   database.exec('BEGIN IMMEDIATE');

@@ -46,7 +46,7 @@ function atHour(text: string, hour: number, minute: number, days?: number): Ntfy
       assert.deepEqual([at.getHours(), at.getMinutes()], [hour, minute]);
       assert.ok(at > before);
       if (days === undefined) return;
-      // Two days, if it became midnight meanwhile.
+      // Two dates are possible around midnight.
       const possible = [before, new Date()].map((day) => {
         day.setDate(day.getDate() + days);
         return day.getDate();

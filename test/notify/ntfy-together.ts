@@ -51,7 +51,7 @@ async function follow(
   return lines(text).filter(({ event }) => event === 'message');
 }
 
-/** Two processes for all cases: each case has topics of its own. */
+/** Two processes for all cases: each case has its own topics. */
 export function testTogether(
   name: string,
   startBus: () => Promise<AsyncDisposable & { readonly url: string }>,

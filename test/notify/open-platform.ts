@@ -4,7 +4,7 @@ import { createPlatform, type Platform } from '../../src/platform/create-platfor
 import type { PlatformModule } from '../../src/platform/platform-module.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 
-/** A platform that runs over a folder of its own, both until the stack is disposed of. */
+/** A platform over a temporary folder; both end with the stack. */
 export async function openPlatform(
   opened: AsyncDisposableStack,
   modules: readonly PlatformModule[] = [],

@@ -23,7 +23,7 @@ after(() => casePool.end());
 const schemas = sharedSchemas(pool, migratePostgres);
 const schemasByStore = new WeakMap<EventStore, string>();
 const openStores = new Map<string, number>();
-/** Of the store that all cases share, and of those that are closed: closing ends a pool of their own. */
+/** The store that all cases share, and stores that a case closes, get separate pools, which end with them. */
 let usesOwnPool = true;
 
 async function openIn(

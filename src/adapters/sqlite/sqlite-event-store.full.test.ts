@@ -77,7 +77,7 @@ async function openShared(options?: EventStoreOptions): Promise<EventStore> {
   return store;
 }
 
-/** Cases about closing, opening again and the bytes of a file open files of their own. */
+/** Cases about closing, opening again and the bytes of a file open separate files. */
 const needsOwnFile = ({ name, skip }: ConformanceCase): boolean =>
   skip !== undefined || /^(closing|durable|erasure):/.test(name);
 
