@@ -21,7 +21,8 @@ export interface BusWakes extends AsyncDisposable {
 /** Waits for its server without a limit; a command does not. */
 const patient: RedisOptions = {
   lazyConnect: false,
-  autoResubscribe: true,
+  // Ours is caught: the client's own rejects unhandled when the server does not answer in time.
+  autoResubscribe: false,
   enableOfflineQueue: true,
   maxRetriesPerRequest: null,
 };
@@ -60,11 +61,21 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
   function connect(): Redis | undefined {
     const connection = client.isCluster ? toAnyNode(client as Cluster) : toServer(client as Redis);
     connection?.on('message', onMessage);
-    connection?.on('ready', onReady);
+    connection?.on('ready', () => void resubscribe(connection));
     // The client that sends commands reports an outage.
     connection?.on('error', () => undefined);
     connection?.once('end', onEnd);
     return connection;
+  }
+
+  async function resubscribe(connection: Redis): Promise<void> {
+    if (!isSubscribed || isClosed) return;
+    try {
+      await connection.subscribe(...channels);
+      onReady();
+    } catch {
+      connection.disconnect(true);
+    }
   }
 
   /** A node of a cluster is gone: another node receives the same messages. */
@@ -115,7 +126,6 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
       isClosed = true;
       clearTimeout(retry);
       subscriber?.off('message', onMessage);
-      subscriber?.off('ready', onReady);
       subscriber?.disconnect();
     },
   };
