@@ -1,5 +1,5 @@
-// Traces to a collector, set up by the environment variables that OpenTelemetry names. Spans that the
-// collector does not take in time are let go: telemetry never holds up what it tells of.
+// Exports traces to a collector, configured by OpenTelemetry's own environment variables. Spans that
+// the collector does not accept in time are dropped: telemetry never delays the work it describes.
 
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import type * as Sdk from '@opentelemetry/sdk-trace';
@@ -15,9 +15,9 @@ export interface OtlpTracingOptions {
   /** Where the environment names no service. Default: `millrace`. */
   readonly serviceName?: string;
   readonly serviceVersion?: string;
-  /** Hears what becomes of exports that fail. */
+  /** Gets a warning for each failed export. */
   readonly log?: Logger | undefined;
-  /** How long the end of the process waits for a collector that is away. Default: 5 s. */
+  /** How long the end of the process waits for an unreachable collector. Default: 5 s. */
   readonly drainMs?: number;
 }
 
@@ -44,7 +44,7 @@ const drainMsDefault = 5_000;
  * await using platform = await createPlatform({ observer: tracing.observer });
  */
 export async function startOtlpTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
-  const { env, log } = options;
+  const { env, log, drainMs = drainMsDefault } = options;
   const url = otlpTracesUrl(env);
   const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     loadDriver('@opentelemetry/sdk-trace', () => import('@opentelemetry/sdk-trace')),
@@ -61,25 +61,34 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
       { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
     );
   }
+  const exporter = new OTLPTraceExporter({ url, timeoutMillis: exportTimeoutMs(env, drainMs) });
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes(resourceOf(options)),
     sampler: samplerOf(env, sdk),
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
   });
   return {
     observer: otelObserver({ tracer: provider.getTracer('millrace', options.serviceVersion) }),
     flush: () => provider.forceFlush(),
     async [Symbol.asyncDispose]() {
-      const ms = options.drainMs ?? drainMsDefault;
       const late = (): never => {
-        throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${ms} ms`);
+        throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
       };
-      await withinTime(provider.shutdown(), { ms, late }).catch((err: unknown) => {
+      await withinTime(provider.shutdown(), { ms: drainMs, late }).catch((err: unknown) => {
         log?.warn({ err }, 'the last traces were not sent');
       });
       if (log !== undefined) diag.disable();
     },
   };
+}
+
+/**
+ * The exporter's retries cannot be cancelled and keep the process alive, so their deadline follows
+ * the time that the end of the process may take.
+ */
+function exportTimeoutMs(env: OtlpTracingOptions['env'], drainMs: number): number {
+  const own = env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'] ?? '';
+  return own === '' || !(Number(own) > 0) ? 2 * drainMs : Number(own);
 }
 
 function otlpTracesUrl(env: OtlpTracingOptions['env']): string {
