@@ -12,8 +12,6 @@ import { runTests, type Check } from './test-run/test-run.ts';
 const longest = [
   'test/packed-package.',
   'test/kurrent/adapter-on-memory.',
-  // OpenTelemetry's last export attempt keeps its process alive for some seconds.
-  'test/telemetry/whole-trace.',
   'test/store/postgres-order.',
   'test/tasks/busy.',
   'test/tasks/kill-servers.',
@@ -33,18 +31,19 @@ const isAlone = (file: string): boolean => /eventstore-client|kurrent\/many-clie
 /** An unchanged tree is checked in a third of the time. */
 const buildInfo = 'node_modules/.cache/millrace-test/tsbuildinfo';
 
+const options = readOptions();
+
 const checks: readonly Check[] = [
   // Two cores: more checkers would each load the same types again.
   {
     name: 'types',
     command: ['tsc', '-p', '.', '--checkers', '1', '--incremental', '--tsBuildInfoFile', buildInfo],
   },
-  { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
+  { name: 'lint', command: ['node', 'tools/lint.ts', ...(options.fast ? ['--changed'] : [])] },
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'dead exports', command: ['knip', '--no-progress'] },
 ];
 
-const options = readOptions();
 const lastRun = readLastRun();
 const files = selectTestFiles(findTestFiles(), { ...options, failedBefore: lastRun.failed });
 const isWhole = options.words.length === 0 && options.engines === undefined;

@@ -8,6 +8,7 @@ import { minutes, progressLine } from './progress.ts';
 import { summarize } from './summary.ts';
 import { findTestFiles, isHeavy, selectTestFiles } from './test-files.ts';
 import { parseTestOptions } from './test-options.ts';
+import type { TestRunOptions } from './test-run.ts';
 import { root } from './test-worker.ts';
 
 const all = findTestFiles();
@@ -119,37 +120,15 @@ const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>>
 };
 
 test('each kind of fault is one failure, and a green file prints nothing', async () => {
-  mkdirSync(join(root, '.millrace'), { recursive: true });
-  const folder = mkdtempSync(join(root, '.millrace/test-run-'));
-  const files = Object.entries({
-    ...faults,
-    green: [`test('works', () => console.log('silence'));`] as const,
-    waits: [`test('waits', { skip: 'needs Redis' }, () => undefined);`] as const,
-  }).map(([name, [code]]) => {
-    const file = join(folder, `${name}.test.ts`);
-    writeFileSync(file, `import { describe, test } from 'node:test';\n${code}\n`);
-    return relative(root, file);
+  const { stdout, code, folder } = await runFiles({
+    ...Object.fromEntries(Object.entries(faults).map(([name, [source]]) => [name, source])),
+    green: `test('works', () => console.log('silence'));`,
+    waits: `test('waits', { skip: 'needs Redis' }, () => undefined);`,
   });
-  const script = `
-    const { runTests } = await import('./tools/test-run/test-run.ts');
-    const { printSummary } = await import('./tools/test-run/summary.ts');
-    const startedAt = performance.now();
-    const files = ${JSON.stringify(files)};
-    const options = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --' };
-    printSummary(await runTests(options), { startedAt });`;
-  const args = ['--input-type=module', '--eval', script];
-  const { stdout, code } = await new Promise<{ stdout: string; code: unknown }>((resolve) => {
-    execFile(process.execPath, args, { cwd: root }, (error, output) =>
-      resolve({ stdout: output, code: error?.code }),
-    );
-  });
-  rmSync(folder, { recursive: true, force: true });
   assert.equal(code, 1);
   const reports = stdout.split(/^✗ /m).slice(1);
   for (const [name, [, problem]] of Object.entries(faults)) {
-    const own = reports.filter((report) =>
-      report.startsWith(`${relative(root, folder)}/${name}.test.ts\n`),
-    );
+    const own = reports.filter((report) => report.startsWith(`${folder}/${name}.test.ts\n`));
     assert.equal(own.length, 1, `${name}: ${stdout}`);
     assert.match(own[0] ?? '', problem);
   }
@@ -157,3 +136,46 @@ test('each kind of fault is one failure, and a green file prints nothing', async
   assert.match(stdout, /^ +1 × needs Redis$/m);
   assert.equal(stdout.trimEnd().split('\n').at(-1), '5 passed, 8 failed, 1 skipped');
 });
+
+test('with bail, no file starts after the first failure', async () => {
+  const { stdout, code } = await runFiles(
+    {
+      first: `test('works', () => undefined);`,
+      second: `test('breaks', () => { throw new Error('no'); });`,
+      third: `test('works', () => undefined);`,
+    },
+    { lanes: 1, bail: true },
+  );
+  assert.equal(code, 1);
+  assert.equal(stdout.trimEnd().split('\n').at(-1), '1 passed, 1 failed, 0 skipped');
+});
+
+/** Runs the sources as test files in a process of its own, as the runner's commands do. */
+async function runFiles(
+  sources: Readonly<Record<string, string>>,
+  options: Partial<Pick<TestRunOptions, 'lanes' | 'bail'>> = {},
+): Promise<{ readonly stdout: string; readonly code: unknown; readonly folder: string }> {
+  mkdirSync(join(root, '.millrace'), { recursive: true });
+  const folder = mkdtempSync(join(root, '.millrace/test-run-'));
+  const files = Object.entries(sources).map(([name, source]) => {
+    const file = join(folder, `${name}.test.ts`);
+    writeFileSync(file, `import { describe, test } from 'node:test';\n${source}\n`);
+    return relative(root, file);
+  });
+  const all = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --', ...options };
+  const script = `
+    const { runTests } = await import('./tools/test-run/test-run.ts');
+    const { printSummary } = await import('./tools/test-run/summary.ts');
+    const startedAt = performance.now();
+    printSummary(await runTests(${JSON.stringify(all)}), { startedAt });`;
+  const args = ['--input-type=module', '--eval', script];
+  try {
+    return await new Promise((resolve) => {
+      execFile(process.execPath, args, { cwd: root }, (error, stdout) =>
+        resolve({ stdout, code: error?.code, folder: relative(root, folder) }),
+      );
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
