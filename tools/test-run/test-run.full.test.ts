@@ -162,12 +162,12 @@ async function runFiles(
     writeFileSync(file, `import { describe, test } from 'node:test';\n${source}\n`);
     return relative(root, file);
   });
-  const all = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --', ...options };
+  const run = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --', ...options };
   const script = `
     const { runTests } = await import('./tools/test-run/test-run.ts');
     const { printSummary } = await import('./tools/test-run/summary.ts');
     const startedAt = performance.now();
-    printSummary(await runTests(${JSON.stringify(all)}), { startedAt });`;
+    printSummary(await runTests(${JSON.stringify(run)}), { startedAt });`;
   const args = ['--input-type=module', '--eval', script];
   try {
     return await new Promise((resolve) => {
