@@ -5,13 +5,13 @@
 // is not counted and three or more that are; claims are timed by the hundred in each round.
 
 import { startRedis } from '../src/testing/index.ts';
-import { ours, type Benchmark } from './benchmark.ts';
+import type { Benchmark } from './benchmark.ts';
 import { bullMqQueue } from './outbox/bullmq-queue.ts';
 import { claimCases } from './outbox/claim-cases.ts';
 import { drainCases } from './outbox/drain-cases.ts';
 import { graphileQueue } from './outbox/graphile-queue.ts';
 import { latencyCase } from './outbox/latency-case.ts';
-import { millraceOverBullMq, millraceQueue, millraceStream } from './outbox/millrace-queue.ts';
+import { millraceOverBullMq, millraceQueue } from './outbox/millrace-queue.ts';
 import { naiveQueue } from './outbox/naive-queue.ts';
 import { noisyCase } from './outbox/noisy-case.ts';
 import { pgBossQueue } from './outbox/pg-boss-queue.ts';
@@ -26,14 +26,7 @@ const drained = [
   graphileQueue,
   bullMqQueue,
 ];
-const idle = [
-  millraceQueue,
-  millraceStream,
-  millraceOverBullMq,
-  pgBossQueue,
-  graphileQueue,
-  bullMqQueue,
-];
+const idle = [millraceQueue, millraceOverBullMq, pgBossQueue, graphileQueue, bullMqQueue];
 const behindNoise = [millraceQueue, millraceOverBullMq, naiveQueue, graphileQueue, bullMqQueue];
 
 export const benchmark: Benchmark = {
@@ -59,11 +52,6 @@ export const benchmark: Benchmark = {
           { vs: 'graphile-worker', ratioMin: 1.5 },
           { vs: 'naive', ratioMin: 15 },
         ],
-      }),
-      ...drainCases([{ ...millraceStream, name: ours }, graphileQueue], places, {
-        quick,
-        mode: ', stream mode',
-        goals: [{ vs: 'graphile-worker', ratioMin: 3 }],
       }),
       latencyCase(idle, places, { quick, goals: [{ vs: 'graphile-worker', ratioMin: 1 }] }),
       noisyCase(behindNoise, places, { quick, goals: [{ p50MsMax: 150 }] }),

@@ -20,7 +20,7 @@ const topics = {
     'test/{projections,sagas}/kill*.test.ts',
     'src/subscriptions/subscription-runner.model.test.ts',
   ],
-  outbox: ['test/outbox/{kill,queue-kill,stream-kill,claims,archive}*.test.ts'],
+  outbox: ['test/outbox/{kill,queue-kill,claims,archive}*.test.ts'],
   tasks: [
     'test/tasks/kill*.test.ts',
     'src/tasks/tasks-model.full.test.ts',

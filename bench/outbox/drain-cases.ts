@@ -17,13 +17,12 @@ export function drainCases(
   options: {
     readonly quick: boolean;
     readonly goals: readonly Goal[];
-    readonly mode?: string;
     /** Subjects that are slow one by one. */
     readonly slow?: readonly QueueSubject[];
   },
 ): Case[] {
   return [1, 50].map((concurrency) => ({
-    name: `drain 20k, concurrency ${concurrency}${options.mode ?? ''}`,
+    name: `drain 20k, concurrency ${concurrency}`,
     measure: 'throughput',
     batch: options.quick ? 4_000 : 20_000,
     ...(options.quick ? {} : { roundsMin }),

@@ -5,7 +5,6 @@ import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
 import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
 import {
   createOutboxDispatcher,
-  createOutboxStreamRelay,
   createQueueDispatcher,
   createQueueWorker,
   type OutboxLedger,
@@ -13,7 +12,7 @@ import {
 import { ours } from '../benchmark.ts';
 import { openTransaction } from './open-transaction.ts';
 import type { OpenedQueue, QueuePlaces, QueueSubject } from './queue-subject.ts';
-import { destinations, inBatches } from './sample-messages.ts';
+import { inBatches } from './sample-messages.ts';
 
 /** The dispatcher sends by itself. */
 export const millraceQueue: QueueSubject = {
@@ -58,35 +57,9 @@ export const millraceOverBullMq: QueueSubject = {
   },
 };
 
-/** Lanes with a cursor, for destinations that want order and volume. */
-export const millraceStream: QueueSubject = {
-  name: `${ours} stream mode`,
-  open: (places) =>
-    openLedger(places, {
-      declared: destinations,
-      left: `exists (select from core_outbox.stream_parked) or exists (
-        select from core_outbox.stream_lanes l cross join lateral (
-          select from core_outbox.messages m where m.stream_lane = l.id and m.seq > l.cursor
-          order by m.seq limit 1) m)`,
-      async start(ledger, { concurrency, handle }) {
-        const relay = createOutboxStreamRelay({
-          ledger,
-          integrationTypes: destinations,
-          concurrency,
-          deliverBatch: async (messages) => {
-            for (const { tenantId = '' } of messages) handle({ tenantId });
-          },
-        });
-        await relay.start();
-        return relay;
-      },
-    }),
-};
-
 async function openLedger(
   places: QueuePlaces,
   way: {
-    readonly declared?: readonly string[];
     /** Whether something is left, as SQL. */
     readonly left: string;
     start(
@@ -100,7 +73,6 @@ async function openLedger(
   // Whoever enqueues is another process than the one that sends: it is woken by the database alone.
   const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });
   const ledger = await postgresOutboxLedger(url);
-  for (const type of way.declared ?? []) await ledger.streams.declare(type);
   return {
     async enqueue(messages) {
       for (const batch of inBatches(messages)) await writer.enqueueMany(batch);

@@ -14,7 +14,7 @@ export interface SampleMessage {
 
 const random = createRandom(7);
 const tenants = Array.from({ length: 20 }, (_, at) => `tenant-${at}`);
-export const destinations = ['webhook:partner-x', 'webhook:partner-y', 'email:receipts'];
+const destinations = ['webhook:partner-x', 'webhook:partner-y', 'email:receipts'];
 let number = 0;
 
 /** New ones every time; without a tenant, of twenty tenants in turn. */

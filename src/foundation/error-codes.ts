@@ -285,11 +285,6 @@ export const errorCodes = {
     meaning: 'A message for the outbox, or a question to its ledger, does not fit the ledger.',
     remedy: 'Mend the field that the message names; details.field has it.',
   },
-  OUTBOX_STREAM_BUSY: {
-    retryable: true,
-    meaning: 'The mode of a destination cannot change while messages of it are under way.',
-    remedy: 'Let what waits be sent, or end the transaction that stays open, then try again.',
-  },
   OUTBOX_UNKNOWN: {
     retryable: false,
     meaning: 'The ledger has no message with this id.',

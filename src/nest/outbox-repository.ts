@@ -66,6 +66,5 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']>;
   abstract resume(...given: Parameters<Ledger['resume']>): ReturnType<Ledger['resume']>;
   abstract paused(): ReturnType<Ledger['paused']>;
-  abstract readonly streams: Ledger['streams'];
   abstract [Symbol.asyncDispose](): Promise<void>;
 }

@@ -28,8 +28,6 @@ export interface OutboxRow {
   readonly lane: number;
   /** Destination and ordering key as one number; two that fall together only wait for each other. */
   readonly orderHash: number | null;
-  /** Chooses the lane in stream mode: by ordering key, else tenant, else source. */
-  readonly streamHash: number;
 }
 
 function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
@@ -46,9 +44,6 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
   wholeNumber('maxAttempts', maxAttempts, limits.maxAttemptsMax);
   if (dueAt !== undefined) time('dueAt', dueAt);
   const orderHash = orderingKey === undefined ? null : hashOf(integrationType, orderingKey);
-  const tenantHash = hashOf(integrationType, tenantId ?? '');
-  const bySource = (): number =>
-    tenantId === undefined ? hashOf(integrationType, item.sourceStreamId) : tenantHash;
   return {
     sourceStreamId: item.sourceStreamId,
     sourceEventId: item.sourceEventId,
@@ -62,9 +57,8 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
     orderingKey: orderingKey ?? null,
     dueAtMs: dueAt?.getTime() ?? null,
     maxAttempts,
-    lane: tenantHash % limits.lanes,
+    lane: hashOf(integrationType, tenantId ?? '') % limits.lanes,
     orderHash,
-    streamHash: orderHash ?? bySource(),
   };
 }
 
@@ -89,11 +83,6 @@ export function checkNumbers(numbers: Readonly<Record<string, number>>): void {
   if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
     invalid('timeoutMs', 'must be below leaseMs');
   }
-}
-
-export function checkTypes(integrationTypes: readonly string[]): void {
-  if (integrationTypes.length === 0) invalid('integrationTypes', 'must have at least one');
-  for (const type of integrationTypes) text('integrationTypes', type, limits.integrationTypeMax);
 }
 
 /** An error as the ledger keeps it: as long as the column is meant to be, and such as databases take. */
@@ -158,7 +147,7 @@ function optionalText(field: string, value: string | undefined, max: number): vo
   if (value !== undefined) text(field, value, max);
 }
 
-export function wholeNumber(field: string, value: number, max: number): void {
+function wholeNumber(field: string, value: number, max: number): void {
   if (!Number.isInteger(value) || value < 1 || value > max) {
     invalid(field, `must be a whole number from 1 to ${max}`);
   }

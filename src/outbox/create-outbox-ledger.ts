@@ -14,7 +14,6 @@ import {
   toOutboxRows,
   type OutboxRow,
 } from './check-outbox.ts';
-import { checkedStreams } from './check-streams.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type {
   ClaimRequest,
@@ -36,7 +35,6 @@ import type {
   OutboxMessage,
   OutboxStatus,
 } from './outbox-message.ts';
-import type { OutboxStreams } from './outbox-streams.ts';
 
 interface Exchanged {
   readonly settled: readonly SettleOutcome[];
@@ -49,9 +47,7 @@ type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
 
 /** What an adapter brings; everything that gets to it has been checked. */
 export interface OutboxEngine<Transaction> extends AsyncDisposable {
-  readonly capabilities: Omit<OutboxCapabilities, 'streamMode'>;
-  /** Without them, the ledger has no stream mode. */
-  readonly streams?: OutboxStreams;
+  readonly capabilities: OutboxCapabilities;
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
   exchange(
     outcomes: readonly OutboxOutcome[],
@@ -161,8 +157,7 @@ export function createOutboxLedger<Transaction>(
   };
 
   return {
-    capabilities: { ...engine.capabilities, streamMode: engine.streams !== undefined },
-    streams: checkedStreams(engine.streams),
+    capabilities: engine.capabilities,
     enqueueMany: (items) => enqueueMany(items),
     async enqueue(item) {
       const [enqueued] = await enqueueMany([item]);

@@ -77,7 +77,7 @@ export function deliverMessage<T>(
 const sent: DeliveryResult = { kind: 'sent' };
 
 /** What a function without types throws before it gives a promise is a rejection, too. */
-export function deliverOnce(
+function deliverOnce(
   message: ClaimedMessage,
   deliver: Deliver,
   signal: AbortSignal,
@@ -92,12 +92,12 @@ export function deliverOnce(
   }
 }
 
-export function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {
+function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {
   const key = headers?.['idempotencyKey'];
   return typeof key === 'string' && key !== '' ? key : sourceEventId;
 }
 
-export function resultOf(error: unknown): DeliveryResult {
+function resultOf(error: unknown): DeliveryResult {
   const text = errorText(error, outboxLimits.lastErrorMax);
   const outcome = outcomeOf(error);
   if (outcome.kind === 'terminal') return { kind: 'dead', error: text };

@@ -56,22 +56,3 @@ export {
   type OutboxDispatcherOptions,
 } from './outbox-dispatcher.ts';
 export { createOutboxMetrics, type OutboxMetricsOptions } from './outbox-metrics.ts';
-export { deliverEach, type DeliverBatch, type DeliverBatchContext } from './deliver-batch.ts';
-export {
-  createOutboxStreamRelay,
-  type OutboxStreamRelay,
-  type OutboxStreamRelayOptions,
-} from './outbox-stream-relay.ts';
-export type {
-  AcquireRequest,
-  LaneBatch,
-  LaneChange,
-  LaneClaim,
-  LaneFetch,
-  LaneMessage,
-  LaneOutcome,
-  LanesExchanged,
-  OutboxStreams,
-  OwnedLane,
-  StreamDestination,
-} from './outbox-streams.ts';

@@ -30,7 +30,6 @@ test('the suite has at least sixty cases', () => {
     durable: true,
     crossProcess: true,
     callerTransaction: true,
-    streamMode: false,
   };
   const open = async () => ({ ledger: memoryOutboxLedger() });
   assert.ok(outboxLedgerConformance({ capabilities, open }).length >= 60);

@@ -9,9 +9,6 @@ import type {
 } from './ledger-fixture.conformance.ts';
 import { modelCases } from './ledger-model.conformance.ts';
 import type { OutboxCapabilities } from './outbox-ledger.ts';
-import { heldBackCases, streamOperatingCases } from './streams-operating.conformance.ts';
-import { streamCases } from './streams.conformance.ts';
-import { streamModelCases } from './streams-model.conformance.ts';
 import { renewCases } from './renew.conformance.ts';
 import { operatingCases, settleCases } from './settle.conformance.ts';
 
@@ -36,12 +33,6 @@ const topics: readonly {
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
   { topic: 'model', cases: modelCases },
-  {
-    topic: 'stream mode',
-    needs: ['streamMode'],
-    cases: { ...streamCases, ...streamOperatingCases, ...streamModelCases },
-  },
-  { topic: 'stream mode', needs: ['streamMode', 'callerTransaction'], cases: heldBackCases },
 ];
 
 /**

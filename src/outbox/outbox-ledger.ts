@@ -8,7 +8,6 @@ import type {
   OutboxMessage,
   OutboxStatus,
 } from './outbox-message.ts';
-import type { OutboxStreams } from './outbox-streams.ts';
 
 export interface OutboxCapabilities {
   /** Survives the end of the process. */
@@ -17,8 +16,6 @@ export interface OutboxCapabilities {
   readonly crossProcess: boolean;
   /** `enqueueIn` writes into the caller's own transaction. */
   readonly callerTransaction: boolean;
-  /** Destinations can be put into stream mode (`streams`). */
-  readonly streamMode: boolean;
 }
 
 export interface Enqueued {
@@ -111,8 +108,6 @@ export interface PausedDestination {
  */
 export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   readonly capabilities: OutboxCapabilities;
-  /** For destinations that want order and volume (`streamMode`). */
-  readonly streams: OutboxStreams;
 
   enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
   /** All or none, in order. An outage rejects; only a duplicate is told as one. */

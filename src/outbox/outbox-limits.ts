@@ -28,11 +28,6 @@ export const outboxLimits = {
   inlineBytesMaxDefault: 4_096,
   /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
   lanes: 64,
-  /** In stream mode: shares of one destination, each sent by one process at a time. */
-  streamLanesDefault: 16,
-  streamLanesMax: 1_024,
-  streamBatchDefault: 500,
-  streamBatchBytesDefault: 1_048_576,
   retryAfterMsMax: 24 * 3_600_000,
   listDefault: 100,
   listMax: 1_000,

@@ -13,7 +13,7 @@ export function postgresOutboxFixture(
 ): OutboxLedgerFixture<PostgresTransaction> {
   const schemas = sharedSchemas(pool, migratePostgresOutbox);
   return {
-    capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: true },
+    capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     async open() {
       const schema = await schemas.take();
       let isIntact = true;

@@ -42,7 +42,6 @@ import {
 import * as queries from './postgres-outbox-queries.ts';
 import * as renewing from './postgres-outbox-renew-sql.ts';
 import * as sql from './postgres-outbox-sql.ts';
-import { postgresOutboxStreams } from './postgres-outbox-streams.ts';
 import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
 import { lockClass, quoteName } from './postgres-schema-names.ts';
 import { checkClient, type TransactionQuery } from './transaction-query.ts';
@@ -258,7 +257,6 @@ export async function postgresOutboxLedger(
 
   const engine: OutboxEngine<PostgresTransaction> = {
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
-    streams: postgresOutboxStreams({ lockClass: lock, statement, ask }),
     enqueue,
     async exchange(outcomes, request) {
       const { stale, claimed } =
@@ -339,19 +337,11 @@ export async function postgresOutboxLedger(
     },
     async purge(sentBeforeMs, limit) {
       const [[count] = []] = await ask(statement('purge', queries.purgeSql), [sentBeforeMs, limit]);
-      const left = limit - Number(count);
-      if (left <= 0) return Number(count);
-      const purgeStreams = statement('purge-streams', queries.purgeStreamsSql);
-      const [[more] = []] = await ask(purgeStreams, [sentBeforeMs, left]);
-      return Number(count) + Number(more);
+      return Number(count);
     },
     async sentFirst(sentBeforeMs, limit) {
       const sentFirst = statement('sent-first', queries.sentFirstSql);
-      const streamedFirst = statement('streamed-first', queries.streamedFirstSql);
-      const rows = await ask(sentFirst, [sentBeforeMs, limit]);
-      const left = limit - rows.length;
-      const more = left > 0 ? await ask(streamedFirst, [sentBeforeMs, left]) : [];
-      return [...rows, ...more].map(toMessage);
+      return (await ask(sentFirst, [sentBeforeMs, limit])).map(toMessage);
     },
     forget: async (ids) => void (await ask(statement('forget', queries.forgetSql), [ids])),
     pause: async (integrationType, by) =>

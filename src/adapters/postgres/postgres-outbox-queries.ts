@@ -12,20 +12,16 @@ const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integratio
     (select x.jobs from {schema}.retry x where x.seq = m.seq),
     (select x.jobs from {schema}.dead x where x.seq = m.seq))::text`;
 
-const streamed = (side: '>' | '<='): string => `select x.seq from {schema}.stream_lanes l
-  join {schema}.messages x on x.stream_lane = l.id and x.seq ${side} l.cursor`;
-
 const unsettled = `select seq from {schema}.ready union all select seq from {schema}.retry
-  union all select seq from {schema}.behind union all select seq from {schema}.stream_parked
-  union all ${streamed('>')}`;
+  union all select seq from {schema}.behind`;
 
 /** Few are not sent, beside many that are: they are not looked for among those. */
 const among: Readonly<Record<OutboxStatus, string>> = {
   PENDING: `m.seq in (${unsettled})`,
   FAILED: `m.seq in (${unsettled})`,
-  CLAIMED: `m.seq in (select seq from {schema}.ready union all ${streamed('>')})`,
+  CLAIMED: 'm.seq in (select seq from {schema}.ready)',
   DEAD: 'm.seq in (select seq from {schema}.dead)',
-  SENT: `m.seq in (select seq from {schema}.sent union all ${streamed('<=')})`,
+  SENT: 'm.seq in (select seq from {schema}.sent)',
 };
 
 /** $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: behind this id; $7: limit. */
@@ -58,11 +54,6 @@ export const countsSql = `
 select 'all', case when few.n <= ${countedMax} then few.n else greatest(few.n, c.reltuples::bigint) end
   from (select count(*) as n from (select 1 from {schema}.messages limit ${countedMax + 1}) m) few
   join pg_class c on c.oid = '{schema}.messages'::regclass
-union all select case when m.seq <= l.out_to and l.lease_until > now() then 'CLAIMED' else 'PENDING' end,
-  count(*) from {schema}.stream_lanes l
-  join {schema}.messages m on m.stream_lane = l.id and m.seq > l.cursor group by 1
-union all select case when attempts > 0 then 'FAILED' else 'PENDING' end, count(*)
-  from {schema}.stream_parked group by 1
 union all select 'DEAD', count(*) from {schema}.dead
 union all select 'PENDING', count(*) from {schema}.behind
 union all select case when lease_until > now() then 'CLAIMED' when attempts > 0 then 'FAILED' else 'PENDING' end,
@@ -73,11 +64,7 @@ union all select case when attempts > 0 then 'FAILED' else 'PENDING' end, count(
 /** $1: ids; $2: integration type; $3: tenant; $4: since; $5: limit; $6, $7: lock class and channel. */
 export const replaySql = `
 with chosen as (
-  select d.seq, m.lane, m.order_hash, m.stream_lane, case
-      when m.stream_lane between t.first_lane and t.first_lane + t.lanes - 1 then m.stream_lane
-      else t.first_lane + (coalesce(m.order_hash, m.seq) % t.lanes)::integer end as to_lane
-  from {schema}.dead d join {schema}.messages m on m.seq = d.seq
-  left join {schema}.stream_destinations t on t.integration_type = m.integration_type
+  select d.seq, m.lane, m.order_hash from {schema}.dead d join {schema}.messages m on m.seq = d.seq
   where ($1::uuid[] is null or m.id = any ($1))
     and ($2::text is null or m.integration_type = $2)
     and ($3::text is null or m.tenant_id = $3)
@@ -85,18 +72,10 @@ with chosen as (
   order by d.seq limit $5 for update of d skip locked
 ), back as (
   delete from {schema}.dead d using chosen c where d.seq = c.seq
-  returning d.seq, c.lane, c.order_hash, d.last_error, d.jobs, c.stream_lane, c.to_lane
+  returning d.seq, c.lane, c.order_hash, d.last_error, d.jobs
 ), to_ready as (
   insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at, last_error, jobs)
-  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error, jobs from back where to_lane is null
-), to_parked as (
-  insert into {schema}.stream_parked (seq, lane, order_hash, attempts, starts, due_at, last_error)
-  select seq, to_lane, order_hash, 0, 0, clock_timestamp(), last_error from back
-  where to_lane is not null
-), relaned as (
-  -- It died while its destination was in the other mode.
-  update {schema}.messages m set stream_lane = b.to_lane from back b
-  where m.seq = b.seq and b.stream_lane is distinct from b.to_lane
+  select seq, lane, order_hash, 0, 0, clock_timestamp(), last_error, jobs from back
 ), told as materialized (
   select {schema}.wake_dispatchers($6, $7) where exists (select from back)
 )
@@ -112,34 +91,6 @@ with old as (
 ), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning 1)
 select count(*) from gone`;
 
-/** $1: sent before; $2: limit. What a batch was sent with, but not what is parked or dead of it. */
-const streamedBefore = `
-  select m.seq from {schema}.stream_lanes l cross join lateral (
-    select b.last_seq from {schema}.stream_batches b
-    where b.lane = l.id and b.sent_at < to_timestamp($1::float8 / 1000)
-    order by b.sent_at desc limit 1) b
-  join {schema}.messages m on m.stream_lane = l.id and m.seq <= b.last_seq
-  where not exists (select from {schema}.stream_parked p where p.seq = m.seq)
-    and not exists (select from {schema}.dead d where d.seq = m.seq)
-    and not exists (select from {schema}.stream_sent s
-      where s.seq = m.seq and s.sent_at >= to_timestamp($1::float8 / 1000))
-  limit $2`;
-
-/** What follows from the chosen: nothing of these is left, nor of batches that had no others. */
-const forgetStreamed = `unsent as (delete from {schema}.stream_sent s using old where s.seq = old.seq
-), emptied as (
-  delete from {schema}.stream_batches b
-  where b.last_seq <= (select max(seq) from old) and not exists (
-    select from {schema}.messages m where m.stream_lane = b.lane
-      and m.seq between b.first_seq and b.last_seq and m.seq not in (select seq from old))
-)`;
-
-export const purgeStreamsSql = `
-with old as materialized (${streamedBefore}
-), gone as (delete from {schema}.messages m using old where m.seq = old.seq returning m.seq
-), ${forgetStreamed}
-select count(*) from gone`;
-
 /** $1: sent before; $2: limit. */
 export const sentFirstSql = `
 select ${columns}
@@ -148,18 +99,11 @@ from (select seq, sent_at from {schema}.sent where sent_at < to_timestamp($1::fl
   join {schema}.messages m on m.seq = s.seq join {schema}.integration_outbox o on o.id = m.id
 order by s.sent_at, s.seq`;
 
-export const streamedFirstSql = `
-select ${columns}
-from (${streamedBefore}) s
-  join {schema}.messages m on m.seq = s.seq join {schema}.integration_outbox o on o.id = m.id
-order by s.seq`;
-
 /** $1: ids, all of them sent. */
 export const forgetSql = `
 with old as materialized (
   select m.seq from {schema}.messages m where m.id = any ($1::uuid[])
-), unclaimed as (delete from {schema}.sent s using old where s.seq = old.seq
-), ${forgetStreamed}
+), unclaimed as (delete from {schema}.sent s using old where s.seq = old.seq)
 delete from {schema}.messages m using old where m.seq = old.seq`;
 
 export const pauseSql = `

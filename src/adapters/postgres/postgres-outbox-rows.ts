@@ -58,7 +58,6 @@ export function encodeRows(rows: readonly OutboxRow[]): string {
       max_attempts: row.maxAttempts,
       lane: row.lane,
       order_hash: row.orderHash,
-      stream_hash: row.streamHash,
     })),
   );
 }
@@ -133,21 +132,6 @@ export function toClaimed(row: Row, workerId: string): ClaimedMessage {
     starts: Number(starts),
     status: 'CLAIMED',
     lockedBy: workerId,
-    updatedAt: new Date(Number(lockedAt)),
-    sentAt: undefined,
-  });
-}
-
-/** A stream gives its rows out with their state first. */
-export function toLaneMessage(cells: Row, token: string): ClaimedMessage {
-  const [attempts = null, starts, lockedAt = null, dueAt = null, lastError = null] = cells;
-  const [maxAttempts = null, createdAt = null] = cells.slice(16);
-  const row = [...cells.slice(5, 16), dueAt, attempts, maxAttempts, createdAt, lastError, lockedAt];
-  return withMessage(row, {
-    token,
-    starts: Number(starts),
-    status: 'CLAIMED',
-    lockedBy: undefined,
     updatedAt: new Date(Number(lockedAt)),
     sentAt: undefined,
   });

@@ -4,7 +4,6 @@
 import type { ClientBase } from 'pg';
 import { renewFunctions } from './postgres-outbox-renew-sql.ts';
 import { outboxFunctions } from './postgres-outbox-sql.ts';
-import { outboxStreamsStep } from './postgres-outbox-streams-schema.ts';
 import { numberedSteps, takeSteps, type PostgresMigration } from './take-steps.ts';
 
 const tables = `
@@ -176,7 +175,6 @@ const settleStep = replacing(outboxFunctions);
 const migrations = [
   { title: 'tables of the outbox', sql: tables },
   { title: 'functions of the outbox', sql: outboxFunctions },
-  { title: 'stream mode of the outbox', sql: outboxStreamsStep },
   { title: 'renewal of claims', sql: renewFunctions },
   { title: 'jobs of messages', sql: jobsStep },
   { title: 'quicker settling', sql: settleStep },

@@ -14,27 +14,18 @@ with input as (
   select * from json_to_recordset($1::json) as r(ord integer, source_stream_id text,
     source_event_id text, integration_type text, event_type text, payload text, headers text,
     tenant_id text, user_id text, correlation_id text, ordering_key text, due_at_ms float8,
-    max_attempts integer, lane smallint, order_hash bigint, stream_hash bigint)
-), streamed as materialized (
-  select r.ord, r.integration_type, d.first_lane + (r.stream_hash % d.lanes)::integer as stream_lane
-  from input r join {schema}.stream_destinations d on d.integration_type = r.integration_type
-), intent as materialized (
-  select {schema}.stream_intent($2::integer, array(select distinct integration_type from streamed))
-  where exists (select from streamed)
+    max_attempts integer, lane smallint, order_hash bigint)
 ), added as (
   insert into {schema}.messages (source_stream_id, source_event_id, integration_type, event_type,
     payload, headers, tenant_id, user_id, correlation_id, ordering_key, due_at, max_attempts, lane,
-    order_hash, created_at, stream_lane)
+    order_hash, created_at)
   select r.source_stream_id, r.source_event_id, r.integration_type, r.event_type, r.payload, r.headers,
     r.tenant_id, r.user_id, r.correlation_id, r.ordering_key,
     coalesce(to_timestamp(r.due_at_ms / 1000), clock_timestamp()), r.max_attempts, r.lane,
-    r.order_hash, clock_timestamp(), s.stream_lane
-  from input r left join streamed s on s.ord = r.ord
-  -- For its effect: it comes before the numbers are taken.
-  left join intent on true order by r.ord
+    r.order_hash, clock_timestamp()
+  from input r order by r.ord
   on conflict (source_stream_id, source_event_id, integration_type) do nothing
-  returning seq, id, source_stream_id, source_event_id, integration_type, lane, order_hash, due_at,
-    stream_lane
+  returning seq, id, source_stream_id, source_event_id, integration_type, lane, order_hash, due_at
 ), placed as (
   select seq, lane, order_hash, due_at,
     order_hash is not null and (
@@ -42,7 +33,7 @@ with input as (
       or exists (select from {schema}.ready x where x.order_hash = a.order_hash)
       or exists (select from {schema}.retry x where x.order_hash = a.order_hash)
       or exists (select from {schema}.behind x where x.order_hash = a.order_hash)) as is_behind
-  from added a where stream_lane is null
+  from added a
 ), to_ready as (
   insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
   select seq, lane, order_hash, 0, 0, due_at from placed

@@ -52,7 +52,7 @@ test('what a file had sent before its messages were counted is counted', async (
 let shared: SharedSqliteFile | undefined;
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
-  capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: false },
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
   async open() {
     shared ??= closing.use(await openSharedSqliteFile(folder, 10_000));
     shared.reset();

@@ -139,7 +139,7 @@ const other = await new DataSource({ type: 'postgres', url, poolSize: 6 }).initi
 after(() => other.destroy());
 
 for (const { name, skip, run } of outboxLedgerConformance<TypeormTransaction>({
-  capabilities: { durable: true, crossProcess: true, callerTransaction: true, streamMode: true },
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
   async open() {
     const schema = await schemas.take();
     let isIntact = true;

@@ -62,15 +62,7 @@ export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction
     durable: true,
     crossProcess: true,
     callerTransaction: true,
-    streamMode: true,
   } as const;
-  readonly streams: Ledger['streams'] = {
-    declare: async (...given) => (await this.#ledger()).streams.declare(...given),
-    retire: async (...given) => (await this.#ledger()).streams.retire(...given),
-    declared: async () => (await this.#ledger()).streams.declared(),
-    acquire: async (...given) => (await this.#ledger()).streams.acquire(...given),
-    exchange: async (...given) => (await this.#ledger()).streams.exchange(...given),
-  };
   readonly #dataSource: DataSource;
   readonly #options: TypeormOutboxOptions;
   #opening: Promise<Ledger> | undefined;
