@@ -1,4 +1,5 @@
-// Claims: chosen from the index, won by compare-and-set; whoever was too late takes the next.
+// Claims: chosen from the index and won by compare-and-set. A claim that is written but whose answer does
+// not reach the worker, because a later call fails, is returned by the worker's next claim.
 
 import type { ClaimRequest } from '../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../tasks/task-job.ts';
@@ -15,9 +16,15 @@ interface Claims {
   readonly freeAtMs: number;
 }
 
-export type ClaimTasks = (request: ClaimRequest) => Promise<Claims>;
+/** Rejects if `alongside` rejects; the jobs claimed until then are returned by the next claim. */
+export type ClaimTasks = (request: ClaimRequest, alongside?: Promise<unknown>) => Promise<Claims>;
 
 type Pick = Choice['picks'][number];
+
+interface Won {
+  readonly row: PlacedRow;
+  readonly pick: Pick;
+}
 
 /** Whoever claimed within this time is a rival. */
 const rivalMs = 5_000;
@@ -37,8 +44,8 @@ export function createClaims(parts: {
   const taking = new Set<string>();
   /** Job → the sequence at which another one was quicker: until a newer one is seen. */
   const lost = new Map<string, number>();
-  /** Nobody knows whether these were claimed: their worker is told of it when it asks again. */
-  const uncertain = new Map<string, { readonly worker: string; readonly fence: number }>();
+  /** Claims that were written or may have been, and that no call has returned to their worker yet. */
+  const uncertain = new Map<string, { worker: string; fence: number; pick: Pick }>();
   const ownWorkers = new Set<string>();
 
   function isTaken({ id }: TaskHead): boolean {
@@ -87,7 +94,8 @@ export function createClaims(parts: {
   ): Promise<readonly (PlacedRow | undefined)[]> {
     const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
     const bases = await rows.withBodies(known);
-    const going = picks.flatMap(({ head, rule }, at) => {
+    const going = picks.flatMap((pick, at) => {
+      const { head, rule } = pick;
       const base = bases[at];
       if (base === undefined) return [];
       const next: TaskHead = {
@@ -100,47 +108,47 @@ export function createClaims(parts: {
         updatedAtMs: nowMs,
         deadlineMs: nowMs + rule.deadlineAfterMs,
       };
-      return [{ base, expected: base.seq, head: next, fields: {} }];
+      return [{ pick, base, expected: base.seq, head: next, fields: {} }];
     });
-    for (const { head } of going) noteUncertain(head);
+    for (const { head, pick } of going) noteUncertain(head, pick);
     const written = await rows.write(going);
     const won = new Map<string, PlacedRow>();
     for (const [at, { base, head }] of going.entries()) {
       const row = written[at];
-      uncertain.delete(head.id);
-      if (row === undefined) lost.set(head.id, base.seq);
-      else won.set(head.id, row);
+      if (row === undefined) {
+        uncertain.delete(head.id);
+        lost.set(head.id, base.seq);
+      } else {
+        won.set(head.id, row);
+      }
     }
     return picks.map(({ head }) => won.get(head.id));
   }
 
-  function noteUncertain({ id, worker, fence }: TaskHead): void {
-    uncertain.set(id, { worker, fence });
+  function noteUncertain({ id, worker, fence }: TaskHead, pick: Pick): void {
+    uncertain.set(id, { worker, fence, pick });
     if (uncertain.size > uncertainMax) uncertain.delete(uncertain.keys().next().value ?? '');
   }
 
-  /** Claimed by this worker, though the answer never came. */
-  function recovered({ worker, rules }: ClaimRequest): readonly PlacedRow[] {
-    const found: PlacedRow[] = [];
+  /** Jobs that this worker claimed before without an answer. */
+  function recovered({ worker, rules }: ClaimRequest): readonly Won[] {
+    const found: Won[] = [];
     for (const [id, claim] of uncertain) {
       const row = index.find(id)?.row;
       if (claim.worker !== worker || taking.has(id)) continue;
       if (!rules.some(({ type }) => id.startsWith(`${type}.`))) continue;
-      uncertain.delete(id);
       const isOwn = row?.head.state === 'running' && row.head.fence === claim.fence;
-      if (isOwn && row.head.worker === worker) found.push(row);
+      if (isOwn && row.head.worker === worker) found.push({ row, pick: claim.pick });
+      else uncertain.delete(id);
     }
     return found;
   }
 
   /** Those that have a place under their key; the others are as if they had not been claimed. */
-  async function placed(
-    won: readonly { readonly row: PlacedRow; readonly pick: Pick }[],
-    fullKeys: Set<string>,
-  ): Promise<readonly PlacedRow[]> {
+  async function placed(won: readonly Won[], fullKeys: Set<string>): Promise<readonly PlacedRow[]> {
     const kept: PlacedRow[] = [];
-    const back: { readonly row: PlacedRow; readonly pick: Pick }[] = [];
-    const isBound = ({ pick: { head, rule } }: { readonly pick: Pick }): boolean =>
+    const back: Won[] = [];
+    const isBound = ({ pick: { head, rule } }: Won): boolean =>
       rule.keyLimit !== undefined && head.concurrencyKey !== '';
     const groups = Map.groupBy(won.filter(isBound), ({ row: { head } }) => keyOf(head));
     await Promise.all(
@@ -163,20 +171,34 @@ export function createClaims(parts: {
         fields: {},
       })),
     );
+    for (const { row } of back) uncertain.delete(row.head.id);
     await parts.sync();
     return kept;
   }
 
-  return async (request) => {
+  return async (request, alongside) => {
+    const others = Promise.all([beat(request), alongside]);
+    // Awaited below; until then a rejection is not unhandled.
+    others.catch(() => undefined);
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
-    const alive = beat(request);
-    // Looked at below, whatever becomes of the rest.
-    alive.catch(() => undefined);
     const fullKeys = new Set<string>();
-    const got: PlacedRow[] = [...recovered(request)];
+    const got: PlacedRow[] = [];
+    /** Jobs of this call, which a concurrent call must neither choose nor recover. */
+    const own = new Set<string>();
+    const hold = ({ id }: TaskHead): void => {
+      taking.add(id);
+      own.add(id);
+    };
+    const release = ({ id }: TaskHead): void => {
+      taking.delete(id);
+      own.delete(id);
+    };
     let freeAtMs = Infinity;
     try {
+      const before = recovered(request);
+      for (const { row } of before) hold(row.head);
+      got.push(...(await placed(before, fullKeys)));
       for (let round = 0; round < roundsMax && got.length < request.limit; round += 1) {
         const left = rules.map((rule) => {
           const taken = got.filter(({ head }) => head.type === rule.type).length;
@@ -190,26 +212,30 @@ export function createClaims(parts: {
         ({ freeAtMs } = choice);
         const { picks } = choice;
         if (picks.length === 0) break;
-        for (const { head } of picks) taking.add(head.id);
-        try {
-          if (choice.rates.size > 0 && !(await takeRates(choice))) continue;
-          const written = await take(picks, request);
-          const won = picks.flatMap((pick, at) => {
-            const row = written[at];
-            return row === undefined ? [] : [{ row, pick }];
-          });
-          const kept = await placed(won, fullKeys);
-          got.push(...kept);
-          if (kept.length === picks.length) break;
-        } finally {
-          for (const { head } of picks) taking.delete(head.id);
+        for (const { head } of picks) hold(head);
+        if (choice.rates.size > 0 && !(await takeRates(choice))) {
+          for (const { head } of picks) release(head);
+          continue;
         }
+        const written = await take(picks, request);
+        const won = picks.flatMap((pick, at) => {
+          const row = written[at];
+          return row === undefined ? [] : [{ row, pick }];
+        });
+        const kept = await placed(won, fullKeys);
+        got.push(...kept);
+        const keptIds = new Set(kept.map(({ head }) => head.id));
+        for (const { head } of picks) if (!keptIds.has(head.id)) release(head);
+        if (kept.length === picks.length) break;
       }
+      const tasks = await rows.whole(got);
+      await others;
+      for (const { head } of got) uncertain.delete(head.id);
+      return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
     } finally {
-      await alive;
+      for (const id of own) taking.delete(id);
+      await others.catch(() => undefined);
     }
-    const tasks = await rows.whole(got);
-    return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
   };
 }
 

@@ -238,21 +238,23 @@ export async function natsTaskEngine(
       }),
     exchange: (changes, request, nowMs) =>
       call(async () => {
-        const look = async (asked: ClaimRequest): Promise<readonly StoredTask[]> =>
-          (await claimNow({ ...asked, nowMs })).claimed;
+        const changed = change(changes, nowMs);
         if (request === undefined) {
-          const outcomes = await change(changes, nowMs);
+          const outcomes = await changed;
           wake();
           return { outcomes, claimed: [] };
         }
-        const [outcomes, first] = await Promise.all([change(changes, nowMs), look(request)]);
+        const claimOnce = async (): Promise<readonly StoredTask[]> =>
+          (await claimNow({ ...request, nowMs }, changed)).claimed;
+        const first = await claimOnce();
+        const outcomes = await changed;
         wake();
         if (first.length > 0) return { outcomes, claimed: first };
-        // What the changes let go, and what others wrote.
-        const second = await look(request);
+        // The changes may have released jobs, and other processes may have enqueued some.
+        const second = await claimOnce();
         if (second.length > 0) return { outcomes, claimed: second };
         await sync();
-        return { outcomes, claimed: await look(request) };
+        return { outcomes, claimed: await claimOnce() };
       }),
     claim: (request, wait) => call(() => claim(request, wait)),
 

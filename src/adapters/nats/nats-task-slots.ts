@@ -36,6 +36,7 @@ export function createTaskSlots(parts: {
   async function takeOne(key: string, holder: string): Promise<boolean> {
     for (let round = 0; round < roundsMax; round += 1) {
       const there = index.slots.get(key);
+      if (there?.value === holder) return true;
       if (there !== undefined && (await isHeld(there.value))) return false;
       const [seq] = await bucket.write([{ key, data: holder, expected: there?.seq ?? 0 }]);
       if (seq !== undefined) {

@@ -140,6 +140,28 @@ test('a server that is killed again and again: every job ends once, and each out
   assert.equal(timesOf('NATS is away'), kills);
 });
 
+test('jobs claimed by a call that fails later are returned by the next claim of their worker', async () => {
+  await using tasks = await open('unanswered');
+  await using engine = await natsTaskEngine(server.url, { prefix: 'unanswered' });
+  await tasks.enqueueMany(numbered(10));
+  const nowMs = systemClock.now();
+  const limits = { limit: 5, deadlineAfterMs: 60_000 };
+  const rule = { type: email, ...limits, rate: undefined, keyLimit: undefined, mayBeHanded: false };
+  const request = { worker: 'w', aliveUntilMs: nowMs + 60_000, rules: [rule], limit: 5, nowMs };
+  const [first] = (await engine.exchange([], { ...request, limit: 1 }, nowMs)).claimed;
+  assert.ok(first);
+  const { id, type, fence } = first.head;
+  // The server rejects a message of this size.
+  const fields = { result: 'z'.repeat(2_000_000) };
+  const change = { id, type, guard: { fence }, head: {}, fields, signals: [] };
+  await assert.rejects(engine.exchange([change], request, nowMs));
+  const claimed = await engine.exchange([], { ...request, limit: 9 }, nowMs);
+  assert.equal(claimed.claimed.length, 5);
+  const { tasks: running } = await tasks.list({ state: 'running' });
+  const returned = [first, ...claimed.claimed].map(({ head }) => head.id);
+  assert.deepEqual(running.map((task) => task.id).toSorted(), returned.toSorted());
+});
+
 test('a process that comes later knows all jobs, ended ones too', async () => {
   await using before = await open('rebuilt');
   await before.enqueueMany(numbered(300));
