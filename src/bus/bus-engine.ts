@@ -91,8 +91,6 @@ export interface ReadRequest {
   readonly signal: AbortSignal;
   /** As many as it gives at once, at most. */
   readonly batchMax: number;
-  /** `readersFirst`, live: entries of this engine's own `isEarly` appends, in their order. */
-  readonly onEarly?: ((entries: readonly EngineEntry[]) => void) | undefined;
 }
 
 export interface BusEngine extends AsyncDisposable {
@@ -100,21 +98,13 @@ export interface BusEngine extends AsyncDisposable {
 
   /**
    * Stores in the given order (per subject). Each on its own, unless `atomicBatch`: after a rejection
-   * some may be stored, and the same ids may be appended again. `isRelaxed`: readers may have them before
-   * they are as safe as the answer promises. `isEarly` (`readersFirst`): readers with `onEarly` are told within
-   * the call, unless something before it that they were not told of is not stored yet.
+   * some may be stored, and the same ids may be appended again. `isRelaxed`: readers may get them before
+   * they are on disk.
    */
   append(
     entries: readonly EngineEntry[],
-    options: {
-      readonly dedupeWindowMs: number;
-      readonly isRelaxed: boolean;
-      readonly isEarly: boolean;
-    },
+    options: { readonly dedupeWindowMs: number; readonly isRelaxed: boolean },
   ): Promise<readonly Appended[]>;
-
-  /** `readersFirst`: nobody else appends to what the filter takes until it is disposed of, or dies. */
-  claim?(filter: string): Promise<AsyncDisposable>;
 
   /**
    * Makes the group where it is missing. One of this name with other filters: `BUS_GROUP_CONFLICT`;

@@ -21,16 +21,14 @@ export interface NewMessage {
   readonly contentType?: string | undefined;
   readonly schemaVersion?: number | undefined;
   /**
-   * What readers may see. `synced` (default): what is on the disk. `relaxed`: what is stored and has its
-   * place, which a loss of power in the millisecond before it is on the disk takes back. Whoever publishes
-   * it is answered when it is on the disk, either way. Brokers (Redis, NATS) have settings of their own.
-   * `readers-first`: this process's readers that want it (`onEarly`) have it before it is stored, all others
-   * when it is synced; for subjects that this bus has claimed. If storing fails, those readers have seen it.
+   * When readers see the message in a bus file. `synced` (default): after it is on disk. `relaxed`: after its
+   * commit, which a power loss within the next milliseconds may undo. `publish` resolves once the message is on
+   * disk, with either value. Redis and NATS ignore this field: their own settings decide.
    */
   readonly durability?: MessageDurability | undefined;
 }
 
-export type MessageDurability = 'synced' | 'relaxed' | 'readers-first';
+export type MessageDurability = 'synced' | 'relaxed';
 
 export interface Published {
   readonly id: string;

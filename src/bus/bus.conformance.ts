@@ -6,7 +6,6 @@ import type {
   BusFixture,
   FixtureCapabilities,
 } from './bus-fixture.conformance.ts';
-import { claimCases, earlyCases } from './early.conformance.ts';
 import { modelCases } from './bus-model.conformance.ts';
 import { consumeCases, lostLeaseCases } from './consume.conformance.ts';
 import { deadLetterCases } from './dead-letters.conformance.ts';
@@ -32,8 +31,6 @@ const topics: readonly {
   readonly cases: BusCases;
 }[] = [
   { topic: 'publish', cases: { ...publishCases, ...badPublishCases } },
-  { topic: 'readers first', cases: claimCases },
-  { topic: 'readers first', needs: ['readersFirst'], cases: earlyCases },
   { topic: 'groups', cases: groupCases },
   { topic: 'order', cases: orderCases },
   { topic: 'late members', needs: ['fencedAcks'], cases: fencedCases },

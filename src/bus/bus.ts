@@ -25,8 +25,6 @@ export interface BusCapabilities {
   readonly pendingList: boolean;
   /** Knows the bytes of a stream, and trims by them. */
   readonly streamBytes: boolean;
-  /** One process can have subjects for itself (`claim`), and tell its readers before it stores. */
-  readonly readersFirst: boolean;
 }
 
 /**
@@ -111,20 +109,6 @@ export interface SubscribeOptions {
   /** Default: `now`. */
   readonly from?: StartFrom | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Told of messages of `durability: 'readers-first'` that this very bus publishes, when they have their place
-   * in the order of writing and are not stored yet; never waits, never throws. Each comes again in the loop,
-   * with its sequence, once it is stored, and does not come if that fails. Whatever was not told here (another
-   * one that is not readers-first was still being stored before it) comes in the loop only, in the same order.
-   */
-  readonly onEarly?: ((message: EarlyMessage) => void) | undefined;
-}
-
-/** As its publisher gave it: not to be changed. */
-export interface EarlyMessage {
-  readonly id: string;
-  readonly subject: string;
-  readonly payload: unknown;
 }
 
 export interface ReadOptions {
@@ -247,13 +231,6 @@ export interface Bus extends AsyncDisposable {
   publish(message: NewMessage): Promise<Published>;
   /** In order, in as few round trips as the engine can. All are checked before any is stored. */
   publishMany(messages: readonly NewMessage[]): Promise<readonly Published[]>;
-
-  /**
-   * Has the subjects of a pattern for this bus, until it is disposed of: whoever else publishes to them is
-   * refused with `BUS_CLAIMED`, and so is a second claim. Then `durability: 'readers-first'` is allowed there.
-   * Whoever is killed has no claim any more. `NOT_SUPPORTED` without `readersFirst`.
-   */
-  claim(pattern: string): Promise<AsyncDisposable>;
 
   /** A member of a group; the group is made where it is missing. */
   group(definition: GroupDefinition): Promise<BusGroup>;

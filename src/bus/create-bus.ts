@@ -5,16 +5,10 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import type { Bus, BusGroup, EarlyMessage, GroupDefinition, ReadOptions } from './bus.ts';
-import {
-  matchesFilter,
-  type BusEngine,
-  type EngineEntry,
-  type ReadRequest,
-  type StoredEntry,
-} from './bus-engine.ts';
+import type { Bus, BusGroup, GroupDefinition, ReadOptions } from './bus.ts';
+import type { BusEngine, EngineEntry, ReadRequest, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
-import type { BusMessage, NewMessage, Published } from './bus-message.ts';
+import type { BusMessage, Published } from './bus-message.ts';
 import {
   checkGroupName,
   checkStart,
@@ -96,16 +90,12 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
   };
 
-  const claims = new Set<string>();
-  /** What early readers are given: the entry has its bytes only. */
-  const early = new WeakMap<EngineEntry, NewMessage>();
-
   async function store(
     entries: readonly EngineEntry[],
-    { isRelaxed = false, isEarly = false } = {},
+    { isRelaxed = false } = {},
   ): Promise<readonly Published[]> {
     failIfClosed();
-    const appended = await engine.append(entries, { dedupeWindowMs, isRelaxed, isEarly });
+    const appended = await engine.append(entries, { dedupeWindowMs, isRelaxed });
     const duplicates = appended.filter(({ isDuplicate }) => isDuplicate).length;
     observer.count?.('bus_published_total', {}, entries.length - duplicates);
     if (duplicates > 0) observer.count?.('bus_duplicates_total', {}, duplicates);
@@ -117,29 +107,6 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
 
   function failIfClosed(): void {
     if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
-  }
-
-  function checkClaimed({ subject }: NewMessage): void {
-    if (!capabilities.readersFirst) throw noReadersFirst();
-    if ([...claims].some((pattern) => matchesFilter(pattern, subject))) return;
-    throw invalid('durability', `is readers-first, and '${subject}' was not claimed`);
-  }
-
-  function tellEarly(
-    onEarly: ((message: EarlyMessage) => void) | undefined,
-  ): ReadRequest['onEarly'] {
-    if (onEarly === undefined) return undefined;
-    return (entries) => {
-      for (const entry of entries) {
-        const { id, subject } = entry;
-        try {
-          onEarly({ id, subject, payload: early.get(entry)?.payload });
-        } catch (err) {
-          // It comes again in the reader's loop; whoever publishes it has nothing to do with this.
-          observer.log?.error({ err, subject }, 'a reader failed on an early message');
-        }
-      }
-    };
   }
 
   async function member(definition: GroupDefinition): Promise<GroupMember> {
@@ -192,28 +159,11 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       wholeNumber('messages', messages.length, { min: 0, max: limits.publishMax });
       failIfClosed();
       if (messages.length === 0) return [];
-      const isEarly = messages.every(({ durability }) => durability === 'readers-first');
       const isRelaxed = messages.every(({ durability }) => durability === 'relaxed');
-      const entries = messages.map((each) => codec.encode(each));
-      for (const [at, message] of messages.entries()) {
-        if (message.durability !== 'readers-first') continue;
-        checkClaimed(message);
-        early.set(entries[at] as EngineEntry, message);
-      }
-      return store(entries, { isRelaxed, isEarly });
-    },
-    async claim(pattern) {
-      failIfClosed();
-      validatePattern(pattern);
-      if (engine.claim === undefined) throw noReadersFirst();
-      const claimed = await engine.claim(pattern);
-      claims.add(pattern);
-      return {
-        async [Symbol.asyncDispose]() {
-          claims.delete(pattern);
-          await claimed[Symbol.asyncDispose]();
-        },
-      };
+      return store(
+        messages.map((each) => codec.encode(each)),
+        { isRelaxed },
+      );
     },
 
     async group(definition): Promise<BusGroup> {
@@ -242,15 +192,10 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       return consumer;
     },
 
-    async subscribe(pattern, { from = 'now', signal, onEarly } = {}) {
+    async subscribe(pattern, { from = 'now', signal } = {}) {
       const ending = new AbortController();
       const either = AbortSignal.any([ending.signal, signalOf(signal)]);
-      const batches = await open(pattern, {
-        from,
-        isLive: true,
-        signal: either,
-        onEarly: tellEarly(onEarly),
-      });
+      const batches = await open(pattern, { from, isLive: true, signal: either });
       const decodedBatches = async function* (): AsyncGenerator<readonly BusMessage[]> {
         try {
           for await (const batch of batches) {
@@ -364,12 +309,6 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
   };
   return bus;
-}
-
-function noReadersFirst(): MillraceError {
-  const text =
-    "'readers-first' needs an order of writing that one process has: a bus in a file (sqlite:)";
-  return new MillraceError('NOT_SUPPORTED', text, { details: { capability: 'readersFirst' } });
 }
 
 function heldBy(subject: string, groups: readonly string[]): MillraceError {

@@ -68,7 +68,7 @@ export function createDeadLetters(
         data,
         meta,
       }));
-      await engine.append(copies, { dedupeWindowMs, isRelaxed: false, isEarly: false });
+      await engine.append(copies, { dedupeWindowMs, isRelaxed: false });
       await engine.remove(
         deadLetterSubject(group),
         found.map(({ sequence }) => sequence),

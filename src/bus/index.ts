@@ -39,7 +39,6 @@ export type {
   StreamGroup,
   StreamInfo,
   StreamPage,
-  EarlyMessage,
   SubscribeOptions,
   Trimmed,
   TrimOrder,

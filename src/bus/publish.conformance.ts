@@ -22,7 +22,7 @@ import { busLimits } from './bus-limits.ts';
 import { compareSequences } from './sequence.ts';
 
 export const publishCases: BusCases = {
-  async 'what readers may have early is stored like anything else'(bus) {
+  async 'a relaxed message is stored, deduplicated and read like any other'(bus) {
     await using live = await bus.subscribe(queue);
     const relaxed = {
       subject: queue,

@@ -320,11 +320,6 @@ export const errorCodes = {
     meaning: 'A group has not acked everything in the stream.',
     remedy: 'Let the groups of details.groups finish, or say evenUnacked.',
   },
-  BUS_CLAIMED: {
-    retryable: true,
-    meaning: 'One other process has the subjects for itself: only it may publish to them.',
-    remedy: 'Publish through that process, or end it; or let none claim them (notify.durability).',
-  },
   BUS_NO_REPLY: {
     retryable: true,
     meaning: 'Nobody answered the request in the time that was given.',

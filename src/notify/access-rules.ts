@@ -1,23 +1,23 @@
-// Who may read and write which topics: ntfy's rules. Pure.
+// Which users may read and write which topics, by ntfy's rules. Pure.
 
 export type TopicPermission = 'read-write' | 'read-only' | 'write-only' | 'deny';
 
 export interface AccessRule {
-  /** Absent, or `*`: everybody, those without credentials among them. */
-  readonly user?: string;
+  /** Absent, or `*`: all users, including those without credentials. */
+  readonly user?: string | undefined;
   /** A topic, or a pattern in which `*` is any number of characters. */
   readonly topic: string;
   readonly permission: TopicPermission;
 }
 
-/** Who asks. Absent: nobody that is known. */
+/** The authenticated user of a request. */
 export interface NotifyUser {
   readonly name: string;
   readonly role: 'admin' | 'user';
-  /** Of one of our own tokens: what its scopes allow, on every topic. */
-  readonly permission?: TopicPermission;
+  /** For a platform token: what its scopes allow, on every topic. */
+  readonly permission?: TopicPermission | undefined;
   /** Fires when that token is revoked or expires. */
-  readonly ended?: AbortSignal;
+  readonly ended?: AbortSignal | undefined;
 }
 
 export interface AccessBook {
@@ -64,7 +64,7 @@ function compileRules(rules: readonly AccessRule[]): readonly CompiledRule[] {
         length: topic.length,
         permission,
       }))
-      // The user's own rule before everybody's, then the longer pattern, then the one that lets write.
+      // A rule for the user goes before one for everybody, then the longer pattern, then the one that allows writing.
       .toSorted(
         (a, b) =>
           Number(a.user === everybody) - Number(b.user === everybody) ||

@@ -1,4 +1,4 @@
-// From what was said and what the body held to the message that is published. Pure.
+// Builds the published message from the parameters and the body. Pure.
 
 import { attachedName, type MessageText } from './publish-body.ts';
 import type { PublishParams } from './publish-params.ts';
@@ -40,7 +40,7 @@ export function buildMessage(
   });
 }
 
-/** Wakes a phone that is to fetch the message itself; says nothing of it. */
+/** Wakes a phone, which then fetches the message; contains nothing of the message. */
 export function pollRequest(
   params: PublishParams,
   { id, topic, nowMs }: MessageFacts,
@@ -55,7 +55,7 @@ export function pollRequest(
   };
 }
 
-/** An update of a message that was published before: it is to be gone, or read. */
+/** Deletes an earlier message, or marks it as read. */
 export function changeMessage(
   event: 'message_delete' | 'message_clear',
   sequenceId: string,
@@ -71,19 +71,19 @@ function attachedUrl(params: PublishParams): TopicAttachment | undefined {
   return { name: attachedName(params), url: params.attach };
 }
 
-/** Half characters and NUL, which some of those that read it cannot store. */
+/** Removes lone surrogates and NUL, which some readers cannot store. */
 function clean(message: TopicMessage): TopicMessage {
   const { title = '', message: text = '', click = '', tags = [] } = message;
   const isClean = [title, text, click, ...tags].every(
     (each) => each.isWellFormed() && !each.includes('\0'),
   );
   if (isClean) return message;
-  const mended = (each: string): string => each.toWellFormed().replaceAll('\0', '');
+  const cleaned = (each: string): string => each.toWellFormed().replaceAll('\0', '');
   return {
     ...message,
-    ...(title === '' ? {} : { title: mended(title) }),
-    message: mended(text),
-    ...(click === '' ? {} : { click: mended(click) }),
-    ...(tags.length === 0 ? {} : { tags: tags.map(mended) }),
+    ...(title === '' ? {} : { title: cleaned(title) }),
+    message: cleaned(text),
+    ...(click === '' ? {} : { click: cleaned(click) }),
+    ...(tags.length === 0 ? {} : { tags: tags.map(cleaned) }),
   };
 }

@@ -1,4 +1,4 @@
-// What administrators ask for, as ntfy's API has it, and what follows from it. Pure but for the hash.
+// Turns administrators' requests of ntfy's API into changes of users and rules. Pure, except for hashing.
 
 import { hashNotifyPassword, isPasswordHash } from './notify-password.ts';
 import { refused } from './ntfy-problems.ts';
@@ -24,7 +24,7 @@ const permissions: Readonly<Record<string, TopicPermission>> = {
   none: 'deny',
 };
 
-/** `isNew`: one that is there already is refused, instead of getting another password. */
+/** `isNew`: an existing user is refused instead of getting another password. */
 export async function setUser(
   body: Buffer,
   { isNew, book }: { readonly isNew: boolean; readonly book: UserBook },
@@ -41,7 +41,7 @@ export async function setUser(
   if (!hasSecret && tier === '') {
     throw invalid('need to provide at least one of "password", "password_hash" or "tier"');
   }
-  // Asked before the hash, which takes time, and again where it counts.
+  // Checked before the slow hash, and again when the change is made.
   checkSettable(book.find(username), isNew);
   if (tier !== '') throw refused('tierUnknown');
   if (hash !== '' && !isPasswordHash(hash)) throw invalid('password hash invalid');
@@ -86,8 +86,7 @@ export function removeAccess(body: Buffer): Decision {
   return (book) => {
     checkKnown(book, username);
     if (topic !== '' && !topicPattern.test(topic)) throw refused('topicInvalid');
-    const meant = topic === '' ? {} : { topic };
-    return { kind: 'access-removed', user: username, ...meant };
+    return { kind: 'access-removed', user: username, ...(topic === '' ? {} : { topic }) };
   };
 }
 
@@ -95,18 +94,17 @@ function checkKnown(book: UserBook, name: string): void {
   if (name !== everybody && book.find(name) === undefined) throw refused('userUnknown');
 }
 
-/** As ntfy lists them: administrators, users, and everybody at the end, with what each may. */
+/** Users in ntfy's order, administrators first and everybody last, with their grants. */
 export function shownUsers(book: UserBook): readonly Readonly<Record<string, unknown>>[] {
   const named = book.users.map(({ name, role }) => ({ username: name, role: role as string }));
-  const places = ['admin', 'user', 'anonymous'];
+  const roles = ['admin', 'user', 'anonymous'];
   return [...named, { username: everybody, role: 'anonymous' }]
     .toSorted(
-      (a, b) =>
-        places.indexOf(a.role) - places.indexOf(b.role) || (a.username < b.username ? -1 : 1),
+      (a, b) => roles.indexOf(a.role) - roles.indexOf(b.role) || (a.username < b.username ? -1 : 1),
     )
     .map((each) => {
       const grants = grantsOf(book, each.username);
-      return { ...each, ...(grants.length === 0 ? {} : { grants }) };
+      return { ...each, grants: grants.length === 0 ? undefined : grants };
     });
 }
 

@@ -1,4 +1,4 @@
-// What a file is, by its first bytes.
+// Detects the content type of a file by its first bytes.
 
 export interface DetectedType {
   readonly type: string;
@@ -34,7 +34,7 @@ const signatures: readonly (readonly [at: number, hex: string, type: string, ext
     [0, '53514c69746520666f726d6174203300', 'application/vnd.sqlite3', '.sqlite'],
   ];
 
-/** The name counts for Android's packages, which look like any archive. */
+/** The name decides for Android packages, which are ordinary archives. */
 export function detectContentType(head: Buffer, filename: string): DetectedType {
   if (filename.toLowerCase().endsWith('.apk')) {
     return { type: 'application/vnd.android.package-archive', extension: '.apk' };
@@ -48,7 +48,7 @@ export function detectContentType(head: Buffer, filename: string): DetectedType 
 }
 
 function textType(head: Buffer): DetectedType | undefined {
-  // Control characters that no text has.
+  // No text contains these control characters.
   if (
     head
       .subarray(0, 3_072)
@@ -75,7 +75,7 @@ function isJson(head: Buffer): boolean {
 }
 
 function isUtf8(head: Buffer): boolean {
-  // A character may have been cut off at the end of what was looked at.
+  // The last character of `head` may be incomplete.
   const text = head.toString('utf8');
   const at = text.indexOf('\ufffd');
   return at === -1 || at >= text.length - 3;

@@ -1,16 +1,43 @@
-// Attachments in a folder: the file by its message's id, and beside it what it is. The second is written
-// last: without it a file is not there yet, or was left behind by a process that died.
+// Files that messages carry: the port, and a store in a folder. There a file has the id of its message, and a
+// second file describes it. The description is written last: a file without one is incomplete.
 
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import type { AttachmentStore, StoredAttachment } from './attachment-store.ts';
 import { isMessageId } from './topic-message.ts';
 
+export interface AttachmentFacts {
+  readonly name: string;
+  readonly type: string;
+  /** The visitor whose quota it counts against. */
+  readonly owner: string;
+  readonly expiresAtMs: number;
+}
+
+export interface StoredAttachment extends AttachmentFacts {
+  readonly size: number;
+}
+
+export interface AttachmentStore {
+  /** Undefined: the content is larger than `bytesMax`, and nothing was stored. */
+  write(
+    id: string,
+    content: AsyncIterable<Uint8Array>,
+    options: { readonly facts: AttachmentFacts; readonly bytesMax: number },
+  ): Promise<number | undefined>;
+  find(id: string): Promise<StoredAttachment | undefined>;
+  read(id: string): AsyncIterable<Uint8Array>;
+  remove(ids: readonly string[]): Promise<void>;
+  /** Bytes of files that have not expired. */
+  usage(owner: string): Promise<{ readonly owned: number; readonly total: number }>;
+  /** Removes expired and incomplete files. */
+  sweep(): Promise<number>;
+}
+
 const unfinishedMsMax = 3_600_000;
-/** How long what other processes wrote may be unknown to the quotas. */
-const knownMs = 5_000;
+/** Files of other processes count against quotas after this delay at the latest. */
+const listedMs = 5_000;
 
 /**
  * Keeps attachments in a folder, which processes of one machine may share.
@@ -24,13 +51,13 @@ const knownMs = 5_000;
  */
 export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
   const known = new Map<string, StoredAttachment>();
-  let lookedAtMs = -Infinity;
+  let listedAtMs = -Infinity;
   const dataOf = (id: string): string => join(folder, id);
   const factsOf = (id: string): string => join(folder, `${id}.json`);
 
-  async function look(): Promise<void> {
-    if (clock.now() - lookedAtMs < knownMs) return;
-    lookedAtMs = clock.now();
+  async function list(): Promise<void> {
+    if (clock.now() - listedAtMs < listedMs) return;
+    listedAtMs = clock.now();
     await mkdir(folder, { recursive: true });
     const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
     const ids = new Set(names.map((name) => name.slice(0, -'.json'.length)));
@@ -46,7 +73,7 @@ export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
     try {
       return JSON.parse(await readFile(factsOf(id), 'utf8')) as StoredAttachment;
     } catch {
-      // Not there, or not readable: the same for whoever asks.
+      // A missing and an unreadable description mean the same: there is no attachment.
       return undefined;
     }
   }
@@ -91,7 +118,7 @@ export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
       }
     },
     async usage(owner) {
-      await look();
+      await list();
       let owned = 0;
       let total = 0;
       for (const each of known.values()) {
@@ -102,17 +129,17 @@ export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
       return { owned, total };
     },
     async sweep() {
-      lookedAtMs = -Infinity;
-      await look();
-      const over = [...known].filter(([, { expiresAtMs }]) => expiresAtMs <= clock.now());
-      await this.remove(over.map(([id]) => id));
+      listedAtMs = -Infinity;
+      await list();
+      const expired = [...known].filter(([, { expiresAtMs }]) => expiresAtMs <= clock.now());
+      await this.remove(expired.map(([id]) => id));
       for (const name of await readdir(folder)) {
         const id = name.split('.', 1)[0] ?? '';
         if (known.has(id)) continue;
         const { mtimeMs } = await stat(join(folder, name));
         if (clock.now() - mtimeMs > unfinishedMsMax) await rm(join(folder, name), { force: true });
       }
-      return over.length;
+      return expired.length;
     },
   };
 }

@@ -1,14 +1,17 @@
 export type { AccessRule, NotifyUser, TopicPermission } from './access-rules.ts';
-export type { AttachmentFacts, AttachmentStore, StoredAttachment } from './attachment-store.ts';
-export { fileAttachments } from './file-attachments.ts';
+export {
+  fileAttachments,
+  type AttachmentFacts,
+  type AttachmentStore,
+  type StoredAttachment,
+} from './file-attachments.ts';
 export { hashNotifyPassword } from './notify-password.ts';
 export type { NotifyTokenSettings, NotifyUserSettings } from './notify-users.ts';
 export { openUserDirectory, type UserDirectoryOptions } from './open-user-directory.ts';
-export type { MessageFilter } from './message-filter.ts';
 export type { PublishParams, PublishRules } from './publish-params.ts';
 export type { PeekedBody } from './publish-body.ts';
-export type { Since } from './since.ts';
-export type { NamedTemplate } from './template-files.ts';
+export type { MessageFilter, Since } from './read-params.ts';
+export type { NamedTemplate } from './templates/named-templates.ts';
 export type { TopicBus, TopicBusDelivery, TopicBusMessage, TopicDurability } from './topic-bus.ts';
 export type { TopicBatch, TopicReader } from './topic-hub.ts';
 export type { PlacedMessage } from './topic-log.ts';

@@ -1,4 +1,4 @@
-// Publishing by one JSON document: its fields become what headers would have said.
+// Publishing with one JSON document: its fields are translated to the headers of an ordinary publish.
 
 import { actionDrafts } from './parse-actions.ts';
 import { refused } from './ntfy-problems.ts';
@@ -8,7 +8,7 @@ import { isTopicName } from './topic-name.ts';
 export interface JsonPublish {
   readonly topic: string;
   readonly body: Buffer;
-  /** The request's own, and over them what the document says. */
+  /** Headers of the request, overridden by fields of the document. */
   readonly headers: RequestHeaders;
 }
 
@@ -30,37 +30,37 @@ export function readJsonPublish(body: Buffer, headers: RequestHeaders): JsonPubl
   const given = objectOf(body);
   const topic = textOf(given, 'topic');
   const message = textOf(given, 'message');
-  const said: Record<string, string> = {};
+  const fields: Record<string, string> = {};
   for (const [name, header] of Object.entries(texts)) {
     const value = textOf(given, name);
-    if (value !== '') said[header] = value;
+    if (value !== '') fields[header] = value;
   }
   const priority = given['priority'] ?? 0;
   if (typeof priority !== 'number' || !Number.isInteger(priority)) throw refused('jsonInvalid');
-  if (priority !== 0) said['x-priority'] = String(priority);
+  if (priority !== 0) fields['x-priority'] = String(priority);
   const markdown = given['markdown'] ?? false;
   if (typeof markdown !== 'boolean') throw refused('jsonInvalid');
-  if (markdown) said['x-markdown'] = 'yes';
+  if (markdown) fields['x-markdown'] = 'yes';
   const tags = given['tags'] ?? [];
   if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === 'string' || tag === null)) {
     throw refused('jsonInvalid');
   }
-  if (tags.length > 0) said['x-tags'] = tags.map((tag) => tag ?? '').join(',');
+  if (tags.length > 0) fields['x-tags'] = tags.map((tag) => tag ?? '').join(',');
   const actions = given['actions'] ?? [];
   if (!isActions(actions)) throw refused('jsonInvalid');
-  if (actions.length > 0) said['x-actions'] = JSON.stringify(actions);
+  if (actions.length > 0) fields['x-actions'] = JSON.stringify(actions);
   if (!isTopicName(topic)) throw refused('topicInvalid');
   return {
     topic,
     body: Buffer.from(message === '' ? 'triggered' : message),
-    headers: { ...headers, ...latin(said) },
+    headers: { ...headers, ...asLatin1(fields) },
   };
 }
 
-/** Headers are read as the bytes that they travelled as. */
-function latin(said: Readonly<Record<string, string>>): Record<string, string> {
+/** Header values are decoded from latin1 later. */
+function asLatin1(fields: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(said).map(([name, value]) => [
+    Object.entries(fields).map(([name, value]) => [
       name,
       Buffer.from(value, 'utf8').toString('latin1'),
     ]),
@@ -85,7 +85,7 @@ function textOf(given: Readonly<Record<string, unknown>>, name: string): string 
   return value;
 }
 
-/** Their types here, their rules later: ntfy tells the one as bad JSON and the other as bad actions. */
+/** Checks types only: ntfy reports wrong types as invalid JSON, and other mistakes later as invalid actions. */
 function isActions(value: unknown): value is readonly object[] {
   if (!Array.isArray(value)) return false;
   if (value.length === 0) return true;

@@ -1,44 +1,44 @@
-// How many messages there were, and how many a second of late: from one look a minute, ten looks back.
+// Counts messages, and their rate over the last ten minutes: one sample of the total per minute.
 
 import type { Clock } from '../foundation/clock.ts';
 
 export interface MessageRate {
   count(): void;
   readonly total: number;
-  /** 0 until the first minute is over. */
+  /** 0 during the first minute. */
   perSecond(): number;
 }
 
-const lookMs = 60_000;
-const looksMax = 10;
+const sampleMs = 60_000;
+const samplesMax = 10;
 
 export function createMessageRate(clock: Clock): MessageRate {
   let total = 0;
-  let looks = [0];
-  let lookedMs = clock.now();
+  let samples = [0];
+  let sampledAtMs = clock.now();
 
-  /** The total changes in `count` only: what a look would have seen meanwhile is known without a timer. */
-  function look(): void {
-    const missed = Math.floor((clock.now() - lookedMs) / lookMs);
+  /** The total changes in `count` only, so missed samples are known afterwards and need no timer. */
+  function sample(): void {
+    const missed = Math.floor((clock.now() - sampledAtMs) / sampleMs);
     if (missed < 1) return;
-    lookedMs += missed * lookMs;
-    const seen = Array.from({ length: Math.min(missed, looksMax) }, () => total);
-    looks = [...looks, ...seen].slice(-looksMax);
+    sampledAtMs += missed * sampleMs;
+    const added = Array.from({ length: Math.min(missed, samplesMax) }, () => total);
+    samples = [...samples, ...added].slice(-samplesMax);
   }
 
   return {
     count() {
-      look();
+      sample();
       total += 1;
     },
     get total() {
       return total;
     },
     perSecond() {
-      look();
-      const over = looks.length - 1;
-      if (over === 0) return 0;
-      return ((looks.at(-1) ?? 0) - (looks[0] ?? 0)) / ((over * lookMs) / 1_000);
+      sample();
+      const intervals = samples.length - 1;
+      if (intervals === 0) return 0;
+      return ((samples.at(-1) ?? 0) - (samples[0] ?? 0)) / ((intervals * sampleMs) / 1_000);
     },
   };
 }

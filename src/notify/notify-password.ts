@@ -1,4 +1,4 @@
-// Passwords of topic users, kept as `scrypt$<salt>$<hash>`.
+// Passwords of topic users, stored as `scrypt$<salt>$<hash>`.
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -11,12 +11,12 @@ const derive = promisify(scrypt) as (
 const hashBytes = 32;
 
 /**
- * What stands in the configuration instead of a password.
+ * The hash that the configuration contains instead of a password.
  *
  * @example
  * import { hashNotifyPassword } from 'millrace/notify';
  *
- * console.log(await hashNotifyPassword('a good one')); // scrypt$…$…
+ * console.log(await hashNotifyPassword('correct horse')); // scrypt$…$…
  */
 export async function hashNotifyPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
@@ -28,9 +28,9 @@ export function isPasswordHash(text: string): boolean {
   return /^scrypt\$[\w-]{8,}\$[\w-]{43}$/.test(text);
 }
 
-export async function fitsPasswordHash(password: string, kept: string): Promise<boolean> {
-  const [, salt = '', hash = ''] = kept.split('$');
-  const wanted = Buffer.from(hash, 'base64url');
-  const made = await derive(password, Buffer.from(salt, 'base64url'), hashBytes);
-  return wanted.length === made.length && timingSafeEqual(wanted, made);
+export async function matchesPasswordHash(password: string, stored: string): Promise<boolean> {
+  const [, salt = '', hash = ''] = stored.split('$');
+  const expected = Buffer.from(hash, 'base64url');
+  const derived = await derive(password, Buffer.from(salt, 'base64url'), hashBytes);
+  return expected.length === derived.length && timingSafeEqual(expected, derived);
 }

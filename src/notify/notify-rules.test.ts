@@ -1,4 +1,4 @@
-// The rules of topics that no server is needed for.
+// Rules of topics that need no server.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,13 +6,13 @@ import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createAccessBook } from './access-rules.ts';
-import { parseGoDuration, parseLongDuration } from './go-duration.ts';
+import { parseGoDuration, parseLongDuration } from './templates/go-duration.ts';
 import { createMessageRate } from './message-rate.ts';
-import { decodeMimeWords } from './mime-words.ts';
-import { parseNaturalTime } from './natural-time.ts';
-import { renderTemplate } from './render-template.ts';
-import { templateFunctionNames } from './template-functions.ts';
-import { parseSince } from './since.ts';
+import { decodeMimeWords } from './request-params.ts';
+import { parseNaturalTime } from './parse-delay.ts';
+import { renderTemplate } from './templates/render-template.ts';
+import { templateFunctionNames } from './templates/functions.ts';
+import { parseSince } from './read-params.ts';
 import { comparePlaces, type TopicBus } from './topic-bus.ts';
 import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './topic-message.ts';
 import { openTopics } from './topics.ts';
@@ -20,7 +20,7 @@ import { createUserBook } from './user-directory.ts';
 import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 
-test('an id says in which second it was given out, and looks as those of ntfy', () => {
+test('a message id has the form of ntfy and contains its second', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1_767_225_600_000, max: 2_600_000_000_000 }), (nowMs) => {
       const id = newMessageId(nowMs);
@@ -31,7 +31,7 @@ test('an id says in which second it was given out, and looks as those of ntfy', 
   assert.notEqual(newMessageId(1_800_000_000_000), newMessageId(1_800_000_000_000));
 });
 
-test('whatever somebody publishes to a topic past us becomes a message', () => {
+test('any payload that another producer publishes becomes a message', () => {
   const place = { busId: 'some id', topic: 't', storedAtMs: 1_800_000_000_000 };
   fc.assert(
     fc.property(fc.jsonValue(), (payload) => {
@@ -44,7 +44,7 @@ test('whatever somebody publishes to a topic past us becomes a message', () => {
   );
 });
 
-test('durations are read as Go reads them', () => {
+test('durations are parsed as Go parses them', () => {
   const read = (text: string): number | undefined => parseGoDuration(text);
   assert.deepEqual(
     ['1h30m', '1.5h', '-2s', '0', '300ms', '.5s'].map(read),
@@ -63,8 +63,8 @@ test('durations are read as Go reads them', () => {
   );
 });
 
-test('times in English are read from where the clock stands', () => {
-  // A Wednesday, half past two in the afternoon.
+test('times in English are relative to the clock', () => {
+  // A Wednesday, 14:30.
   const now = new Date(2026, 10, 18, 14, 30).getTime();
   const at = (text: string): string | undefined => {
     const found = parseNaturalTime(text, now);
@@ -80,20 +80,20 @@ test('times in English are read from where the clock stands', () => {
   assert.equal(at('whenever'), undefined);
 });
 
-test('encoded words that are broken stay as they were sent', () => {
+test('invalid encoded words are left unchanged', () => {
   assert.equal(decodeMimeWords('=?utf-8?b?!?='), '=?utf-8?b?!?=');
   assert.equal(decodeMimeWords('a =?iso-8859-1?q?=E4?= b'), 'a ä b');
   fc.assert(fc.property(fc.string(), (text) => void decodeMimeWords(`=?utf-8?q?${text}?=`)));
 });
 
-test('places order messages of one engine, whether they are one number or two', () => {
+test('places of one number and of two numbers are ordered', () => {
   assert.ok(comparePlaces('9', '10') < 0);
   assert.ok(comparePlaces('1700-2', '1700-10') < 0);
   assert.ok(comparePlaces('999-5', '1000-0') < 0);
   assert.equal(comparePlaces('7', '7'), 0);
 });
 
-test("the user's own rule goes before everybody's, then the longer one, then the one that lets write", () => {
+test('a rule of the user has precedence, then the longer pattern, then the one that allows writing', () => {
   const access = [
     { topic: '*', permission: 'deny' },
     { topic: 'up*', permission: 'write-only' },
@@ -110,7 +110,7 @@ test("the user's own rule goes before everybody's, then the longer one, then the
   assert.equal(book.may({ name: 'root', role: 'admin' }, 'other', 'write'), true);
 });
 
-test('messages a second are told over the last minutes, from the first whole one on', async () => {
+test('the message rate covers the last minutes, from the first whole minute on', async () => {
   const clock = fakeClock();
   const rate = createMessageRate(clock);
   for (let at = 0; at < 120; at += 1) rate.count();
@@ -121,14 +121,14 @@ test('messages a second are told over the last minutes, from the first whole one
   assert.equal(rate.perSecond(), 1);
   rate.count();
   assert.equal(rate.total, 121);
-  // The one behind the last look is seen by the next; the first 120 are forgotten with theirs.
+  // A message after the last sample counts in the next one; the sample with the first 120 has been dropped.
   await clock.advance(9 * 60_000);
   assert.equal(rate.perSecond(), 1 / 540);
   await clock.advance(20 * 60_000);
   assert.equal(rate.perSecond(), 0);
 });
 
-test('a bucket fills again as time goes by, and a day ends', async () => {
+test('a bucket refills over time, and daily counters reset', async () => {
   const clock = fakeClock();
   const book = createVisitorBook({ ...notifyLimits, requestsBurst: 2, messagesPerDay: 1 }, clock);
   book.request('a');
@@ -143,13 +143,13 @@ test('a bucket fills again as time goes by, and a day ends', async () => {
   book.message('a');
 });
 
-test('a visitor is an address, or the network of a household', () => {
+test('a visitor is an IPv4 address or an IPv6 network', () => {
   assert.equal(visitorOfAddress('::ffff:10.0.0.1'), 'ip:10.0.0.1');
   assert.equal(visitorOfAddress('2001:db8:1:2:3:4:5:6'), visitorOfAddress('2001:db8:1:2::9'));
   assert.notEqual(visitorOfAddress('2001:db8:1:2::1'), visitorOfAddress('2001:db8:1:3::1'));
 });
 
-test('since is what ntfy takes for it', () => {
+test('since is parsed as ntfy parses it', () => {
   const at = { isPoll: false, nowMs: 1_800_000_000_000 };
   assert.deepEqual(parseSince('', at), { kind: 'none' });
   assert.deepEqual(parseSince('', { ...at, isPoll: true }), { kind: 'all' });
@@ -157,13 +157,13 @@ test('since is what ntfy takes for it', () => {
   assert.throws(() => parseSince('2d', at), /invalid since/);
 });
 
-test('what a deployment says of durability is one of two words', async () => {
-  const durability = 'fast' as 'synced';
+test('an unknown durability is refused with CONFIG_INVALID', async () => {
+  const durability = 'readers-first' as 'synced';
   const opening = openTopics({} as TopicBus, { durability });
   await assert.rejects(opening, (error) => hasCode(error, 'CONFIG_INVALID'));
 });
 
-test('templates have the functions that ntfy has, and no others', () => {
+test('templates have exactly the functions of ntfy', () => {
   const ofGo = 'and eq ge gt html index js le len lt ne not or print printf println urlquery';
   const ofSprig = `
     add add1 adler32sum ago all any append atoi b32dec b32enc b64dec b64enc base biggest cat ceil
@@ -185,13 +185,13 @@ test('templates have the functions that ntfy has, and no others', () => {
   assert.deepEqual(templateFunctionNames, names.toSorted());
 });
 
-test('a template that would never end, or say too much, is refused', () => {
+test('a template with too many steps or too much output is refused', () => {
   const long = JSON.stringify({ l: Array.from({ length: 700 }, () => 1) });
   const nested = '{{range .l}}{{range $.l}}{{range $.l}}x{{end}}{{end}}{{end}}';
   assert.throws(() => renderTemplate(nested, long, 'x'), /timed out/);
   assert.throws(() => renderTemplate('{{printf "%99999s" "x"}}', '{}', 'x'), /too large/);
   assert.throws(() => renderTemplate('{{repeat 9999999 "x"}}', '{}', 'x'), /exceeds limit/);
-  // A layout that could be read in very many ways is read in one.
+  // A layout that makes a backtracking regular expression slow is parsed in linear time.
   const digits = `{{toDate "${'2'.repeat(60)}" "${'1'.repeat(90)}x" | unixEpoch}}`;
   assert.equal(renderTemplate(digits, '{}', 'x'), '-62135596800');
   const pattern = `{{regexMatch "(a+)+$" "${'a'.repeat(60)}b"}}`;

@@ -1,36 +1,36 @@
-// Who a request is from: users and tokens of the configuration, and tokens of the platform.
+// Authenticates users of topics: passwords and tokens of topic users, and tokens of the platform.
 
 import { createHash } from 'node:crypto';
 import { MillraceError } from '../foundation/error.ts';
 import type { NotifyUser } from './access-rules.ts';
 import { refused } from './ntfy-problems.ts';
-import { fitsPasswordHash, isPasswordHash } from './notify-password.ts';
+import { matchesPasswordHash, isPasswordHash } from './notify-password.ts';
 import type { UserBook } from './user-directory.ts';
 
 export interface NotifyUserSettings {
   readonly name: string;
-  /** By `hashNotifyPassword`. */
+  /** Made by `hashNotifyPassword`. */
   readonly passwordHash: string;
   /** Admins may do everything. Default: user. */
-  readonly role?: 'admin' | 'user';
+  readonly role?: 'admin' | 'user' | undefined;
 }
 
 export interface NotifyTokenSettings {
   /** `tk_` and 29 letters, digits, `-` or `_`. */
   readonly token: string;
   readonly user: string;
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
 
-/** Who a secret of somebody else's stands for; undefined: it is not known there. */
+/** The user of a platform token; undefined: unknown or revoked. */
 export type VerifyForeignToken = (secret: string) => NotifyUser | undefined;
 
 export interface NotifyUsers {
-  /** Undefined: nobody said who they are. Throws for credentials that are not good. */
+  /** Undefined: no credentials. Throws if the credentials are wrong. */
   authenticate(authorization: string | undefined): Promise<NotifyUser | undefined>;
-  /** Nobody is known, and so nobody can be asked who they are. */
+  /** There are no users. */
   readonly isOpen: boolean;
-  /** Whether this is still somebody: users may be removed. */
+  /** Whether the user still exists. */
   isKnown(user: NotifyUser): boolean;
 }
 
@@ -38,14 +38,14 @@ const rememberedMax = 1_000;
 
 export function createNotifyUsers(options: {
   readonly directory: UserBook;
-  readonly tokens?: readonly NotifyTokenSettings[];
-  readonly verifyForeign?: VerifyForeignToken;
+  readonly tokens?: readonly NotifyTokenSettings[] | undefined;
+  readonly verifyForeign?: VerifyForeignToken | undefined;
 }): NotifyUsers {
   const { directory, tokens = [], verifyForeign } = options;
   const byToken = new Map(tokens.map(({ token, user }) => [digest(token), user]));
   checkTokens(tokens, directory);
-  /** Passwords that fitted: deriving a key for each request would take more than all the rest. */
-  const fitted = new Map<string, string>();
+  /** Caches verified passwords, because deriving the key is the slowest part of a request. */
+  const verified = new Map<string, string>();
 
   function known(name: string): NotifyUser {
     const found = directory.find(name);
@@ -64,13 +64,13 @@ export function createNotifyUsers(options: {
   async function byPassword(name: string, password: string): Promise<NotifyUser> {
     const found = directory.find(name);
     const key = digest(`${name}\0${password}`);
-    if (found !== undefined && fitted.get(key) === found.passwordHash) return known(name);
-    // Also for names that nobody has: how long it takes would tell which there are.
+    if (found !== undefined && verified.get(key) === found.passwordHash) return known(name);
+    // Unknown names take as long, so that the response time does not reveal which names exist.
     const hash = found?.passwordHash ?? unknownHash;
-    const fits = await fitsPasswordHash(password, hash);
-    if (found === undefined || !fits) throw refused('unauthorized');
-    if (fitted.size >= rememberedMax) fitted.clear();
-    fitted.set(key, hash);
+    const matches = await matchesPasswordHash(password, hash);
+    if (found === undefined || !matches) throw refused('unauthorized');
+    if (verified.size >= rememberedMax) verified.clear();
+    verified.set(key, hash);
     return known(name);
   }
 
@@ -83,7 +83,7 @@ export function createNotifyUsers(options: {
     async authenticate(authorization) {
       if (authorization === undefined) return undefined;
       const [, scheme = '', rest = ''] = /^(basic|bearer) +(.*)$/i.exec(authorization.trim()) ?? [];
-      // Other schemes, such as WebPush's, are nobody's credentials here.
+      // Other schemes, such as WebPush, carry no credentials of ours.
       if (scheme === '') return undefined;
       if (scheme.toLowerCase() === 'bearer') return byBearer(rest.trim());
       const pair = Buffer.from(rest, 'base64').toString('utf8');
@@ -103,7 +103,8 @@ function digest(secret: string): string {
 
 export function checkUsers(users: readonly NotifyUserSettings[]): void {
   for (const { name, passwordHash } of users) {
-    if (!/^[-_.+@a-zA-Z0-9]{1,64}$/.test(name)) throw wrong('users', `'${name}' is no user name`);
+    if (!/^[-_.+@a-zA-Z0-9]{1,64}$/.test(name))
+      throw wrong('users', `'${name}' is not a valid user name`);
     if (!isPasswordHash(passwordHash)) {
       throw wrong('users', `the password of '${name}' is not hashed: use hashNotifyPassword`);
     }
@@ -113,8 +114,8 @@ export function checkUsers(users: readonly NotifyUserSettings[]): void {
 function checkTokens(tokens: readonly NotifyTokenSettings[], directory: UserBook): void {
   for (const { token, user } of tokens) {
     if (!/^tk_[-_A-Za-z0-9]{29}$/.test(token))
-      throw wrong('tokens', 'a token is tk_ and 29 letters');
-    if (directory.find(user) === undefined) throw wrong('tokens', `there is no user '${user}'`);
+      throw wrong('tokens', 'a token is tk_ and 29 letters, digits, - or _');
+    if (directory.find(user) === undefined) throw wrong('tokens', `unknown user '${user}'`);
   }
 }
 

@@ -1,4 +1,4 @@
-// What a topic's publisher or reader did wrong, in ntfy's own numbers and words: clients branch on them.
+// Refusals of publishers and readers, with ntfy's codes and texts, on which clients branch.
 
 import { MillraceError } from '../foundation/error.ts';
 
@@ -214,7 +214,7 @@ export const ntfyProblems = {
 
 export type NtfyProblemName = keyof typeof ntfyProblems;
 
-/** The error of a refused request; `more` is told behind what ntfy says in any case. */
+/** The error of a refused request; `more` is appended to ntfy's text. */
 export function refused(name: NtfyProblemName, more?: string): MillraceError {
   const { error } = ntfyProblems[name];
   return new MillraceError('NOTIFY_REFUSED', more === undefined ? error : `${error}; ${more}`, {

@@ -15,7 +15,7 @@ function changed(directory: { onChanged(listener: () => void): void }): Promise<
   return new Promise((resolve) => directory.onChanged(resolve));
 }
 
-test('a user that one process adds is somebody in another, until it is removed', async () => {
+test('a user added by one process can authenticate in another until it is removed', async () => {
   await using store = memoryEventStore();
   await using one = await openUserDirectory(store);
   await using other = await openUserDirectory(store);
@@ -33,7 +33,7 @@ test('a user that one process adds is somebody in another, until it is removed',
   assert.equal(users.isKnown({ name: 'ann', role: 'user' }), false);
 });
 
-test('what was changed is so after a restart, and the configuration goes before it', async () => {
+test('changes survive a restart, and the configuration has precedence', async () => {
   await using store = memoryEventStore();
   {
     await using before = await openUserDirectory(store);
@@ -60,7 +60,7 @@ test('what was changed is so after a restart, and the configuration goes before 
   assert.equal(book.may({ name: 'ann', role: 'user' }, 'a-1', 'read'), false);
 });
 
-test('two that change at once both count, and each decides on what the other did', async () => {
+test('of two concurrent changes, the second decides on the result of the first', async () => {
   await using store = memoryEventStore();
   await using one = await openUserDirectory(store);
   await using other = await openUserDirectory(store);
@@ -81,7 +81,7 @@ test('two that change at once both count, and each decides on what the other did
   assert.equal(one.users.length, 2);
 });
 
-test('passwords are nowhere in the store, and readers of events do not meet the stream', async () => {
+test('the store contains no passwords, and ordinary readers skip the stream', async () => {
   await using store = memoryEventStore();
   await using directory = await openUserDirectory(store);
   await directory.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
@@ -91,7 +91,7 @@ test('passwords are nowhere in the store, and readers of events do not meet the 
   assert.deepEqual(await store.readAll().toArray(), []);
 });
 
-test('a record that cannot be read is not passed over', async () => {
+test('an unreadable event is not skipped', async () => {
   await using store = memoryEventStore();
   const event = {
     type: '$notify-user-gone',

@@ -1,5 +1,5 @@
-// Users that administrators added, kept in the store: events of a stream of its own system, so that every
-// change is on record, and reaches all processes that follow the stream.
+// Users and rules that administrators added, as events of a system stream: every change is recorded, and all
+// processes that follow the stream apply it.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
@@ -18,21 +18,20 @@ import {
 } from './user-directory.ts';
 
 export interface UserDirectoryOptions {
-  /** Of the configuration: they are there whatever the store says, and stay as they are. */
-  readonly users?: readonly NotifyUserSettings[];
-  readonly access?: readonly AccessRule[];
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  /** Users of the configuration, which administrators cannot change. */
+  readonly users?: readonly NotifyUserSettings[] | undefined;
+  readonly access?: readonly AccessRule[] | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
-/** Of the system: its types begin with `$`, so that no reader meets them by accident. */
+/** A system stream: its event types begin with `$`, so ordinary readers skip them. */
 const usersStream = '$millrace-notify-users';
 const typePrefix = '$notify-';
 const pauseMsMax = 5_000;
 
 /**
- * Opens the users that a store holds, and follows them: what another process changes is known here moments
- * later. The store stays the caller's.
+ * Opens the users of a store, and follows changes by other processes. The caller closes the store.
  *
  * @example
  * import { openUserDirectory } from 'millrace/notify';
@@ -55,14 +54,14 @@ export async function openUserDirectory(
   const stopping = new AbortController();
   const { signal } = stopping;
   let revision = -1;
-  /** A record could not be read: who may do what since then is not known. */
-  let isBlind = false;
+  /** An event could not be read, so stored users are no longer trusted. */
+  let isCorrupt = false;
 
   function take(event: RecordedEvent): void {
     if (event.revision <= revision) return;
     book.apply(changeOf(event));
     revision = event.revision;
-    for (const tell of listeners) tell();
+    for (const notify of listeners) notify();
   }
 
   async function catchUp(): Promise<void> {
@@ -82,10 +81,10 @@ export async function openUserDirectory(
       } catch (error) {
         if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
         if (hasCode(error, 'STORE_CORRUPT')) {
-          isBlind = true;
-          for (const tell of listeners) tell();
+          isCorrupt = true;
+          for (const notify of listeners) notify();
         }
-        observer.log?.error({ err: error, failures }, 'topic users cannot be followed');
+        observer.log?.error({ err: error, failures }, 'subscription to topic users failed');
         await pause(Math.min(100 * 2 ** failures, pauseMsMax));
       }
     }
@@ -99,7 +98,7 @@ export async function openUserDirectory(
     }
   }
 
-  /** Decides on all that is known, and writes only if nothing came in between. */
+  /** Decides on the current state, and writes only if no other change came first. */
   async function change(decide: (book: UserBook) => UserChange): Promise<void> {
     for (;;) {
       await catchUp();
@@ -134,14 +133,14 @@ export async function openUserDirectory(
       return book.version;
     },
     get users() {
-      return isBlind ? book.users.filter(({ isProvisioned }) => isProvisioned) : book.users;
+      return isCorrupt ? book.users.filter(({ isProvisioned }) => isProvisioned) : book.users;
     },
     get rules() {
       return book.rules;
     },
     find(name) {
       const found = book.find(name);
-      return isBlind && found?.isProvisioned === false ? undefined : found;
+      return isCorrupt && found?.isProvisioned === false ? undefined : found;
     },
     change,
     onChanged: (listener) => void listeners.push(listener),
@@ -163,10 +162,10 @@ function changeOf({ stream, revision, type, payload }: RecordedEvent): UserChang
   };
   const isWhole = needed[kind]?.every((field) => typeof given[field] === 'string');
   if (isWhole === true) return { kind, ...given } as unknown as UserChange;
-  // Passing over a removal that cannot be read would let its user in.
+  // Skipping an unreadable removal would let its user in.
   throw new MillraceError(
     'STORE_CORRUPT',
-    `revision ${revision} of '${stream}' is no topic user's`,
+    `revision ${revision} of '${stream}' is not a change of topic users`,
     { details: { stream, revision, type } },
   );
 }

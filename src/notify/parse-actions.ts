@@ -1,29 +1,35 @@
-// The buttons of a notification, in JSON or in ntfy's short form.
+// The action buttons of a notification, in JSON or in ntfy's short form:
+// `view, Open, https://…, clear=true; http, Stop, https://…, body='{}'`.
 
-import {
-  invalid,
-  kindsWithUrl,
-  kindsWithValue,
-  parseShortActions,
-  type ActionDraft,
-} from './short-actions.ts';
+import { refused } from './ntfy-problems.ts';
 import { randomLetters, type TopicAction } from './topic-message.ts';
 
 const actionsMax = 3;
 const kinds = new Set(['view', 'broadcast', 'http', 'copy']);
+const kindsWithUrl = new Set(['view', 'http']);
+const kindsWithValue = new Set(['copy']);
+
+interface ActionDraft {
+  action: string;
+  label: string;
+  clear: boolean;
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+  intent: string;
+  extras: Record<string, string>;
+  value: string;
+}
 
 export function parseActions(text: string): readonly TopicAction[] {
   const trimmed = text.trim();
   const drafts = trimmed.startsWith('[') ? fromJson(trimmed) : parseShortActions(trimmed);
-  return checkActions(drafts);
-}
-
-function checkActions(drafts: readonly ActionDraft[]): readonly TopicAction[] {
   if (drafts.length > actionsMax) throw invalid(`only ${actionsMax} actions allowed`);
-  return drafts.map(finished);
+  return drafts.map(checkedAction);
 }
 
-function finished(draft: ActionDraft): TopicAction {
+function checkedAction(draft: ActionDraft): TopicAction {
   const kind = draft.action.toLowerCase();
   const method = draft.method.toUpperCase();
   if (!kinds.has(kind)) {
@@ -32,10 +38,10 @@ function finished(draft: ActionDraft): TopicAction {
     );
   }
   if (draft.label === '') throw invalid("parameter 'label' is required");
-  if (kindsWithUrl.includes(kind) && draft.url === '') {
+  if (kindsWithUrl.has(kind) && draft.url === '') {
     throw invalid(`parameter 'url' is required for action '${kind}'`);
   }
-  if (kindsWithValue.includes(kind) && draft.value === '') {
+  if (kindsWithValue.has(kind) && draft.value === '') {
     throw invalid(`parameter 'value' is required for action '${kind}'`);
   }
   if (kind === 'http' && ['GET', 'HEAD'].includes(method) && draft.body !== '') {
@@ -66,7 +72,7 @@ function fromJson(text: string): readonly ActionDraft[] {
   return actionDrafts(parsed);
 }
 
-/** What a JSON document says of actions, its types checked. */
+/** Reads actions from parsed JSON and checks the types of their fields. */
 export function actionDrafts(parsed: unknown): readonly ActionDraft[] {
   if (!Array.isArray(parsed)) throw invalid('JSON error: an array is needed');
   return parsed.map((each: unknown) => {
@@ -102,10 +108,142 @@ function textsOf(
   name: string,
 ): Readonly<Record<string, string>> {
   const value = given[name] ?? {};
-  const isGood =
+  const isRecord =
     typeof value === 'object' &&
     !Array.isArray(value) &&
     Object.values(value).every((each) => typeof each === 'string');
-  if (isGood) return value as Readonly<Record<string, string>>;
+  if (isRecord) return value as Readonly<Record<string, string>>;
   throw invalid(`JSON error: '${name}' must be an object of strings`);
+}
+
+interface Section {
+  readonly key: string;
+  readonly value: string;
+  /** The last section of an action. */
+  readonly isLast: boolean;
+  readonly next: number;
+}
+
+const spaces = /[ \t\r\n]*/y;
+const keyBefore = /([-.\w]+)\s*=\s*/y;
+
+function parseShortActions(text: string): readonly ActionDraft[] {
+  const drafts: ActionDraft[] = [];
+  for (let at = 0; at < text.length;) {
+    const draft: ActionDraft = {
+      action: '',
+      label: '',
+      clear: false,
+      url: '',
+      method: '',
+      headers: {},
+      body: '',
+      intent: '',
+      extras: {},
+      value: '',
+    };
+    for (let place = 0; ; place += 1) {
+      const { key, value, isLast, next } = readSection(text, at);
+      fill(draft, place, key, value);
+      at = skipSpaces(text, next);
+      if (isLast) break;
+    }
+    drafts.push(draft);
+  }
+  return drafts;
+}
+
+function fill(draft: ActionDraft, place: number, given: string, value: string): void {
+  const key = given === '' ? keyOfPlace(draft, place) : given;
+  if (key === undefined) throw invalid(`term '${value}' unknown`);
+  if (key.startsWith('headers.')) {
+    draft.headers[key.slice('headers.'.length)] = value;
+    return;
+  }
+  if (key.startsWith('extras.')) {
+    draft.extras[key.slice('extras.'.length)] = value;
+    return;
+  }
+  const name = key.toLowerCase();
+  switch (name) {
+    case 'clear':
+      if (!['true', 'yes', '1', 'false', 'no', '0'].includes(value.toLowerCase())) {
+        throw invalid(
+          `parameter 'clear' cannot be '${value}', only boolean values are allowed (true/yes/1/false/no/0)`,
+        );
+      }
+      draft.clear = ['true', 'yes', '1'].includes(value.toLowerCase());
+      return;
+    case 'action':
+    case 'label':
+    case 'url':
+    case 'method':
+    case 'body':
+    case 'value':
+    case 'intent':
+      draft[name] = value;
+      return;
+    default:
+      throw invalid(`key '${key}' unknown`);
+  }
+}
+
+/** The key of a value without one follows from its position. */
+function keyOfPlace({ action }: ActionDraft, place: number): string | undefined {
+  if (place === 0) return 'action';
+  if (place === 1) return 'label';
+  if (place !== 2) return undefined;
+  if (kindsWithUrl.has(action)) return 'url';
+  return kindsWithValue.has(action) ? 'value' : undefined;
+}
+
+function readSection(text: string, from: number): Section {
+  let at = skipSpaces(text, from);
+  keyBefore.lastIndex = at;
+  const key = keyBefore.exec(text)?.[1] ?? '';
+  if (key !== '') at = keyBefore.lastIndex;
+  const first = text[at];
+  if (first === '"' || first === "'") return { key, ...readQuoted(text, at) };
+  let end = at;
+  while (!isSectionEnd(text[end])) end += 1;
+  return { key, value: text.slice(at, end).trim(), ...ending(text, end) };
+}
+
+function readQuoted(text: string, from: number): Omit<Section, 'key'> {
+  const quote = text[from] ?? '';
+  let end = from + 1;
+  while (end < text.length && (text[end] !== quote || text[end - 1] === '\\')) end += 1;
+  // ntfy reports positions in bytes.
+  if (end >= text.length) {
+    throw invalid(
+      `unexpected end of input, quote started at position ${bytesBefore(text, from + 1)}`,
+    );
+  }
+  const value = text.slice(from + 1, end).replaceAll(`\\${quote}`, quote);
+  const next = skipSpaces(text, end + 1);
+  if (isSectionEnd(text[next])) return { value, ...ending(text, next) };
+  const character = String.fromCodePoint(text.codePointAt(next) ?? 0);
+  throw invalid(`unexpected character '${character}' at position ${bytesBefore(text, next)}`);
+}
+
+function ending(text: string, at: number): Pick<Section, 'isLast' | 'next'> {
+  return { isLast: text[at] !== ',', next: Math.min(at + 1, text.length) };
+}
+
+function isSectionEnd(character: string | undefined): boolean {
+  return character === undefined || character === ';' || character === ',';
+}
+
+function skipSpaces(text: string, from: number): number {
+  spaces.lastIndex = from;
+  spaces.exec(text);
+  return spaces.lastIndex;
+}
+
+function bytesBefore(text: string, at: number): number {
+  return Buffer.byteLength(text.slice(0, at));
+}
+
+function invalid(reason: string): Error {
+  return refused('actionsInvalid', reason);
 }

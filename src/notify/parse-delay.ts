@@ -1,7 +1,7 @@
-// When a message is to be delivered that is not to be delivered now.
+// When a scheduled message is delivered: a Unix time, a duration, or a time in English (`tomorrow, 3:30pm`,
+// `tuesday 9am`). Times in English are in the time zone of the machine, as in ntfy.
 
-import { parseLongDuration } from './go-duration.ts';
-import { parseNaturalTime } from './natural-time.ts';
+import { parseLongDuration } from './templates/go-duration.ts';
 import { refused } from './ntfy-problems.ts';
 
 export interface DelayLimits {
@@ -9,7 +9,7 @@ export interface DelayLimits {
   readonly delayMsMax: number;
 }
 
-/** Unix seconds. */
+/** Returns Unix seconds. */
 export function parseDelay(text: string, nowMs: number, limits: DelayLimits): number {
   const atMs = futureTime(text.trim(), nowMs);
   if (atMs === undefined || !Number.isFinite(atMs)) throw refused('delayUnreadable');
@@ -26,4 +26,116 @@ function futureTime(text: string, nowMs: number): number | undefined {
   }
   const spanMs = parseLongDuration(text);
   return spanMs === undefined ? parseNaturalTime(text, nowMs) : nowMs + spanMs;
+}
+
+interface Found {
+  readonly day?: { readonly shiftDays: number };
+  readonly time?: { readonly hour: number; readonly minute: number };
+  readonly plusMs?: number;
+}
+
+const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+const partsOfDay: Readonly<Record<string, number>> = {
+  morning: 8,
+  noon: 12,
+  afternoon: 15,
+  evening: 18,
+};
+const smallNumbers: Readonly<Record<string, number>> = {
+  a: 1,
+  an: 1,
+  one: 1,
+  two: 2,
+  three: 3,
+  four: 4,
+  five: 5,
+  six: 6,
+  seven: 7,
+  eight: 8,
+  nine: 9,
+  ten: 10,
+  eleven: 11,
+  twelve: 12,
+};
+const spans: Readonly<Record<string, number>> = {
+  sec: 1_000,
+  min: 60_000,
+  hou: 3_600_000,
+  day: 86_400_000,
+  wee: 7 * 86_400_000,
+};
+
+/** A time in the future: a time of today that has passed means tomorrow. Undefined: the text contains no time. */
+export function parseNaturalTime(text: string, nowMs: number): number | undefined {
+  const words = text.toLowerCase();
+  const first = resolve(words, nowMs);
+  if (first === undefined || first > nowMs) return first;
+  const next = resolve(`tomorrow, ${words}`, nowMs);
+  return next !== undefined && next > nowMs ? next : undefined;
+}
+
+function resolve(text: string, nowMs: number): number | undefined {
+  const { day, time, plusMs } = find(text, nowMs);
+  if (day === undefined && time === undefined && plusMs === undefined) return undefined;
+  const at = new Date(nowMs + (plusMs ?? 0));
+  if (day !== undefined) at.setDate(at.getDate() + day.shiftDays);
+  if (time !== undefined) at.setHours(time.hour, time.minute, 0, 0);
+  return at.getTime();
+}
+
+function find(text: string, nowMs: number): Found {
+  const day = dayOf(text, nowMs);
+  const time = timeOf(text);
+  const plusMs = spanOf(text);
+  return {
+    ...(day === undefined ? {} : { day }),
+    ...(time === undefined ? {} : { time }),
+    ...(plusMs === undefined ? {} : { plusMs }),
+  };
+}
+
+function dayOf(text: string, nowMs: number): Found['day'] {
+  const [, casual] = /(?:^|\W)(today|tonight|tomorrow|tmr|now)(?:\W|$)/.exec(text) ?? [];
+  if (casual !== undefined)
+    return { shiftDays: casual.startsWith('t') && /^tom|^tmr/.test(casual) ? 1 : 0 };
+  const [, norm = '', name] =
+    /(?:^|\W)(?:on\s+)?(?:(last|past|this|next)\s+)?(sunday|sun|monday|mon|tuesday|tues|tue|wednesday|wed|thursday|thurs|thur|thu|friday|fri|saturday|sat)(?:\W|$)/.exec(
+      text,
+    ) ?? [];
+  if (name === undefined) return undefined;
+  const wanted = weekdays.indexOf(name.slice(0, 3));
+  const today = new Date(nowMs).getDay();
+  if (norm === 'last' || norm === 'past') return { shiftDays: -((today - wanted + 7) % 7 || 7) };
+  return { shiftDays: (wanted - today + 7) % 7 || 7 };
+}
+
+function timeOf(text: string): Found['time'] {
+  const [, hours, minutes, half] =
+    /(?:^|\W)(\d{1,2})(?::|：)(\d{2})\s*(a\.?m?\.?|p\.?m?\.?)?(?:\W|$)/.exec(text) ?? [];
+  if (hours !== undefined && minutes !== undefined)
+    return clockTime(Number(hours), Number(minutes), half);
+  const [, hour, which] = /(?:^|\W)(\d{1,2})\s*(a\.m\.|p\.m\.|am|pm|a|p)(?:\W|$)/.exec(text) ?? [];
+  if (hour !== undefined) return clockTime(Number(hour), 0, which);
+  if (/(?:^|\W)tonight(?:\W|$)/.test(text)) return { hour: 23, minute: 0 };
+  const [, part] = /(?:^|\W)(morning|afternoon|evening|noon)(?:\W|$)/.exec(text) ?? [];
+  return part === undefined ? undefined : { hour: partsOfDay[part] ?? 0, minute: 0 };
+}
+
+function clockTime(hour: number, minute: number, half: string | undefined): Found['time'] {
+  if (minute > 59) return undefined;
+  if (half === undefined) return hour > 23 ? undefined : { hour, minute };
+  if (hour > 12) return undefined;
+  return { hour: (hour % 12) + (half.startsWith('p') ? 12 : 0), minute };
+}
+
+function spanOf(text: string): number | undefined {
+  const [, half, number, unit] =
+    /(?:^|\W)(?:within|in)\s+(?:(half)\s+an?\s+|(\d+|an?(?:\s+few)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*)(sec(?:onds?)?|min(?:ute)?s?|hours?|days?|weeks?)(?:\W|$)/.exec(
+      text,
+    ) ?? [];
+  if (unit === undefined) return undefined;
+  const span = spans[unit.slice(0, 3)] ?? 0;
+  if (half !== undefined) return span / 2;
+  const count = /^\d+$/.test(number ?? '') ? Number(number) : smallNumbers[number ?? ''];
+  return (count ?? (/few/.test(number ?? '') ? 3 : 0)) * span;
 }

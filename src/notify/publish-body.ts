@@ -1,17 +1,16 @@
-// What the body of a publish is: a message, a file, or what a template is filled from. Pure.
+// How the body of a publish is used: as the text, as a file, or as the data of a template. Pure.
 
 import { isUtf8 } from 'node:buffer';
 import { refused } from './ntfy-problems.ts';
 import type { PublishParams } from './publish-params.ts';
-import { renderTemplate, templateLimits } from './render-template.ts';
-import { parsePriority } from './parse-priority.ts';
-import { isBoolean } from './request-params.ts';
-import { findTemplate, type NamedTemplate } from './template-files.ts';
+import { renderTemplate, templateLimits } from './templates/render-template.ts';
+import { isBoolean, parsePriority } from './request-params.ts';
+import { findTemplate, type NamedTemplate } from './templates/named-templates.ts';
 
-/** As far as it was read: up to the length of a message. */
+/** The first bytes of a body, at most as many as a message may have. */
 export interface PeekedBody {
   readonly head: Buffer;
-  /** There may be more. */
+  /** There may be more bytes. */
   readonly isCut: boolean;
 }
 
@@ -30,10 +29,9 @@ export interface MessageText {
   readonly title: string;
   readonly message: string;
   readonly priority: number | undefined;
-  readonly encoding?: string;
+  readonly encoding?: string | undefined;
 }
 
-/** What a message says when its body is text. */
 export function textOfBody(params: PublishParams, { head }: PeekedBody): MessageText {
   if (!isUtf8(head)) throw refused('messageNotUtf8');
   const { title, priority } = params;
@@ -49,7 +47,7 @@ export function unifiedPushText(params: PublishParams, { head }: PeekedBody): Me
   return { title, priority, message: head.toString('base64'), encoding: 'base64' };
 }
 
-/** The file's own name, or what can be told from where it is. */
+/** The given file name, or the last part of the attachment's URL. */
 export function attachedName({ attach, filename }: PublishParams): string {
   if (filename !== '' || attach === '') return filename;
   const path = URL.canParse(attach) ? decoded(new URL(attach).pathname) : '';

@@ -1,22 +1,20 @@
-// What a publisher says of a message beside its body: names and rules of ntfy. Pure.
+// The parameters of a publish, with ntfy's names and rules. Pure.
 
-import type { DelayLimits } from './parse-delay.ts';
 import { parseActions } from './parse-actions.ts';
-import { parseDelay } from './parse-delay.ts';
-import { parsePriority } from './parse-priority.ts';
+import { parseDelay, type DelayLimits } from './parse-delay.ts';
 import { refused } from './ntfy-problems.ts';
-import { isBoolean, isTrue, type RequestParams } from './request-params.ts';
+import { isBoolean, isTrue, parsePriority, type RequestParams } from './request-params.ts';
 import type { TopicAction } from './topic-message.ts';
 import { isTopicName } from './topic-name.ts';
 
 export interface PublishParams {
-  /** Undefined: the message's own id. */
+  /** Undefined: the id of the message. */
   readonly sequenceId: string | undefined;
   readonly isCached: boolean;
   readonly title: string;
   readonly message: string;
   readonly priority: number | undefined;
-  /** Of a template: rendered later. */
+  /** The raw value, which may be a template. */
   readonly priorityText: string;
   readonly tags: readonly string[];
   readonly click: string;
@@ -132,7 +130,7 @@ function readEmail(email: string, { hasEmail }: PublishRules): string {
   if (email === '') return '';
   if (!/^[^\s,;]+@[^\s,;]+$/.test(email) && !isTrue(email)) throw refused('emailInvalid');
   if (!hasEmail) throw refused('emailDisabled');
-  // An account's own address: accounts have none here.
+  // `yes` means the address of the account, and accounts have no address here.
   if (isTrue(email)) throw refused('anonymousEmail');
   return email;
 }

@@ -1,16 +1,16 @@
-// Parameters of a request: a header of any of their names first, then the query.
+// Parameters of a request, which ntfy accepts as headers and in the query, under several names each.
 
-import { decodeMimeWords, utf8Header } from './mime-words.ts';
+import { refused } from './ntfy-problems.ts';
 
-/** Small letters; a value that was sent several times is the first one. */
+/** Names in lower case. Of a header that was sent several times, the first value is used. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface RequestParams {
-  /** The first of these names that is not empty; '' where none is. */
+  /** The first value that is not empty, headers before the query; '' if there is none. */
   readonly text: (names: readonly string[]) => string;
-  /** 1, yes and true are true, everything else is false. */
+  /** `1`, `yes` and `true` are true, every other value is false. */
   flag(names: readonly string[], otherwise: boolean): boolean;
-  /** Empty ones are left out before white space is. */
+  /** Drops empty items, but keeps items of white space, as ntfy does. */
   list(names: readonly string[]): readonly string[];
 }
 
@@ -56,6 +56,84 @@ export function isBoolean(value: string): boolean {
 
 function headerText(name: string, value: string): string {
   const text = decodeMimeWords(utf8Header(value)).trim();
-  // RFC 9218 has a header of the same name, which proxies add: `u=3, i`.
+  // Proxies add the header `Priority` of RFC 9218 (`u=3, i`), which has another meaning.
   return name === 'priority' && /^u=\d(?:,\s*(?:i|\d))?$/.test(text) ? '' : text;
+}
+
+const priorities: Readonly<Record<string, number>> = {
+  '1': 1,
+  min: 1,
+  '2': 2,
+  low: 2,
+  '3': 3,
+  default: 3,
+  '4': 4,
+  high: 4,
+  '5': 5,
+  max: 5,
+  urgent: 5,
+};
+
+/** By number or name; undefined if the text is empty. */
+export function parsePriority(text: string): number | undefined {
+  const name = text.trim().toLowerCase();
+  if (name === '') return undefined;
+  const number = Object.hasOwn(priorities, name) ? priorities[name] : undefined;
+  if (number === undefined) throw refused('priorityInvalid');
+  return number;
+}
+
+/** An encoded word of RFC 2047. */
+const encodedWord = /=\?([^?\s]+)\?([bBqQ])\?([^?\s]*)\?=/g;
+
+/** Node decodes headers as latin1, but browsers and curl send UTF-8. */
+function utf8Header(value: string): string {
+  for (let at = 0; at < value.length; at += 1) {
+    if (value.charCodeAt(at) > 0x7f) return Buffer.from(value, 'latin1').toString('utf8');
+  }
+  return value;
+}
+
+/** Decodes the encoded words of RFC 2047. A value that cannot be decoded is returned unchanged. */
+export function decodeMimeWords(value: string): string {
+  if (!value.includes('=?')) return value;
+  let text = '';
+  let at = 0;
+  let afterWord = false;
+  for (const match of value.matchAll(encodedWord)) {
+    const [whole, charset = '', encoding = '', content = ''] = match;
+    const decoded = decodeWord(charset, encoding.toLowerCase(), content);
+    if (decoded === undefined) return value;
+    const between = value.slice(at, match.index);
+    // White space between two encoded words is not part of the text.
+    if (!(afterWord && /^\s*$/.test(between))) text += between;
+    text += decoded;
+    at = match.index + whole.length;
+    afterWord = true;
+  }
+  return text + value.slice(at);
+}
+
+function decodeWord(charset: string, encoding: string, content: string): string | undefined {
+  const bytes = encoding === 'b' ? fromBase64(content) : fromQuoted(content);
+  if (bytes === undefined) return undefined;
+  const name = charset.toLowerCase();
+  if (name === 'utf-8') return bytes.toString('utf8');
+  if (name === 'iso-8859-1') return bytes.toString('latin1');
+  return name === 'us-ascii'
+    ? bytes.toString('latin1').replace(/[\x80-\xff]/g, '\ufffd')
+    : undefined;
+}
+
+function fromBase64(content: string): Buffer | undefined {
+  const isBase64 = /^[A-Za-z0-9+/]*={0,2}$/.test(content) && content.length % 4 === 0;
+  return isBase64 ? Buffer.from(content, 'base64') : undefined;
+}
+
+function fromQuoted(content: string): Buffer | undefined {
+  if (/=(?![0-9A-Fa-f]{2})/.test(content)) return undefined;
+  const bytes = content
+    .replaceAll('_', ' ')
+    .replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1');
 }

@@ -1,4 +1,4 @@
-// A process that dies around the delivery of a scheduled message: nothing is lost, and nothing comes twice.
+// A process is killed around the delivery of a scheduled message: the message is delivered exactly once.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -13,21 +13,21 @@ import { newMessageId, type TopicMessage } from './topic-message.ts';
 
 const clock = systemClock;
 
-/** Delivers one scheduled message through a log that fails as `spoil` says, until the second look at it. */
+/** Delivers one scheduled message through a log whose append fails as `spoil` decides. */
 async function deliverThrough(
   spoil: (log: TopicLog, turn: number) => TopicLog['append'],
 ): Promise<readonly string[]> {
   const folder = await createTempFolder('notify');
   await using opened = new AsyncDisposableStack();
   opened.defer(() => removeTempFolder(folder));
-  // Ids are forgotten at once: it is not the bus that keeps the second one away.
+  // With a dedupe window of 1 ms, deduplication by the bus cannot hide a second publish.
   const bus = opened.use(await openBus(`sqlite:${join(folder, 'bus.db')}`, { dedupeWindowMs: 1 }));
   const log = createTopicLog(bus, { clock, keptMs: 43_200_000, durability: 'synced' });
   const done = Promise.withResolvers<void>();
   let turn = 0;
   const spoiled: TopicLog = {
     ...log,
-    appendOnce: async (message) => {
+    append: async (message) => {
       turn += 1;
       await spoil(log, turn)(message);
       done.resolve();
@@ -43,7 +43,7 @@ async function deliverThrough(
       log: spoiled,
       clock,
       delayMsMax: 60_000,
-      isWaiting: true,
+      isScheduler: true,
       onDelivered: () => undefined,
       leaseMs: 200,
     }),
@@ -62,21 +62,21 @@ async function deliverThrough(
   await done.promise;
   await scheduled[Symbol.asyncDispose]();
   const found = await Array.fromAsync(bus.read(subjects.notify.topic('t')));
-  return found.map(({ id }) => (id === message.id ? 'it' : id));
+  return found.map(({ id }) => (id === message.id ? 'scheduled' : id));
 }
 
-test('killed before it is published, a scheduled message is published by the next one', async () => {
+test('another process publishes a scheduled message whose process was killed before the publish', async () => {
   const stored = await deliverThrough((log, turn) => async (message) => {
     if (turn === 1) throw new Error('killed');
     await log.append(message);
   });
-  assert.deepEqual(stored, ['it']);
+  assert.deepEqual(stored, ['scheduled']);
 });
 
-test('killed between its publish and the ack, a scheduled message is not published again', async () => {
+test('a scheduled message is not published again after a kill between publish and ack', async () => {
   const stored = await deliverThrough((log) => async (message) => {
     await log.append(message);
     throw new Error('killed');
   });
-  assert.deepEqual(stored, ['it']);
+  assert.deepEqual(stored, ['scheduled']);
 });

@@ -1,8 +1,8 @@
-// Messages for later. They stand in streams of the bus (`gbe.notify._scheduled.<topic>`) and a group of all
-// processes waits for each of them: one lease, one delivery, whoever lives.
+// Scheduled messages. The bus stores them in `gbe.notify._scheduled.<topic>`, and one consumer group of all
+// processes delivers each of them at its time.
 //
-// Killed before it was published: the lease runs out, and another process publishes it. Killed between that
-// and the ack: whoever gets it next finds its id in the topic, and only acks.
+// A process killed before it published the message: its lease expires, and another process publishes it. A
+// process killed between publish and ack: the next process finds the id in the topic, and only acks.
 
 import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -12,22 +12,22 @@ import type { TopicMessage } from './topic-message.ts';
 
 type ScheduleRecord =
   | { readonly kind: 'schedule'; readonly message: TopicMessage }
-  /** All before it of this sequence id. */
+  /** Cancels all earlier records of this sequence id. */
   | { readonly kind: 'cancel'; readonly sequenceId: string };
 
 export interface ScheduledMessages extends AsyncDisposable {
-  /** Instead of what was scheduled under its sequence id. */
+  /** Replaces what is scheduled under the same sequence id, and returns the replaced messages. */
   schedule(message: TopicMessage): Promise<readonly TopicMessage[]>;
-  /** Returns what will not be delivered. */
+  /** Returns the messages that will not be delivered. */
   cancel(topic: string, sequenceId: string): Promise<readonly TopicMessage[]>;
-  /** What is to come, by its time. */
+  /** Messages that are not delivered yet, by delivery time. */
   list(topic: string): Promise<readonly TopicMessage[]>;
 }
 
 const group = 'notify-scheduled';
 const prefix = `${subjects.root}.notify._scheduled`;
 
-/** Bounds of how many may wait: as many as a group may have pending. */
+/** As many as a group may have pending. */
 const scheduledMax = 50_000;
 
 export async function openScheduledMessages(
@@ -36,17 +36,17 @@ export async function openScheduledMessages(
     readonly log: TopicLog;
     readonly clock: Clock;
     readonly delayMsMax: number;
-    /** False: another process waits for them. */
-    readonly isWaiting: boolean;
+    /** False: another process delivers scheduled messages. */
+    readonly isScheduler: boolean;
     readonly onDelivered: (message: TopicMessage) => void;
-    /** How long another process waits for one that died. Default: 10 s. */
-    readonly leaseMs?: number;
+    /** How long a message of a killed process waits for another process. Default: 10 s. */
+    readonly leaseMs?: number | undefined;
   },
 ): Promise<ScheduledMessages> {
-  const { log, clock, delayMsMax, isWaiting, onDelivered, leaseMs = 10_000 } = options;
+  const { log, clock, delayMsMax, isScheduler, onDelivered, leaseMs = 10_000 } = options;
 
-  /** Those of a topic that were not called off, delivered ones among them. */
-  async function standing(topic: string): Promise<Map<string, TopicMessage>> {
+  /** Messages of a topic that were not cancelled, including delivered ones. */
+  async function notCancelled(topic: string): Promise<Map<string, TopicMessage>> {
     const time = new Date(clock.now() - delayMsMax - 3_600_000);
     const found = new Map<string, TopicMessage>();
     for await (const { payload } of bus.read(`${prefix}.${topic}`, { from: { time } })) {
@@ -60,11 +60,11 @@ export async function openScheduledMessages(
   async function upcoming(topic: string): Promise<readonly TopicMessage[]> {
     const known = (await bus.stream(`${prefix}.${topic}`))?.lastSequence;
     if (known === undefined) return [];
-    const all = [...(await standing(topic)).values()];
-    const late = await Promise.all(
+    const all = [...(await notCancelled(topic)).values()];
+    const pending = await Promise.all(
       all.map(async (each) => (isAhead(each) || !(await log.has(each, each.time)) ? [each] : [])),
     );
-    return late.flat().toSorted((a, b) => a.time - b.time);
+    return pending.flat().toSorted((a, b) => a.time - b.time);
   }
 
   async function handle(delivery: TopicBusDelivery): Promise<void> {
@@ -76,13 +76,13 @@ export async function openScheduledMessages(
       await delivery.nack({ delayMs: Math.ceil(leftMs) });
       return;
     }
-    const wanted = await standing(message.topic);
+    const wanted = await notCancelled(message.topic);
     if (!wanted.has(message.id) || (await log.has(message, message.time))) return;
-    await log.appendOnce(message);
+    await log.append(message);
     onDelivered(message);
   }
 
-  const consumer = isWaiting
+  const consumer = isScheduler
     ? await bus.consume(
         {
           group,
@@ -104,13 +104,13 @@ export async function openScheduledMessages(
       return before.filter((each) => sequenceOf(each) === message.sequence_id);
     },
     async cancel(topic, sequenceId) {
-      const meant = (await upcoming(topic)).filter((each) => sequenceOf(each) === sequenceId);
-      if (meant.length === 0) return [];
+      const cancelled = (await upcoming(topic)).filter((each) => sequenceOf(each) === sequenceId);
+      if (cancelled.length === 0) return [];
       const record: ScheduleRecord = { kind: 'cancel', sequenceId };
-      // One for all who call these very ones off.
-      const id = `cancel:${meant.map((each) => each.id).join(',')}`.slice(0, 128);
+      // Two requests that cancel the same messages publish one record.
+      const id = `cancel:${cancelled.map((each) => each.id).join(',')}`.slice(0, 128);
       await bus.publish({ subject: `${prefix}.${topic}`, id, payload: record });
-      return meant;
+      return cancelled;
     },
     list: upcoming,
     async [Symbol.asyncDispose]() {

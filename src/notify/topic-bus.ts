@@ -1,10 +1,10 @@
-// The part of a bus that topics stand on; the platform passes one in.
+// The part of a bus that topics use; the platform passes one in.
 
 export interface TopicBusMessage {
   readonly id: string;
   readonly subject: string;
   readonly sequence: string;
-  /** One order for all subjects, on engines that have one. */
+  /** Orders messages of all subjects, on engines that have such an order. */
   readonly position: string | undefined;
   readonly storedAt: Date;
   readonly headers: Readonly<Record<string, string>>;
@@ -21,42 +21,22 @@ interface TopicBusReadOptions {
 }
 
 /**
- * What readers may see: what is on the disk (`synced`); what is stored and has its place (`relaxed`), which a
- * loss of power within the next millisecond may take back; or, as ntfy has it, what this process is about to
- * store (`readers-first`), which also its own end takes back, and which nobody else may publish meanwhile. The
- * publisher is answered when it is on the disk, whichever it is.
+ * When readers see a message: once it is on disk (`synced`), or once it is committed (`relaxed`), which a power
+ * loss within the next milliseconds may undo. Either way the publisher is answered once it is on disk.
  */
-export type TopicDurability = 'synced' | 'relaxed' | 'readers-first';
-
-export const topicDurabilities: readonly string[] = [
-  'synced',
-  'relaxed',
-  'readers-first',
-] satisfies readonly TopicDurability[];
-
-/** A message that is not stored yet. */
-export interface EarlyTopicMessage {
-  readonly id: string;
-  readonly subject: string;
-  readonly payload: unknown;
-}
+export type TopicDurability = 'synced' | 'relaxed';
 
 export interface TopicBus {
   publish(message: {
     readonly subject: string;
     readonly payload: unknown;
     readonly id: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly durability?: TopicDurability;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+    readonly durability?: TopicDurability | undefined;
   }): Promise<unknown>;
-  /** Nobody else publishes to these subjects meanwhile, in no process. */
-  claim(pattern: string): Promise<AsyncDisposable>;
   subscribe(
     pattern: string,
-    options?: TopicBusReadOptions & {
-      /** Told before it is stored; it comes once more when it is. */
-      readonly onEarly?: (message: EarlyTopicMessage) => void;
-    },
+    options?: TopicBusReadOptions,
   ): Promise<{ batches(): AsyncIterable<readonly TopicBusMessage[]> } & AsyncDisposable>;
   read(pattern: string, options?: TopicBusReadOptions): AsyncIterable<TopicBusMessage>;
   stream(subject: string): Promise<{ readonly lastSequence: string | undefined } | undefined>;
@@ -73,7 +53,7 @@ export interface TopicBus {
   ): Promise<AsyncDisposable>;
 }
 
-/** Orders places of messages, also of several subjects: one number, or two (`1700000000000-3`). */
+/** Orders the places of messages, also across subjects: one number, or two (`1700000000000-3`). */
 export function comparePlaces(a: string, b: string): number {
   if (a === b) return 0;
   const [aFirst = '', aSecond = ''] = a.split('-');
@@ -81,7 +61,7 @@ export function comparePlaces(a: string, b: string): number {
   return compareNumbers(aFirst, bFirst) || compareNumbers(aSecond, bSecond);
 }
 
-/** Whole numbers as text, without leading zeros: longer is greater. */
+/** Whole numbers as text without leading zeros: the longer text is the greater number. */
 function compareNumbers(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   if (a === b) return 0;

@@ -1,72 +1,63 @@
-// Live messages of topics to all who read them here: one reader of the bus for the whole process, and
-// what came together goes out together.
+// Delivers live messages to the readers of this process: one bus subscription serves all of them, and messages
+// that arrive together are delivered together.
 
 import { subjects } from '../contracts/subjects.ts';
 import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { MessageFilter } from './message-filter.ts';
-import { comparePlaces, type EarlyTopicMessage, type TopicBus } from './topic-bus.ts';
-import { createEarlyMessages } from './early-messages.ts';
+import type { MessageFilter } from './read-params.ts';
+import { comparePlaces, type TopicBus } from './topic-bus.ts';
 import { placed, topicOfSubject, type PlacedMessage } from './topic-log.ts';
-import type { TopicMessage } from './topic-message.ts';
 
-/** Messages that go to a reader at once. */
+/** Messages that are delivered to a reader in one call. */
 export interface TopicBatch {
   readonly messages: readonly PlacedMessage[];
-  /** Made once for all who get this very batch. */
+  /** Encodes the batch once for all readers that get it. */
   once<T>(form: string, make: (messages: readonly PlacedMessage[]) => T): T;
 }
 
 export interface TopicReader {
   readonly topics: readonly string[];
   readonly filter: MessageFilter;
-  /** Asked again when that may have changed. Absent: always. */
+  /** Called again when permissions change. Absent: always allowed. */
   mayRead?(): boolean;
-  /** Never waits. */
+  /** Must not wait. */
   deliver(batch: TopicBatch): void;
-  /** Messages may have been missed: it has to come again and say what it has. */
+  /** Ends the reader, because it may have missed messages; the client reconnects with `since`. */
   cut(): void;
 }
 
-/** A reader's place in the hub: what comes is held back until it has what was there before. */
-interface TopicSeat {
-  /** From then on nothing is missed. */
+/** A reader in the hub. New messages are queued until the reader has the stored ones. */
+interface HubSubscription {
+  /** Resolves once no later message can be missed. */
   readonly ready: Promise<void>;
-  /**
-   * What was held back follows, but for what the reader has: of each topic, what is not behind this place, and
-   * of what has no place yet, these ids.
-   */
-  live(last: ReadonlyMap<string, string>, ids: ReadonlySet<string>): void;
+  /** Delivers the queued messages after `last`, the reader's place in each topic, and then live ones. */
+  live(last: ReadonlyMap<string, string>): void;
   leave(): void;
 }
 
 export interface TopicHub extends AsyncDisposable {
-  join(reader: TopicReader): TopicSeat;
-  /** Readers may have it, and it will not be stored. */
-  failed(message: TopicMessage): void;
-  /** Resolves once everything of these topics that readers have by now is stored, or will not be. */
-  settled(topics: readonly string[]): Promise<void>;
-  /** Ends those that are meant. Default: all of them. */
-  cut(isMeant?: (reader: TopicReader) => boolean): void;
+  join(reader: TopicReader): HubSubscription;
+  /** Ends the readers that match. Default: all of them. */
+  cut(matches?: (reader: TopicReader) => boolean): void;
   readonly readers: number;
 }
 
 interface Entry {
   readonly reader: TopicReader;
-  /** While it is behind. */
-  held: PlacedMessage[] | undefined;
+  /** Messages that wait until the reader has the stored ones; undefined once it is live. */
+  queued: PlacedMessage[] | undefined;
   /**
-   * Of each topic, the last that it has from the log, which may be ahead of what comes here; until that is
-   * ahead of them all.
+   * The last place per topic that the reader has from the log, which may be ahead of the hub. Undefined once the
+   * hub has passed all of them.
    */
-  has: ReadonlyMap<string, string> | undefined;
+  last: ReadonlyMap<string, string> | undefined;
 }
 
-const heldMax = 10_000;
-/** Of a topic: writing to them takes less than what else a message needs. */
+const queuedMax = 10_000;
+/** Up to this many readers of a topic, delivering at once is cheaper than scheduling it. */
 const fewReaders = 16;
-/** Between the last reader's end and the end of reading: many come again at once. */
+/** The bus subscription outlives its last reader for this long, because clients often reconnect. */
 const lingerMs = 30_000;
 
 export function createTopicHub(
@@ -79,7 +70,6 @@ export function createTopicHub(
   let reading:
     | { readonly ready: Promise<void>; readonly done: Promise<void>; readonly end: AbortController }
     | undefined;
-  const early = createEarlyMessages();
   let waiting: PlacedMessage[] = [];
   let flushing: NodeJS.Immediate | undefined;
   let linger: AbortController | undefined;
@@ -88,11 +78,7 @@ export function createTopicHub(
     if (reading !== undefined) return reading.ready;
     const end = new AbortController();
     const signal = AbortSignal.any([end.signal, closing.signal]);
-    const opened = bus.subscribe(subjects.notify.everyTopic, {
-      from: 'now',
-      signal,
-      onEarly: takeEarly,
-    });
+    const opened = bus.subscribe(subjects.notify.everyTopic, { from: 'now', signal });
     const done = follow(opened, signal);
     const ready = opened.then(() => undefined);
     reading = { ready, done, end };
@@ -106,28 +92,22 @@ export function createTopicHub(
     try {
       await using messages = await opened;
       for await (const batch of messages.batches()) {
-        const news = batch.filter((each) => !early.stored(each));
-        take(news.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
+        take(batch.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
       }
     } catch (error) {
       if (!hasCode(error, 'ABORTED'))
-        observer.log?.error({ err: error }, 'topics cannot be followed');
+        observer.log?.error({ err: error }, 'subscription to topics failed');
     }
-    early.forget();
     if (signal.aborted) return;
-    // What came meanwhile is in the bus: whoever comes again gets it from there.
+    // The bus keeps the messages that the hub missed; readers get them when they reconnect.
     reading = undefined;
     for (const entry of allEntries()) entry.reader.cut();
   }
 
-  function takeEarly(message: EarlyTopicMessage): void {
-    take([early.take(message, clock.now())]);
-  }
-
   /**
-   * To few at once, before the log has even begun with it or its publisher is answered. Writing to many takes
-   * longer than all of that: they get together what came in this turn and in the next, in which whoever was
-   * answered asks again, so that the log has work meanwhile.
+   * Delivers to few readers at once, before the publisher is answered. Writing to many readers takes longer than
+   * a commit, so those get the messages of this and the next turn of the event loop together: answered
+   * publishers send their next message in between, and the commit of it runs while the hub writes.
    */
   function take(messages: readonly PlacedMessage[]): void {
     if (messages.length === 0) return;
@@ -151,13 +131,13 @@ export function createTopicHub(
     for (const [topic, own] of ofTopic) {
       const batch = batchOf(own);
       for (const entry of byTopic.get(topic) ?? []) {
-        const { reader, held, has } = entry;
-        const isPlain =
-          held === undefined &&
-          has === undefined &&
+        const { reader, queued, last } = entry;
+        const takesAll =
+          queued === undefined &&
+          last === undefined &&
           reader.filter === undefined &&
           reader.topics.length === 1;
-        if (isPlain) reader.deliver(batch);
+        if (takesAll) reader.deliver(batch);
         else ofEntry.set(entry, []);
       }
     }
@@ -165,7 +145,7 @@ export function createTopicHub(
     observer.count?.('notify_delivered_total', {}, messages.length);
   }
 
-  /** To those that want some of them only, or of several topics, in the order of the bus. */
+  /** Delivers to readers of several topics, or with a filter, in the order of the bus. */
   function deliverEach(
     messages: readonly PlacedMessage[],
     ofEntry: Map<Entry, PlacedMessage[]>,
@@ -177,9 +157,9 @@ export function createTopicHub(
     }
     for (const [entry, own] of ofEntry) {
       if (own.length === 0) continue;
-      if (entry.held === undefined) entry.reader.deliver(batchOf(own));
-      else if (entry.held.length + own.length > heldMax) entry.reader.cut();
-      else entry.held.push(...own);
+      if (entry.queued === undefined) entry.reader.deliver(batchOf(own));
+      else if (entry.queued.length + own.length > queuedMax) entry.reader.cut();
+      else entry.queued.push(...own);
     }
   }
 
@@ -206,10 +186,9 @@ export function createTopicHub(
     join(reader) {
       if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the server stops');
       const topics = new Set(reader.topics);
+      // Messages from before the reader joined are not new to it.
       flush();
-      // Those before it have these, and the log does not: in their place, before what comes.
-      const coming = early.of(topics).filter((each) => isWanted(reader, each));
-      const entry: Entry = { reader, held: coming, has: undefined };
+      const entry: Entry = { reader, queued: [], last: undefined };
       for (const topic of topics) {
         const entries = byTopic.get(topic);
         if (entries === undefined) byTopic.set(topic, new Set([entry]));
@@ -220,14 +199,11 @@ export function createTopicHub(
       let isGone = false;
       return {
         ready: open(),
-        live(last, ids) {
-          const held = entry.held ?? [];
-          entry.held = undefined;
-          if (last.size > 0) entry.has = last;
-          const missing = held.filter((each) => {
-            if (early.isFailed(each)) return false;
-            return each.place === '' ? !ids.has(each.message.id) : isNew(entry, each);
-          });
+        live(last) {
+          const { queued = [] } = entry;
+          entry.queued = undefined;
+          if (last.size > 0) entry.last = last;
+          const missing = queued.filter((each) => isNew(entry, each));
           if (missing.length > 0) reader.deliver(batchOf(missing));
         },
         leave() {
@@ -243,10 +219,8 @@ export function createTopicHub(
         },
       };
     },
-    failed: (message) => early.failed(message),
-    settled: (topics) => early.settled(topics),
-    cut(isMeant = () => true) {
-      for (const { reader } of allEntries()) if (isMeant(reader)) reader.cut();
+    cut(matches = () => true) {
+      for (const { reader } of allEntries()) if (matches(reader)) reader.cut();
     },
     get readers() {
       return readers;
@@ -260,17 +234,17 @@ export function createTopicHub(
   };
 }
 
-/** Places come in order here: one that is behind all that the reader has ends the looking. */
+/** The hub gets messages in order: one that is after all of `last` ends the comparison for this reader. */
 function isNew(entry: Entry, { message, place }: PlacedMessage): boolean {
-  const { has } = entry;
-  if (has === undefined || place === '') return true;
-  const last = has.get(message.topic);
-  if (last !== undefined && comparePlaces(place, last) <= 0) return false;
-  if ([...has.values()].every((each) => comparePlaces(place, each) > 0)) entry.has = undefined;
+  const { last } = entry;
+  if (last === undefined) return true;
+  const known = last.get(message.topic);
+  if (known !== undefined && comparePlaces(place, known) <= 0) return false;
+  if ([...last.values()].every((each) => comparePlaces(place, each) > 0)) entry.last = undefined;
   return true;
 }
 
-/** Requests to poll are for everybody, whatever they filter by. */
+/** Poll requests pass every filter, as in ntfy. */
 function isWanted({ filter }: TopicReader, { message }: PlacedMessage): boolean {
   return filter === undefined || message.event === 'poll_request' || filter(message);
 }

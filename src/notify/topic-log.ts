@@ -1,8 +1,8 @@
-// The messages of topics in the bus, which is the truth: any process finds there what any other published.
+// Stored messages of topics. The bus holds all of them, so every process reads what any other published.
 
 import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
-import type { Since } from './since.ts';
+import type { Since } from './read-params.ts';
 import {
   comparePlaces,
   type TopicBus,
@@ -11,33 +11,30 @@ import {
 } from './topic-bus.ts';
 import { timeOfMessageId, toTopicMessage, type TopicMessage } from './topic-message.ts';
 
-/** A message and where it stands. */
+/** A message and its place in the bus. */
 export interface PlacedMessage {
   readonly message: TopicMessage;
-  /** Comparable by `comparePlaces`. */
+  /** Compared with `comparePlaces`. Empty for a scheduled message, which has no place yet. */
   readonly place: string;
-  /** False: for those only who read when it came. */
+  /** False: only for readers that were connected when it was published. */
   readonly isKept: boolean;
 }
 
 export interface KeptMessages {
   /** Oldest first. */
   readonly messages: readonly PlacedMessage[];
-  /** Where the message stands that they come behind, if they were asked for by its id and it is there. */
-  readonly behind?: string | undefined;
+  /** The place of the message named by `since=<id>`, if it is stored. */
+  readonly after?: string | undefined;
 }
 
 export interface TopicLog {
   append(message: TopicMessage): Promise<void>;
-  /** Of which somebody may have appended the same: nobody sees it before the log has decided. */
-  appendOnce(message: TopicMessage): Promise<void>;
-  /** What is kept of these topics. */
   read(topics: readonly string[], since: Since): Promise<KeptMessages>;
-  /** Whether it is there, stored at this time (Unix seconds) or later. */
+  /** Whether the message was stored at this time (Unix seconds) or later. */
   has(message: TopicMessage, sinceSeconds: number): Promise<boolean>;
 }
 
-/** Two machines' clocks differ by less. */
+/** Upper bound for the difference between the clocks of two machines. */
 const skewMs = 60_000;
 const topicAt = subjects.notify.topic('x').length - 1;
 
@@ -66,7 +63,7 @@ export function createTopicLog(
     durability,
   }: { readonly clock: Clock; readonly keptMs: number; readonly durability: TopicDurability },
 ): TopicLog {
-  /** Everything that was stored since then and is kept still. */
+  /** Messages stored since `fromMs` that have not expired. */
   async function readFrom(topic: string, fromMs: number): Promise<PlacedMessage[]> {
     const nowMs = clock.now();
     const time = new Date(Math.max(fromMs, nowMs - keptMs - skewMs));
@@ -85,7 +82,7 @@ export function createTopicLog(
     return lists.length === 1 ? first : lists.flat().toSorted(byPlace);
   }
 
-  /** The last one is at the end of its stream, unless that one is not kept. */
+  /** Reads the end of the stream first; the last message there may be one that is not kept. */
   async function latest(topic: string): Promise<readonly PlacedMessage[]> {
     const subject = subjects.notify.topic(topic);
     const sequence = (await bus.stream(subject))?.lastSequence;
@@ -97,28 +94,25 @@ export function createTopicLog(
     return (await readFrom(topic, 0)).slice(-1);
   }
 
-  async function behindId(topics: readonly string[], id: string): Promise<KeptMessages> {
-    // An id says about when it was given out: most of the stream need not be looked at. One that others gave
-    // out says nothing.
-    const soon = behindIn(await readAll(topics, timeOfMessageId(id) - skewMs), id);
-    if (soon !== undefined) return soon;
+  async function readAfter(topics: readonly string[], id: string): Promise<KeptMessages> {
+    // Our ids contain the time of the message, so most of the stream can be skipped. Ids that other producers
+    // chose do not, and need a second read from the start.
+    const recent = messagesAfter(await readAll(topics, timeOfMessageId(id) - skewMs), id);
+    if (recent !== undefined) return recent;
     const messages = await readAll(topics, 0);
-    return behindIn(messages, id) ?? { messages };
-  }
-
-  async function store(message: TopicMessage, how: TopicDurability): Promise<void> {
-    const { id, topic } = message;
-    const subject = subjects.notify.topic(topic);
-    await bus.publish({ subject, id, payload: message, durability: how });
+    return messagesAfter(messages, id) ?? { messages };
   }
 
   return {
-    append: (message) => store(message, durability),
-    appendOnce: (message) => store(message, durability === 'readers-first' ? 'synced' : durability),
+    async append(message) {
+      const { id, topic } = message;
+      const subject = subjects.notify.topic(topic);
+      await bus.publish({ subject, id, payload: message, durability });
+    },
     async read(topics, since) {
       if (since.kind === 'none') return { messages: [] };
       if (since.kind === 'all') return { messages: await readAll(topics, 0) };
-      if (since.kind === 'id') return behindId(topics, since.id);
+      if (since.kind === 'id') return readAfter(topics, since.id);
       if (since.kind === 'latest') {
         const last = await Promise.all([...new Set(topics)].map(latest));
         return { messages: last.flat().toSorted(byPlace) };
@@ -136,10 +130,10 @@ export function createTopicLog(
   };
 }
 
-function behindIn(all: readonly PlacedMessage[], id: string): KeptMessages | undefined {
-  const behind = all.find(({ message }) => message.id === id)?.place;
-  if (behind === undefined) return undefined;
-  return { messages: all.filter(({ place }) => comparePlaces(place, behind) > 0), behind };
+function messagesAfter(all: readonly PlacedMessage[], id: string): KeptMessages | undefined {
+  const after = all.find(({ message }) => message.id === id)?.place;
+  if (after === undefined) return undefined;
+  return { messages: all.filter(({ place }) => comparePlaces(place, after) > 0), after };
 }
 
 function byPlace(a: PlacedMessage, b: PlacedMessage): number {

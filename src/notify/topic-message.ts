@@ -1,4 +1,4 @@
-// A message of a topic, as it stands in the bus and as clients of ntfy see it.
+// A message of a topic, as the bus stores it and as clients of ntfy see it.
 
 import { randomFillSync } from 'node:crypto';
 
@@ -33,14 +33,14 @@ export interface TopicAction {
   readonly value?: string;
 }
 
-/** ntfy's fields, in ntfy's order: the order is what clients that compare texts see. */
+/** ntfy's fields in ntfy's order, for clients that compare texts. */
 export interface TopicMessage {
   readonly id: string;
   /** Absent: the id. */
   readonly sequence_id?: string;
-  /** Unix seconds; of a scheduled message, of its delivery. */
+  /** Unix seconds; of a scheduled message, its delivery time. */
   readonly time: number;
-  /** Unix seconds. Absent: it is not kept for those who come later. */
+  /** Unix seconds. Absent: only connected readers get the message. */
   readonly expires?: number;
   readonly event: TopicEvent;
   readonly topic: string;
@@ -60,7 +60,7 @@ export interface TopicMessage {
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const messageIdChars = 12;
 const timeChars = 5;
-/** 2026-01-01; five letters count seconds for 29 years from there. */
+/** 2026-01-01; five letters count the seconds of 29 years. */
 const epochSeconds = 1_767_225_600;
 const secondsMax = letters.length ** timeChars;
 
@@ -81,15 +81,15 @@ export function randomLetters(count: number): string {
   let text = '';
   while (text.length < count) {
     const byte = randomByte();
-    // Above 248 some letters would come more often than others.
+    // Values from 248 on would make some letters more likely than others.
     if (byte < 248) text += letters[byte % 62];
   }
   return text;
 }
 
 /**
- * Twelve letters and digits, as ntfy has it. The first five say when, so that any process finds the
- * message in the bus again; the other seven are chance (41 bits), as links to attachments hold the id.
+ * Twelve letters and digits, as in ntfy. The first five encode the time, by which every process finds the message
+ * in the bus; the other seven are random (41 bits), because links to attachments contain the id.
  */
 export function newMessageId(nowMs: number): string {
   let seconds = Math.max(0, Math.floor(nowMs / 1_000) - epochSeconds) % secondsMax;
@@ -105,14 +105,14 @@ export function isMessageId(text: string): boolean {
   return /^[A-Za-z0-9]{12}$/.test(text);
 }
 
-/** About when a message of this id was accepted; of an id that is not ours, some time. */
+/** The approximate time of a message id; arbitrary for an id that is not ours. */
 export function timeOfMessageId(id: string): number {
   let seconds = 0;
   for (const letter of id.slice(0, timeChars)) seconds = seconds * 62 + letters.indexOf(letter);
   return (epochSeconds + seconds) * 1_000;
 }
 
-/** What opens or keeps up a stream: told to one client, never stored. */
+/** Opens a stream or keeps it alive: sent to one client, never stored. */
 export function controlMessage(
   event: 'open' | 'keepalive',
   topics: string,
@@ -133,8 +133,8 @@ const textFields = [
 ] as const;
 
 /**
- * A message of the bus as ntfy's: what our own servers published as it is, and what others published to
- * the subject by whatever of it can be shown.
+ * Converts a bus message. Messages that our servers published are returned unchanged; of other producers' messages,
+ * the fields that ntfy can show are used.
  */
 export function toTopicMessage(
   payload: unknown,
@@ -148,7 +148,7 @@ export function toTopicMessage(
     string,
     unknown
   >;
-  if (isWhole(given) && given.topic === topic) return given;
+  if (isTopicMessage(given) && given.topic === topic) return given;
   const texts: Record<string, string> = {};
   for (const field of textFields) {
     const value = given[field];
@@ -163,13 +163,13 @@ export function toTopicMessage(
     event: 'message',
     topic,
     ...texts,
-    message: texts['message'] ?? (payload === null ? 'triggered' : shown(payload)),
+    message: texts['message'] ?? (payload === null ? 'triggered' : textOf(payload)),
     ...(typeof priority === 'number' && [1, 2, 3, 4, 5].includes(priority) ? { priority } : {}),
     ...(Array.isArray(tags) ? { tags: tags.filter((tag) => typeof tag === 'string') } : {}),
   };
 }
 
-function isWhole(
+function isTopicMessage(
   value: Readonly<Record<string, unknown>>,
 ): value is Record<string, unknown> & TopicMessage {
   return (
@@ -181,12 +181,12 @@ function isWhole(
   );
 }
 
-function shown(payload: unknown): string {
+function textOf(payload: unknown): string {
   if (payload instanceof Uint8Array) return Buffer.from(payload).toString('utf8').slice(0, 4_096);
   return (typeof payload === 'string' ? payload : JSON.stringify(payload)).slice(0, 4_096);
 }
 
-/** The same text gives the same id: 12 letters of its hash. */
+/** Hashes a text to 12 letters. */
 function lettersOf(text: string): string {
   let first = 0x811c9dc5;
   let second = 0x01000193;
@@ -203,13 +203,13 @@ function lettersOf(text: string): string {
   return id;
 }
 
-/** A line of `/json`, and the answer to a publish: the sequence id only where it says something. */
+/** For `/json` and the response to a publish: without a sequence id that equals the id. */
 export function messageJson(message: TopicMessage): string {
   if (message.sequence_id !== message.id) return JSON.stringify(message);
   return JSON.stringify({ ...message, sequence_id: undefined });
 }
 
-/** A frame of `/ws`, where ntfy always says the sequence id. */
+/** For `/ws`, where ntfy always sends the sequence id. */
 export function messageFrameJson(message: TopicMessage): string {
   if (message.sequence_id !== undefined || message.event === 'open') return JSON.stringify(message);
   const { id, ...rest } = message;

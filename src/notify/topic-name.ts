@@ -1,10 +1,12 @@
-// Which topics there may be.
+// Which names may be topics, and which topics this process has seen: new ones count against their visitor.
 
+import type { Clock } from '../foundation/clock.ts';
 import { refused } from './ntfy-problems.ts';
+import type { VisitorBook } from './visitor-limits.ts';
 
-const topic = /^[-_A-Za-z0-9]{1,64}$/;
+const namePattern = /^[-_A-Za-z0-9]{1,64}$/;
 
-/** Paths of ntfy's own that a topic would hide. */
+/** Paths of ntfy that a topic would hide. */
 const ntfyReserved = [
   'docs',
   'static',
@@ -18,17 +20,48 @@ const ntfyReserved = [
   'v1',
 ];
 
-/** Paths of the product, on whose port topics stand at the root. */
+/** Paths of the product, which serves topics at the root of the same port. */
 const productReserved = ['api', 'admin', 'console', 'ws', 'health'];
 
 export const reservedTopics: readonly string[] = [...ntfyReserved, ...productReserved];
 
-/** Also of a sequence id, which has the same form. */
+/** Sequence ids have the same form. */
 export function isTopicName(text: string): boolean {
-  return topic.test(text);
+  return namePattern.test(text);
 }
 
-export function checkTopic(name: string, reserved: readonly string[] = reservedTopics): void {
-  if (!isTopicName(name)) throw refused('topicInvalid');
-  if (reserved.includes(name)) throw refused('topicDisallowed');
+export interface KnownTopics {
+  /** Throws if the name is not allowed, or if there are too many topics. */
+  touch(topic: string, visitor: string | undefined): void;
+}
+
+const idleMs = 16 * 3_600_000;
+
+export function createKnownTopics(options: {
+  readonly visitors: VisitorBook;
+  readonly clock: Clock;
+  readonly topicsMax: number;
+  readonly reserved: readonly string[];
+}): KnownTopics {
+  const { visitors, clock, topicsMax, reserved } = options;
+  const lastUsedMs = new Map<string, number>();
+
+  return {
+    touch(topic, visitor) {
+      if (!isTopicName(topic)) throw refused('topicInvalid');
+      if (reserved.includes(topic)) throw refused('topicDisallowed');
+      const nowMs = clock.now();
+      if (!lastUsedMs.has(topic)) {
+        if (lastUsedMs.size >= topicsMax) {
+          for (const [name, usedMs] of lastUsedMs) {
+            if (nowMs - usedMs > idleMs) lastUsedMs.delete(name);
+          }
+        }
+        if (lastUsedMs.size >= topicsMax) throw refused('tooManyTopics');
+        // Undefined for visitors without limits.
+        if (visitor !== undefined) visitors.newTopic(visitor);
+      }
+      lastUsedMs.set(topic, nowMs);
+    },
+  };
 }

@@ -1,12 +1,11 @@
-// Topics: publish, update, read, follow. What ntfy's server decides, over a bus that many processes share.
+// Topics: publish, update, read and follow messages by ntfy's rules, over a bus that several processes share.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import type { AttachmentStore } from './attachment-store.ts';
+import type { AttachmentStore } from './file-attachments.ts';
 import { buildMessage, changeMessage, pollRequest } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';
-import { createKnownTopics } from './known-topics.ts';
 import { createMessageRate } from './message-rate.ts';
 import { refused } from './ntfy-problems.ts';
 import {
@@ -21,14 +20,13 @@ import {
 } from './publish-body.ts';
 import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
-import type { Since } from './since.ts';
-import type { NamedTemplate } from './template-files.ts';
-import { topicDurabilities, type TopicBus, type TopicDurability } from './topic-bus.ts';
+import type { Since } from './read-params.ts';
+import type { NamedTemplate } from './templates/named-templates.ts';
+import type { TopicBus, TopicDurability } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
 import { createTopicLog, type KeptMessages } from './topic-log.ts';
-import { subjects } from '../contracts/subjects.ts';
 import { newMessageId, type TopicAttachment, type TopicMessage } from './topic-message.ts';
-import { reservedTopics } from './topic-name.ts';
+import { createKnownTopics, reservedTopics } from './topic-name.ts';
 import {
   createVisitorBook,
   notifyLimits,
@@ -37,25 +35,25 @@ import {
 } from './visitor-limits.ts';
 
 export interface TopicsOptions {
-  readonly clock?: Clock;
-  readonly observer?: Observer;
-  readonly limits?: Partial<NotifyLimits>;
-  /** Beside those that ntfy and the product have for themselves. */
-  readonly reserved?: readonly string[];
-  /** By their names, for `X-Template`. */
-  readonly templates?: Readonly<Record<string, NamedTemplate>>;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  readonly limits?: Partial<NotifyLimits> | undefined;
+  /** Names that are not allowed as topics, in addition to those that ntfy and the product use. */
+  readonly reserved?: readonly string[] | undefined;
+  /** By name, for `X-Template`. */
+  readonly templates?: Readonly<Record<string, NamedTemplate>> | undefined;
   /** Absent: files are refused. */
-  readonly attachments?: AttachmentStore;
+  readonly attachments?: AttachmentStore | undefined;
   /** Where clients reach this server, without a slash at the end. */
-  readonly baseUrl?: string | (() => string | undefined);
+  readonly baseUrl?: string | (() => string | undefined) | undefined;
   /** Absent: e-mail is refused. */
-  readonly sendEmail?: (mail: NotifyEmail) => Promise<void>;
-  /** Told of what was published, so that phones are woken. */
-  readonly forward?: (message: TopicMessage) => void;
-  /** Whether readers get messages before they are on the disk, or stored. Default: `synced`, neither. */
-  readonly durability?: TopicDurability;
-  /** Whether this process delivers what is scheduled. Default: true. */
-  readonly isScheduler?: boolean;
+  readonly sendEmail?: ((mail: NotifyEmail) => Promise<void>) | undefined;
+  /** Called with each published message, to wake phones. */
+  readonly forward?: ((message: TopicMessage) => void) | undefined;
+  /** When readers get a message: once it is on disk (`synced`, the default) or committed (`relaxed`). */
+  readonly durability?: TopicDurability | undefined;
+  /** Whether this process delivers scheduled messages. Default: true. */
+  readonly isScheduler?: boolean | undefined;
 }
 
 export interface NotifyEmail {
@@ -65,7 +63,7 @@ export interface NotifyEmail {
 }
 
 export interface TopicBody extends PeekedBody {
-  /** All of it, what was looked at included. */
+  /** The whole body, including the bytes that were read for `head`. */
   all(): AsyncIterable<Uint8Array>;
   readonly contentLength: number | undefined;
 }
@@ -74,9 +72,9 @@ export interface PublishRequest {
   readonly topic: string;
   readonly params: PublishParams;
   readonly body: TopicBody;
-  /** Whose limits count. */
+  /** The visitor whose limits apply. */
   readonly visitor: string;
-  /** Neither requests nor messages are counted. */
+  /** True: neither requests nor messages count against limits. */
   readonly isExempt: boolean;
 }
 
@@ -93,7 +91,7 @@ export interface Topics extends AsyncDisposable {
   readonly baseUrl: string | undefined;
   readonly attachments: AttachmentStore | undefined;
   readonly reserved: readonly string[];
-  /** Throws for names that may not be. */
+  /** Throws if the name is not allowed. */
   touch(topic: string, visitor: string | undefined): void;
   publish(request: PublishRequest): Promise<TopicMessage>;
   change(
@@ -103,14 +101,14 @@ export interface Topics extends AsyncDisposable {
     },
   ): Promise<TopicMessage>;
   read(request: ReadRequest): Promise<readonly TopicMessage[]>;
-  /** Until it is left: `opened` once nothing can be missed any more, then what is kept, then what comes. */
+  /** Calls `opened` once no message can be missed, then delivers stored messages, then live ones. */
   follow(reader: TopicReader, request: ReadRequest, opened: () => void): Promise<Disposable>;
-  /** Ends all who follow; they come again, here or elsewhere. */
+  /** Ends all readers; their clients reconnect, here or elsewhere. */
   cut(): void;
-  /** Ends those of them that are meant. */
-  cutThose(isMeant: (reader: TopicReader) => boolean): void;
+  /** Ends the readers that match. */
+  cutThose(matches: (reader: TopicReader) => boolean): void;
   readonly published: number;
-  /** Over the last minutes, as ntfy tells it. */
+  /** Over the last minutes, as ntfy reports it. */
   readonly publishedPerSecond: number;
   readonly readers: number;
 }
@@ -118,7 +116,7 @@ export interface Topics extends AsyncDisposable {
 const sweepMs = 60_000;
 
 /**
- * Topics over a bus. `millrace start` serves them in ntfy's way; this is what a program in between uses.
+ * Topics over a bus, for programs that publish and read without HTTP. `millrace start` serves them over ntfy's API.
  *
  * @example
  * import { openTopics } from 'millrace/notify';
@@ -138,22 +136,20 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const reserved = [...reservedTopics, ...(options.reserved ?? [])];
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
   const { durability = 'synced' } = options;
-  if (!topicDurabilities.includes(durability)) {
-    const text = `notify.durability is one of ${topicDurabilities.join(', ')}, not '${durability}'`;
+  if (!['synced', 'relaxed'].includes(durability)) {
+    const text = `notify.durability is '${durability}'. Use 'synced' or 'relaxed'.`;
     throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
   }
   const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
   const stopping = new AbortController();
   await using opened = new AsyncDisposableStack();
-  // Before anything is read, and given up last: the order that readers are told is that of the log.
-  if (durability === 'readers-first') opened.use(await bus.claim(subjects.notify.everyTopic));
   const hub = opened.use(createTopicHub(bus, { clock, observer }));
   const scheduled = opened.use(
     await openScheduledMessages(bus, {
       log,
       clock,
       delayMsMax: limits.delayMsMax,
-      isWaiting: options.isScheduler ?? true,
+      isScheduler: options.isScheduler ?? true,
       onDelivered: (message) => options.forward?.(message),
     }),
   );
@@ -168,7 +164,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
         await clock.sleep(sweepMs, stopping.signal);
       } catch (error) {
         if (hasCode(error, 'ABORTED')) return;
-        observer.log?.warn({ err: error }, 'attachments could not be swept');
+        observer.log?.warn({ err: error }, 'attachment sweep failed');
         await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
       }
     }
@@ -241,20 +237,9 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     return buildMessage(params, { title, priority, message }, { ...facts, attachment });
   }
 
-  async function append(message: TopicMessage): Promise<void> {
-    try {
-      await log.append(message);
-    } catch (error) {
-      hub.failed(message);
-      throw error;
-    }
-  }
-
-  async function callOff(topic: string, sequenceId: string | undefined): Promise<void> {
-    // A message's own id is nobody else's sequence id, unless somebody said so.
-    if (sequenceId === undefined) return;
-    const gone = await scheduled.cancel(topic, sequenceId);
-    await attachments?.remove(gone.map(({ id }) => id));
+  async function cancelScheduled(topic: string, sequenceId: string): Promise<void> {
+    const cancelled = await scheduled.cancel(topic, sequenceId);
+    await attachments?.remove(cancelled.map(({ id }) => id));
   }
 
   return {
@@ -277,11 +262,12 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       if (params.email !== '') visitors.email(visitor);
       const message = await messageOf(request);
       if (params.deliverAt !== undefined) {
-        const gone = await scheduled.schedule(message);
-        await attachments?.remove(gone.map(({ id }) => id));
+        const replaced = await scheduled.schedule(message);
+        await attachments?.remove(replaced.map(({ id }) => id));
       } else {
-        await append(message);
-        if (params.isCached) await callOff(topic, params.sequenceId);
+        await log.append(message);
+        const { sequenceId } = params;
+        if (params.isCached && sequenceId !== undefined) await cancelScheduled(topic, sequenceId);
         if (!params.isUnifiedPush) options.forward?.(message);
         if (params.email !== '') {
           await options.sendEmail?.({ to: params.email, message, sender: visitor });
@@ -296,8 +282,8 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       const nowMs = clock.now();
       const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
       const message = changeMessage(event, sequenceId, facts);
-      await append(message);
-      if (event === 'message_delete') await callOff(topic, sequenceId);
+      await log.append(message);
+      if (event === 'message_delete') await cancelScheduled(topic, sequenceId);
       published.count();
       return message;
     },
@@ -305,27 +291,27 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       return (await readKept(request)).messages.map(({ message }) => message);
     },
     async follow(reader, request, ready) {
-      const seat = hub.join(reader);
+      const subscription = hub.join(reader);
       try {
-        await seat.ready;
+        await subscription.ready;
         ready();
-        const { messages, behind } = await readKept(request);
+        const { messages, after } = await readKept(request);
         const last = new Map<string, string>();
-        if (behind !== undefined) for (const topic of reader.topics) last.set(topic, behind);
+        if (after !== undefined) for (const topic of reader.topics) last.set(topic, after);
         for (const { message, place } of messages) if (place !== '') last.set(message.topic, place);
         const wanted = messages.filter(({ message }) => reader.filter?.(message) ?? true);
         if (wanted.length > 0) reader.deliver(batchOf(wanted));
-        seat.live(last, new Set(messages.map(({ message }) => message.id)));
-        // What it may was perhaps taken back while it was not here to be cut.
+        subscription.live(last);
+        // The permission may have been revoked before the reader joined the hub.
         if (reader.mayRead?.() === false) reader.cut();
       } catch (error) {
-        seat.leave();
+        subscription.leave();
         throw error;
       }
-      return { [Symbol.dispose]: () => seat.leave() };
+      return { [Symbol.dispose]: () => subscription.leave() };
     },
     cut: () => hub.cut(),
-    cutThose: (isMeant) => hub.cut(isMeant),
+    cutThose: (matches) => hub.cut(matches),
     get published() {
       return published.total;
     },
@@ -343,22 +329,20 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   };
 
   async function readKept({ topics, since, withScheduled }: ReadRequest): Promise<KeptMessages> {
-    // What readers here have seen is in the log before it is asked.
-    if (since.kind !== 'none') await hub.settled(topics);
     const kept = await log.read(topics, since);
     if (!withScheduled || since.kind === 'none' || since.kind === 'latest') return kept;
     const lists = await Promise.all([...new Set(topics)].map((topic) => scheduled.list(topic)));
-    const there = new Set(kept.messages.map(({ message }) => message.id));
-    const coming = lists
+    const delivered = new Set(kept.messages.map(({ message }) => message.id));
+    const pending = lists
       .flat()
-      .filter(({ id }) => !there.has(id))
+      .filter(({ id }) => !delivered.has(id))
       .map((message) => ({ message, place: '', isKept: true }));
-    const byTime = coming.toSorted((a, b) => a.message.time - b.message.time);
+    const byTime = pending.toSorted((a, b) => a.message.time - b.message.time);
     return { ...kept, messages: [...kept.messages, ...byTime] };
   }
 }
 
-/** At most so many bytes; more are refused. */
+/** Reads the whole body; refuses it if it reaches `bytesMax`. */
 async function wholeBody(body: TopicBody, bytesMax: number): Promise<Buffer> {
   if (!body.isCut) return body.head;
   const chunks: Uint8Array[] = [];

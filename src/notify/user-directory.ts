@@ -1,15 +1,15 @@
-// Users of topics and what they may: those of the configuration, which stay as they are, and those that
-// administrators added. Pure but for what it holds.
+// Users of topics and access rules, in memory: fixed ones from the configuration, and those that administrators
+// added.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { AccessRule, TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 
-/** What an administrator did. */
+/** An administrator's change. */
 export type UserChange =
-  /** New, or with another password. */
+  /** Adds a user, or changes the password. */
   | { readonly kind: 'user-set'; readonly name: string; readonly passwordHash: string }
-  /** With everything that it may. */
+  /** Removes the user's rules as well. */
   | { readonly kind: 'user-removed'; readonly name: string }
   | {
       readonly kind: 'access-set';
@@ -17,17 +17,21 @@ export type UserChange =
       readonly topic: string;
       readonly permission: TopicPermission;
     }
-  /** Without a topic: all of the user's. Without a user: everybody's. */
-  | { readonly kind: 'access-removed'; readonly user?: string; readonly topic?: string };
+  /** Without a topic: all rules of the user. Without a user: rules of all users. */
+  | {
+      readonly kind: 'access-removed';
+      readonly user?: string | undefined;
+      readonly topic?: string | undefined;
+    };
 
 export interface DirectoryUser extends NotifyUserSettings {
   readonly role: 'admin' | 'user';
-  /** Of the configuration: nobody changes it here. */
+  /** From the configuration: administrators cannot change it. */
   readonly isProvisioned: boolean;
 }
 
 export interface UserBook {
-  /** Grows with every change. */
+  /** Increases with every change. */
   readonly version: number;
   readonly users: readonly DirectoryUser[];
   readonly rules: readonly AccessRule[];
@@ -35,9 +39,9 @@ export interface UserBook {
 }
 
 export interface UserDirectory extends UserBook {
-  /** Decides on all that is known, and is stored before it counts. */
+  /** Decides on the current state; the change applies once it is stored. */
   change(decide: (book: UserBook) => UserChange): Promise<void>;
-  /** Told after each change, whoever made it. */
+  /** Called after each change, also of another process. */
   onChanged(listener: () => void): void;
 }
 
@@ -46,8 +50,8 @@ const directoryLimits = { usersMax: 10_000, rulesMax: 50_000 } as const;
 export const everybody = '*';
 
 export function createUserBook(options: {
-  readonly users?: readonly NotifyUserSettings[];
-  readonly access?: readonly AccessRule[];
+  readonly users?: readonly NotifyUserSettings[] | undefined;
+  readonly access?: readonly AccessRule[] | undefined;
 }): UserBook & { apply(change: UserChange): void } {
   const users = new Map<string, DirectoryUser>();
   for (const each of options.users ?? []) {
@@ -58,8 +62,8 @@ export function createUserBook(options: {
   let rules: readonly AccessRule[] = provisioned;
   let version = 0;
 
-  function removeRules(isMeant: (rule: AccessRule) => boolean): void {
-    for (const [key, rule] of added) if (isMeant(rule)) added.delete(key);
+  function removeRules(matches: (rule: AccessRule) => boolean): void {
+    for (const [key, rule] of added) if (matches(rule)) added.delete(key);
   }
 
   return {
@@ -77,7 +81,7 @@ export function createUserBook(options: {
       switch (change.kind) {
         case 'user-set': {
           const { name, passwordHash } = change;
-          // A configuration that names it by now is what counts.
+          // The configuration may have added the user since; it has precedence.
           if (users.get(name)?.isProvisioned === true) break;
           users.set(name, { name, passwordHash, role: 'user', isProvisioned: false });
           break;
@@ -100,16 +104,16 @@ export function createUserBook(options: {
               (change.topic === undefined || change.topic === topic),
           );
       }
-      // What administrators say of a user and a topic counts before what the configuration says.
-      const isOverruled = ({ user = everybody, topic }: AccessRule): boolean =>
+      // A rule of an administrator replaces the configured rule for the same user and topic.
+      const isReplaced = ({ user = everybody, topic }: AccessRule): boolean =>
         added.has(`${user}\0${topic}`);
-      rules = [...provisioned.filter((rule) => !isOverruled(rule)), ...added.values()];
+      rules = [...provisioned.filter((rule) => !isReplaced(rule)), ...added.values()];
       version += 1;
     },
   };
 }
 
-/** Lost with its process: for servers that have no store. */
+/** For servers without a store: changes are lost with the process. */
 export function memoryUserDirectory(
   options: Parameters<typeof createUserBook>[0] = {},
 ): UserDirectory {
@@ -130,7 +134,7 @@ export function memoryUserDirectory(
       const change = decide(book);
       checkRoom(book, change);
       book.apply(change);
-      for (const tell of listeners) tell();
+      for (const notify of listeners) notify();
     },
     onChanged: (listener) => void listeners.push(listener),
   };
@@ -142,6 +146,6 @@ export function checkRoom(book: UserBook, change: UserChange): void {
     (change.kind === 'user-set' && book.users.length >= usersMax) ||
     (change.kind === 'access-set' && book.rules.length >= rulesMax);
   if (!isFull) return;
-  const text = `there are ${usersMax} users or ${rulesMax} rules already`;
+  const text = `limit reached: ${usersMax} users or ${rulesMax} access rules`;
   throw new MillraceError('NOTIFY_REFUSED', text, { details: { problem: 'invalid' } });
 }

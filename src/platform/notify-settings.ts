@@ -1,36 +1,35 @@
-// What a deployment says of its topics: the field `notify` of its configuration.
+// The field `notify` of the configuration: settings of topics.
 
 import type { AccessRule, TopicPermission } from '../notify/access-rules.ts';
 import type { NotifyTokenSettings, NotifyUserSettings } from '../notify/notify-users.ts';
-import type { NamedTemplate } from '../notify/template-files.ts';
+import type { NamedTemplate } from '../notify/templates/named-templates.ts';
 import type { TopicDurability } from '../notify/topic-bus.ts';
 import type { NotifyLimits } from '../notify/visitor-limits.ts';
 
 export interface NotifySettings {
-  readonly users?: readonly NotifyUserSettings[];
-  readonly tokens?: readonly NotifyTokenSettings[];
-  readonly access?: readonly AccessRule[];
-  /** For topics that no rule is about. Default: read-write on this machine only, else deny. */
-  readonly defaultAccess?: TopicPermission;
-  /** Where clients reach it; attachments and Matrix need it. Default: where it listens. */
-  readonly baseUrl?: string;
+  readonly users?: readonly NotifyUserSettings[] | undefined;
+  readonly tokens?: readonly NotifyTokenSettings[] | undefined;
+  readonly access?: readonly AccessRule[] | undefined;
+  /** For topics that no access rule matches. Default: read-write on a loopback address, else deny. */
+  readonly defaultAccess?: TopicPermission | undefined;
+  /** Where clients reach the server; attachments and Matrix need it. Default: where it listens. */
+  readonly baseUrl?: string | undefined;
   /** Default: `.millrace/attachments`; false: files are refused. */
-  readonly attachments?: string | false;
-  readonly limits?: Partial<NotifyLimits>;
+  readonly attachments?: string | false | undefined;
+  readonly limits?: Partial<NotifyLimits> | undefined;
   /**
-   * `relaxed`: readers get a message once it is stored, before it is on the disk. `readers-first`: before it is
-   * stored, as ntfy has it; for a bus in a file that no other process publishes topics to. Default: `synced`.
-   * Whichever it is, a publish is answered when its message is on the disk.
+   * When readers get a message of a bus file: once it is on disk (`synced`, the default), or once it is committed
+   * (`relaxed`). Either way a publish is answered once its message is on disk.
    */
-  readonly durability?: TopicDurability;
-  /** Addresses whose requests and messages are not counted. */
-  readonly exemptHosts?: readonly string[];
-  /** Addresses are what the last proxy says (`X-Forwarded-For`). */
-  readonly behindProxy?: boolean;
-  readonly templates?: Readonly<Record<string, NamedTemplate>>;
-  /** Names that may not be topics, beside those of ntfy and of the product. */
-  readonly reservedTopics?: readonly string[];
-  /** Wakes iPhones: the server that its app hears, such as https://ntfy.sh. */
-  readonly upstreamUrl?: string;
-  readonly upstreamToken?: string;
+  readonly durability?: TopicDurability | undefined;
+  /** Addresses whose requests and messages do not count against limits. */
+  readonly exemptHosts?: readonly string[] | undefined;
+  /** True: the address of a client is the last one of `X-Forwarded-For`. */
+  readonly behindProxy?: boolean | undefined;
+  readonly templates?: Readonly<Record<string, NamedTemplate>> | undefined;
+  /** Names that cannot be topics, in addition to those of ntfy and of the product. */
+  readonly reservedTopics?: readonly string[] | undefined;
+  /** The server from which the iPhone app receives pushes, such as https://ntfy.sh. */
+  readonly upstreamUrl?: string | undefined;
+  readonly upstreamToken?: string | undefined;
 }

@@ -1,4 +1,4 @@
-// What administrators do: users, what they may, the version.
+// Requests of administrators: users, access rules, the version.
 
 import assert from 'node:assert/strict';
 import { newTopic, poll, publish, send, type CaseServer, type NtfyCase } from './ntfy-case.ts';
@@ -20,16 +20,16 @@ async function ask(
   request: `${string} /${string}`,
   body?: Body,
   headers: Readonly<Record<string, string>> = root,
-): Promise<{ readonly status: number; readonly told: unknown }> {
+): Promise<{ readonly status: number; readonly answer: unknown }> {
   const [method = '', path = ''] = request.split(' ');
   const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
-  const answer = await send(server, '', {
+  const response = await send(server, '', {
     method,
     path,
     headers,
     ...(sent === undefined ? {} : { body: sent }),
   });
-  return { status: answer.status, told: await answer.json() };
+  return { status: response.status, answer: await response.json() };
 }
 
 async function does(
@@ -37,7 +37,7 @@ async function does(
   request: `${string} /${string}`,
   body: Body,
 ): Promise<void> {
-  assert.deepEqual(await ask(server, request, body), { status: 200, told: { success: true } });
+  assert.deepEqual(await ask(server, request, body), { status: 200, answer: { success: true } });
 }
 
 const refuses = (
@@ -48,8 +48,8 @@ const refuses = (
   headers?: Readonly<Record<string, string>>,
 ): NtfyCase =>
   caseOf(title, async (server) => {
-    const { status, told } = await ask(server, request, body, headers);
-    assert.equal((told as { readonly code?: number }).code, code, JSON.stringify(told));
+    const { status, answer } = await ask(server, request, body, headers);
+    assert.equal((answer as { readonly code?: number }).code, code, JSON.stringify(answer));
     assert.equal(status, Math.floor(code / 100));
   });
 
@@ -60,12 +60,12 @@ interface ShownUser {
 }
 
 async function usersOf(server: CaseServer): Promise<readonly ShownUser[]> {
-  return (await ask(server, 'GET /v1/users')).told as readonly ShownUser[];
+  return (await ask(server, 'GET /v1/users')).answer as readonly ShownUser[];
 }
 
 const newUser = (): string => newTopic().replace('t', 'u');
 
-/** A topic that nobody may, unless somebody says so. */
+/** A topic that is denied until a rule allows it. */
 const closed = (): string => `closed-${newTopic()}`;
 
 async function statusOf(
@@ -77,17 +77,17 @@ async function statusOf(
 }
 
 export const adminCases: readonly NtfyCase[] = [
-  caseOf('are told the version', async (server) => {
-    const { status, told } = await ask(server, 'GET /v1/version');
+  caseOf('read the version', async (server) => {
+    const { status, answer } = await ask(server, 'GET /v1/version');
     assert.equal(status, 200);
-    assert.deepEqual(Object.keys(told as object), ['version', 'commit', 'date']);
-    assert.match((told as { readonly version: string }).version, /^\d+\.\d+/);
+    assert.deepEqual(Object.keys(answer as object), ['version', 'commit', 'date']);
+    assert.match((answer as { readonly version: string }).version, /^\d+\.\d+/);
   }),
-  refuses('nobody else is told the version', 'GET /v1/version', undefined, 40101, {}),
-  refuses('a user is not told the version', 'GET /v1/version', undefined, 40101, {
+  refuses('anonymous requests cannot read the version', 'GET /v1/version', undefined, 40101, {}),
+  refuses('users cannot read the version', 'GET /v1/version', undefined, 40101, {
     Authorization: `Bearer ${benToken}`,
   }),
-  caseOf('list users, those of highest rank first, with what they may', async (server) => {
+  caseOf('list users by role, with their grants', async (server) => {
     const users = await usersOf(server);
     assert.deepEqual(users[0], { username: 'root', role: 'admin' });
     const ben = users.find(({ username }) => username === 'ben');
@@ -107,10 +107,16 @@ export const adminCases: readonly NtfyCase[] = [
       ),
     );
   }),
-  refuses('nobody else lists users', 'GET /v1/users', undefined, 40101, {}),
-  refuses('a user does not list users', 'GET /v1/users', undefined, 40101, basic('ben', 'benpass')),
-  refuses('nobody else adds users', 'POST /v1/users', { username: 'x', password: 'y' }, 40101, {}),
-  caseOf('add a user, who then is somebody', async (server) => {
+  refuses('anonymous requests cannot list users', 'GET /v1/users', undefined, 40101, {}),
+  refuses('users cannot list users', 'GET /v1/users', undefined, 40101, basic('ben', 'benpass')),
+  refuses(
+    'anonymous requests cannot add users',
+    'POST /v1/users',
+    { username: 'x', password: 'y' },
+    40101,
+    {},
+  ),
+  caseOf('add a user, who can then authenticate', async (server) => {
     const username = newUser();
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 401);
     await does(server, 'POST /v1/users', { username, password: 'secret' });
@@ -119,15 +125,15 @@ export const adminCases: readonly NtfyCase[] = [
     const found = (await usersOf(server)).find((each) => each.username === username);
     assert.deepEqual(found, { username, role: 'user' });
   }),
-  caseOf('do not add a user twice', async (server) => {
+  caseOf('cannot add a user twice', async (server) => {
     const username = newUser();
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     const again = await ask(server, 'POST /v1/users', { username, password: 'other' });
-    assert.equal((again.told as { readonly code: number }).code, 40901);
+    assert.equal((again.answer as { readonly code: number }).code, 40901);
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
   }),
   refuses(
-    'add no user that the configuration has',
+    'cannot add a user of the configuration',
     'POST /v1/users',
     { username: 'ben', password: 'x' },
     40901,
@@ -142,25 +148,25 @@ export const adminCases: readonly NtfyCase[] = [
     40000,
   ),
   refuses(
-    'add no user of a tier that is not',
+    'cannot add a user with an unknown tier',
     'POST /v1/users',
     { username: newUser(), password: 'x', tier: 'gold' },
     40030,
   ),
   refuses('add no user by what is no JSON', 'POST /v1/users', 'username=x', 40024),
   refuses(
-    'add no user by a name that is a number',
+    'cannot add a user whose name is a number',
     'POST /v1/users',
     { username: 5, password: 'x' },
     40024,
   ),
   refuses(
-    'add no user by a body without an end',
+    'cannot add a user with an incomplete body',
     'POST /v1/users',
     `{"username":"${'x'.repeat(140_000)}"}`,
     41303,
   ),
-  caseOf('give a user another password', async (server) => {
+  caseOf('change the password of a user', async (server) => {
     const username = newUser();
     await does(server, 'POST /v1/users', { username, password: 'old' });
     assert.equal(await statusOf(server, newTopic(), basic(username, 'old')), 200);
@@ -168,7 +174,7 @@ export const adminCases: readonly NtfyCase[] = [
     assert.equal(await statusOf(server, newTopic(), basic(username, 'old')), 401);
     assert.equal(await statusOf(server, newTopic(), basic(username, 'new')), 200);
   }),
-  caseOf('add whom they give a password, if nobody has the name', async (server) => {
+  caseOf('add an unknown user by setting its password', async (server) => {
     const username = newUser();
     await does(server, 'PUT /v1/users', { username, password: 'secret' });
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
@@ -176,12 +182,12 @@ export const adminCases: readonly NtfyCase[] = [
   refuses('change no administrator', 'PUT /v1/users', { username: 'root', password: 'x' }, 40301),
   refuses('change nothing without saying what', 'PUT /v1/users', { username: 'ben' }, 40000),
   refuses(
-    'change nobody of a bad name',
+    'cannot change a user with an invalid name',
     'PUT /v1/users',
     { username: 'a/b', password: 'x' },
     40000,
   ),
-  caseOf('remove a user, with what it might do', async (server) => {
+  caseOf('remove a user with its grants', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
@@ -190,7 +196,7 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
   }),
-  refuses('remove nobody who is not there', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
+  refuses('cannot remove an unknown user', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
   refuses('remove no administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
   caseOf('allow a user to read and write a topic', async (server) => {
     const [username, topic] = [newUser(), closed()];
@@ -226,7 +232,7 @@ export const adminCases: readonly NtfyCase[] = [
     const found = (await usersOf(server)).find((each) => each.username === username);
     assert.deepEqual(found?.grants, [{ topic: `${topic}*`, permission: 'read-write' }]);
   }),
-  caseOf('deny everybody a topic, and take that back', async (server) => {
+  caseOf('deny a topic to everybody, and remove that rule', async (server) => {
     const topic = newTopic();
     assert.equal(await statusOf(server, topic, {}), 200);
     await does(server, 'PUT /v1/users/access', { username: '*', topic, permission: 'deny-all' });
@@ -235,14 +241,14 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'DELETE /v1/users/access', { username: '*', topic });
     assert.equal(await statusOf(server, topic, {}), 200);
   }),
-  caseOf('take back what they allowed', async (server) => {
+  caseOf('remove a grant', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
     await does(server, 'DELETE /v1/users/access', { username, topic });
     assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
   }),
-  caseOf('end the streams of a user that they remove', async (server) => {
+  caseOf('end the streams of a removed user', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
@@ -255,31 +261,31 @@ export const adminCases: readonly NtfyCase[] = [
     const first = await reader?.read();
     assert.match(Buffer.from(first?.value ?? []).toString(), /"event":"open"/);
     await does(server, 'DELETE /v1/users', { username });
-    // Ended, or cut off: nothing comes any more.
+    // The stream ended or was disconnected.
     const rest = await reader?.read().catch(() => ({ done: true }));
     assert.equal(rest?.done, true);
   }),
   refuses(
-    'allow nobody who is not there',
+    'cannot grant access to an unknown user',
     'PUT /v1/users/access',
     { username: 'nobody-here', topic: 'x', permission: 'rw' },
     40031,
   ),
   refuses(
-    'allow nothing that is no permission',
+    'cannot grant an unknown permission',
     'PUT /v1/users/access',
     { username: 'ben', topic: 'x', permission: 'all' },
     40025,
   ),
   refuses(
-    'nobody else allows',
+    'anonymous requests cannot grant access',
     'PUT /v1/users/access',
     { username: 'ben', topic: 'x', permission: 'rw' },
     40101,
     {},
   ),
   refuses(
-    'nobody else takes back',
+    'anonymous requests cannot remove grants',
     'DELETE /v1/users/access',
     { username: 'ben', topic: 'x' },
     40101,

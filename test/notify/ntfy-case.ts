@@ -1,9 +1,9 @@
-// What the cases of ntfy's API are made of: a request, and what ntfy answers to it.
+// Building blocks of the cases of ntfy's API: a request and its expected response.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 
-/** A server, ours or ntfy's own, with the users and rules that `ntfy-server-facts.ts` says. */
+/** Our server or ntfy itself, with the users and rules of `ntfy-server-facts.ts`. */
 export interface CaseServer {
   readonly url: string;
 }
@@ -15,7 +15,7 @@ export interface NtfyCase {
 
 export interface Sent {
   readonly method?: string;
-  /** `{t}` is a topic of the case's own. Default: `/{t}`. */
+  /** `{t}` is replaced by a new topic. Default: `/{t}`. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
@@ -43,7 +43,7 @@ export async function send(
 ): Promise<Response> {
   return fetch(`${url}${path.replaceAll('{t}', topic)}`, {
     method,
-    // fetch takes bytes only, as HTTP has it.
+    // fetch accepts latin1 header values only.
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [
         name,
@@ -82,7 +82,7 @@ export function lines(text: string): readonly Message[] {
     .map((line) => JSON.parse(line) as Message);
 }
 
-/** A publish that is taken: the message without what differs each time. */
+/** A successful publish: compares the message without the fields that differ each time. */
 export function taken(
   title: string,
   sent: Sent,
@@ -100,7 +100,7 @@ export function taken(
         message: 'triggered',
         ...expected,
       });
-      // What was told is what is kept, unless it is not kept.
+      // The stored message equals the response.
       if (message.expires !== undefined && message.time <= Date.now() / 1_000) {
         assert.deepEqual(await poll(server, topic), [message]);
       }
@@ -113,9 +113,9 @@ export function refusedBy(title: string, sent: Sent, code: number): NtfyCase {
     title,
     async run(server) {
       const answer = await send(server, newTopic(), sent);
-      const told = (await answer.json()) as Readonly<Record<string, unknown>>;
-      assert.equal(told['code'], code, JSON.stringify(told));
-      assert.equal(told['http'], Math.floor(code / 100));
+      const problem = (await answer.json()) as Readonly<Record<string, unknown>>;
+      assert.equal(problem['code'], code, JSON.stringify(problem));
+      assert.equal(problem['http'], Math.floor(code / 100));
       assert.equal(answer.status, Math.floor(code / 100));
       assert.equal(answer.headers.get('content-type'), 'application/json');
       assert.equal(answer.headers.get('access-control-allow-origin'), '*');
@@ -133,7 +133,7 @@ function checkShape(message: Message, expected: Readonly<Record<string, unknown>
   }
 }
 
-/** Without what differs each time. */
+/** Removes the fields that differ each time. */
 function shown(message: Message, topic: string, url: string): Readonly<Record<string, unknown>> {
   const { id, time, expires, attachment, actions, ...rest } = message;
   assert.ok(typeof time === 'number' && (expires === undefined || typeof expires === 'number'));

@@ -1,4 +1,4 @@
-// Every case of ntfy's API: run against our server, and against ntfy's own.
+// All cases of ntfy's API, which run against our server and against ntfy itself.
 
 import { adminCases } from './ntfy-admin-cases.ts';
 import type { NtfyCase } from './ntfy-case.ts';
@@ -32,8 +32,8 @@ export const ntfyCases: readonly NtfyCase[] = [
 ];
 
 /**
- * The cases that write and read messages again. Parsing, rules and templates end before a message is
- * stored, so they are the same in every durability.
+ * Cases that store and read messages. Parsing, access and templates happen before a message is stored, so their
+ * cases run with one durability only.
  */
 export const storedCases: readonly NtfyCase[] = [
   ...jsonTakenCases,

@@ -16,7 +16,7 @@ import {
 
 const inSeconds = (seconds: number): string => String(Math.floor(Date.now() / 1_000) + seconds);
 
-/** Delivered so many seconds from now, about. */
+/** Delivered about `seconds` from now. */
 function delayed(text: string, seconds: number): NtfyCase {
   return {
     title: `delivers in ${seconds} s by '${text}'`,
@@ -25,7 +25,7 @@ function delayed(text: string, seconds: number): NtfyCase {
       const before = Date.now() / 1_000;
       const message = await publish(server, topic, { headers: { Delay: text }, body: 'x' });
       const after = Date.now() / 1_000;
-      // However long the publish took; times are whole seconds.
+      // Times are whole seconds, and the publish itself takes time.
       assert.ok(message.time >= before + seconds - 2, String(message.time - before));
       assert.ok(message.time <= after + seconds + 2, String(message.time - after));
       assert.equal(message.expires, message.time + 43_200);
@@ -35,7 +35,7 @@ function delayed(text: string, seconds: number): NtfyCase {
   };
 }
 
-/** At a time of the day, today or tomorrow. */
+/** Delivered at a time of day, today or tomorrow. */
 function atHour(text: string, hour: number, minute: number, days?: number): NtfyCase {
   return {
     title: `delivers at ${hour}:${minute} by '${text}'`,
@@ -80,13 +80,13 @@ export const delayCases: readonly NtfyCase[] = [
   refusedBy('refuses a delay below 10 s', { headers: { Delay: '9s' }, body: 'x' }, 40005),
   refusedBy('refuses a delay above 3 days', { headers: { Delay: '73h' }, body: 'x' }, 40006),
   refusedBy(
-    'refuses a delay that says nothing',
+    'refuses a delay that cannot be parsed',
     { headers: { Delay: 'soonish' }, body: 'x' },
     40004,
   ),
   refusedBy('refuses a delay in the past', { headers: { Delay: '1500000000' }, body: 'x' }, 40004),
   refusedBy(
-    'refuses a delay of what is not kept',
+    'refuses a delay without cache',
     { headers: { Delay: '1h', Cache: 'no' }, body: 'x' },
     40002,
   ),
@@ -118,7 +118,7 @@ export const delayCases: readonly NtfyCase[] = [
     },
   },
   {
-    title: 'calls a scheduled message off by DELETE',
+    title: 'cancels a scheduled message by DELETE',
     async run(server) {
       const topic = newTopic();
       await publish(server, topic, { path: '/{t}/s1', headers: { Delay: '1h' }, body: 'first' });
@@ -133,7 +133,7 @@ export const delayCases: readonly NtfyCase[] = [
     },
   },
   {
-    title: 'calls a scheduled message off by its own id',
+    title: 'cancels a scheduled message by its id',
     async run(server) {
       const topic = newTopic();
       const { id } = await publish(server, topic, { headers: { Delay: '1h' }, body: 'first' });
@@ -199,31 +199,31 @@ const alert = {
 
 export const templateCases: readonly NtfyCase[] = [
   template(
-    'fills a template',
+    'renders a template',
     { Message: 'Error: {{.error.desc}}', Title: '{{.host}}: {{.n}}' },
     { error: { desc: 'bad' }, host: 'web', n: 1.5 },
     { message: 'Error: bad', title: 'web: 1.5' },
   ),
   template(
-    'fills a template of a priority',
+    'renders a template of the priority',
     { m: 'x', Priority: '{{if .bad}}5{{else}}1{{end}}' },
     { bad: true },
     { message: 'x', priority: 5 },
   ),
   template(
-    'walks lists',
+    'iterates over lists',
     { m: '{{range $i, $e := .list}}{{$i}}={{$e}};{{end}}' },
     { list: ['a', 'b'] },
     { message: '0=a;1=b;' },
   ),
   template(
-    'says what is missing',
+    'prints missing values',
     { m: '{{.none}} {{.a.b.c}}' },
     { a: {} },
     { message: '<no value> <no value>' },
   ),
   template(
-    'knows else, with, variables and trims',
+    'supports else, with, variables and trimming',
     {
       m: '{{- $x := .a -}} {{ if eq $x "b" }}B{{ else if eq $x "c" }}C{{ else }}D{{ end }} {{with .w}}{{.v}}{{end}}',
     },
@@ -231,7 +231,7 @@ export const templateCases: readonly NtfyCase[] = [
     { message: 'C 1' },
   ),
   template(
-    'knows functions',
+    'calls functions',
     {
       m: '{{upper .a}} {{.a | trunc 2}} {{default "d" .none}} {{len .l}} {{join "-" .l}} {{index .l 1}} {{printf "%s|%5s" .a "x"}} {{title "two words"}} {{replace "l" "L" .a}}',
     },
@@ -245,7 +245,7 @@ export const templateCases: readonly NtfyCase[] = [
     { message: '[1 a <nil>] map[a:[] b:2] true <no value>' },
   ),
   template(
-    'makes lines of \\n around a template',
+    'turns \\n around a template into line breaks',
     { m: 'a\\n{{.x}}' },
     { x: 'b' },
     { message: 'a\nb' },
@@ -259,22 +259,18 @@ export const templateCases: readonly NtfyCase[] = [
   badTemplate('refuses to compare what is not alike', '{{if eq .a 1}}x{{end}}', 40045),
   badTemplate('refuses a text where a list is needed', '{{range "abc"}}x{{end}}', 40045),
   refusedBy(
-    'refuses a template over what is no JSON',
+    'refuses a template if the body is not JSON',
     { headers: { Template: 'yes', m: 'x' }, body: 'no' },
     40042,
   ),
+  refusedBy('refuses an unknown template', { headers: { Template: 'nobody' }, body: '{}' }, 40047),
   refusedBy(
-    'refuses a template that nobody has',
-    { headers: { Template: 'nobody' }, body: '{}' },
-    40047,
-  ),
-  refusedBy(
-    'refuses a priority of a template that is none',
+    'refuses a template that renders an invalid priority',
     { headers: { Template: '1', m: 'x', p: '{{.p}}' }, body: '{"p":"9"}' },
     40007,
   ),
   taken(
-    'shows what Grafana sends',
+    'renders a webhook of Grafana',
     {
       path: '/{t}?template=grafana',
       body: JSON.stringify({ status: 'firing', title: 'Load', message: 'high' }),
@@ -282,7 +278,7 @@ export const templateCases: readonly NtfyCase[] = [
     { title: '🚨 Load', message: 'high' },
   ),
   taken(
-    'shows what Alertmanager sends',
+    'renders a webhook of Alertmanager',
     {
       headers: { Template: 'alertmanager' },
       body: JSON.stringify({ status: 'firing', receiver: 'r', alerts: [alert] }),
@@ -294,7 +290,7 @@ export const templateCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'shows a star of GitHub',
+    'renders a star of GitHub',
     {
       headers: { Template: 'github' },
       body: JSON.stringify({
@@ -307,7 +303,7 @@ export const templateCases: readonly NtfyCase[] = [
     { title: '⭐ me starred r', message: 'Stargazer: u\nRepository: h' },
   ),
   taken(
-    'shows an issue of GitHub',
+    'renders an issue of GitHub',
     {
       headers: { Template: 'github' },
       body: JSON.stringify({
@@ -329,7 +325,7 @@ export const templateCases: readonly NtfyCase[] = [
     },
   ),
   refusedBy(
-    'refuses what GitHub sends of other kinds',
+    'refuses other webhooks of GitHub',
     { headers: { Template: 'github' }, body: '{"action":"x"}' },
     40045,
   ),

@@ -1,5 +1,5 @@
-// What one visitor may do, e-mail through the outbox, phones that are woken through another server, tokens of
-// the platform, and how a stopped server ends its readers.
+// Limits of visitors, e-mail through the outbox, poll requests to an upstream server, platform tokens, and how a
+// stopped server ends its readers.
 
 import assert from 'node:assert/strict';
 import { createServer, Server } from 'node:http';
@@ -40,7 +40,7 @@ async function codes(count: number, ask: () => Promise<Response>): Promise<reado
   return seen;
 }
 
-test('a visitor who asks too often is told so, and exempt ones are not', async () => {
+test('a visitor with too many requests is refused, an exempt visitor is not', async () => {
   const topic = newTopic();
   const ask = (server: CaseServer) => () => send(server, topic, { body: 'x' });
   await limited({ requestsBurst: 2 }, async (server) => {
@@ -52,7 +52,7 @@ test('a visitor who asks too often is told so, and exempt ones are not', async (
   await limited({ requestsBurst: 2, messagesPerDay: 1 }, exempt, true);
 });
 
-test('messages of a day, new topics and topics of the server have their limits', async () => {
+test('messages per day, new topics and topics of the server are limited', async () => {
   await limited({ messagesPerDay: 1 }, async (server) => {
     assert.deepEqual(await codes(2, () => send(server, 'a', { body: 'x' })), [200, 42908]);
   });
@@ -66,7 +66,7 @@ test('messages of a day, new topics and topics of the server have their limits',
   });
 });
 
-test('a visitor reads as many streams at once as the limit says, and another one once one has ended', async () => {
+test('streams of a visitor are limited, and an ended stream no longer counts', async () => {
   await limited({ subscriptionsMax: 1 }, async (server) => {
     const over = new AbortController();
     const path = `${server.url}/${newTopic()}/json`;
@@ -80,7 +80,7 @@ test('a visitor reads as many streams at once as the limit says, and another one
   });
 });
 
-test('whoever guesses passwords is not listened to any more', async () => {
+test('a visitor is refused after too many wrong passwords', async () => {
   await limited({ authFailuresBurst: 3, requestsBurst: 1_000 }, async (server) => {
     const headers = { Authorization: `Basic ${Buffer.from('ben:no').toString('base64')}` };
     const ask = (): Promise<Response> => send(server, 'a', { headers, body: 'x' });
@@ -89,7 +89,7 @@ test('whoever guesses passwords is not listened to any more', async () => {
   });
 });
 
-test('files of a visitor count for its quota, and for its bytes of a day', async () => {
+test('files count against the quota and the daily bytes of their visitor', async () => {
   const file = { body: new Uint8Array(600_000) };
   await limited({ attachmentBytesPerVisitor: 1_000_000 }, async (server) => {
     assert.deepEqual(await codes(2, () => send(server, 'a', file)), [200, 41301]);
@@ -100,7 +100,7 @@ test('files of a visitor count for its quota, and for its bytes of a day', async
   });
 });
 
-test('an e-mail goes through the outbox, where a destination for it is', async () => {
+test('an e-mail goes through the outbox if there is a destination for it', async () => {
   await using opened = new AsyncDisposableStack();
   const sent = Promise.withResolvers<Readonly<Record<string, unknown>>>();
   const mail = defineModule({
@@ -126,11 +126,11 @@ test('an e-mail goes through the outbox, where a destination for it is', async (
   );
 });
 
-test('tokens of the platform are let in by their scopes, on the port of the API', async () => {
+test('platform tokens are allowed by their scopes, on the port of the API', async () => {
   await using opened = new AsyncDisposableStack();
   const { folder, platform } = await openPlatform(opened);
   let url: string | undefined;
-  // As if others reached it: without a rule nobody may.
+  // As on a public address: without a rule nothing is allowed.
   const ntfy = opened.use(
     await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => url }),
   );
@@ -149,7 +149,7 @@ test('tokens of the platform are let in by their scopes, on the port of the API'
   assert.equal(await write(await bearer(['admin'])), 200);
   assert.equal(await write(await bearer(['append'], 'core')), 40101);
   assert.equal((await poll(api, 'alerts', '', await bearer(['read', 'append']))).length, 2);
-  // The routes of the API stay what they are.
+  // The routes of the API still work.
   assert.equal((await fetch(`${api.url}/health/live`)).status, 200);
   assert.equal((await fetch(`${api.url}/docs`)).status, 200);
   assert.equal(
@@ -159,7 +159,7 @@ test('tokens of the platform are let in by their scopes, on the port of the API'
   assert.equal((await fetch(`${api.url}/api`, { method: 'POST', body: 'x' })).status, 404);
 });
 
-test('phones are woken through the server that they hear', async () => {
+test('each message causes a poll request to the upstream server', async () => {
   const heard = Promise.withResolvers<readonly unknown[]>();
   const upstream = createServer((request, response) => {
     heard.resolve([
@@ -201,7 +201,7 @@ test(
     const server = await startOurNtfy({ folder });
     const answer = await fetch(`${server.url}/a/json`);
     const reading = answer.text();
-    // The server cuts off no connection here: it waits until all have ended.
+    // The server waits until all connections have ended, and closes none itself.
     context.mock.method(Server.prototype, 'closeAllConnections', () => undefined);
     await server[Symbol.asyncDispose]();
     assert.match(await reading, /"event":"open"/);

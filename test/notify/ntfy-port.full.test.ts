@@ -1,4 +1,4 @@
-// `millrace start --ntfy-port`: topics on a port of their own, and the rest of the product elsewhere.
+// `millrace start --ntfy-port`: topics on a separate port.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ const statusOf = async (url: string, init?: RequestInit): Promise<number> => {
   return answer.status;
 };
 
-test('topics are at its root, and nothing of the product is', async () => {
+test('the port serves topics at its root, and no route of the product', async () => {
   assert.notEqual(new URL(http).port, new URL(ntfy).port);
   const published = await fetch(`${ntfy}/alerts`, { method: 'POST', body: 'hello' });
   assert.equal(published.status, 200);
@@ -41,14 +41,14 @@ test('topics are at its root, and nothing of the product is', async () => {
   }
 });
 
-test("the product's own port has no topics", async () => {
+test("the product's port serves no topics", async () => {
   assert.equal(await statusOf(`${http}/health/ready`), 200);
   assert.equal(await statusOf(`${http}/alerts`, { method: 'POST', body: 'hello' }), 404);
   assert.equal(await statusOf(`${http}/alerts/json?poll=1`), 404);
   assert.equal(await statusOf(`${http}/v1/health`), 404);
 });
 
-test('its administrators are those of the platform, and users that they add are kept', async () => {
+test('platform administrators can add users, which are stored', async () => {
   const headers = { authorization: `Bearer ${token}` };
   const version = await fetch(`${ntfy}/v1/version`, { headers });
   assert.match(((await version.json()) as { readonly version: string }).version, /^\d+\.\d+/);
@@ -59,7 +59,7 @@ test('its administrators are those of the platform, and users that they add are 
   assert.equal(await statusOf(`${ntfy}/alerts`, said), 200);
 });
 
-test('it stops with the rest: streams end, and both ports are free', async () => {
+test('stopping the product ends the streams and frees both ports', async () => {
   const stream = await fetch(`${ntfy}/alerts/json`);
   const reader = stream.body?.getReader();
   await reader?.read();

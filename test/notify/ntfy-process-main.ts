@@ -1,4 +1,4 @@
-// Our ntfy as a process of its own: told where its bus is, tells where it listens.
+// Runs our ntfy server in a separate process over a given bus, and reports its URL.
 
 import type { TopicDurability } from '../../src/notify/topic-bus.ts';
 import { startOurNtfy } from './our-ntfy.ts';

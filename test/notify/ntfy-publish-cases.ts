@@ -25,36 +25,36 @@ export const publishCases: readonly NtfyCase[] = [
   taken('trims a body', { body: '  a\n b \n' }, { message: 'a\n b' }),
   taken('says triggered where nothing is said', {}, {}),
   taken(
-    'takes a message by header',
+    'accepts the message in a header',
     { headers: { 'X-Message': 'by header' } },
     { message: 'by header' },
   ),
   taken(
-    'lets the body go before the header',
+    'prefers the body to the header',
     { headers: { m: 'header' }, body: 'body' },
     { message: 'body' },
   ),
   taken('makes lines of \\n in a header', { headers: { Message: 'a\\nb' } }, { message: 'a\nb' }),
   taken('leaves \\n in a body', { body: 'a\\nb' }, { message: 'a\\nb' }),
   taken(
-    'takes GET /publish with a query',
+    'accepts GET /publish with a query',
     { method: 'GET', path: '/{t}/publish?message=hi&title=T&p=4' },
     { message: 'hi', title: 'T', priority: 4 },
   ),
   taken('takes GET /send', { method: 'GET', path: '/{t}/send?m=hi' }, { message: 'hi' }),
   taken('takes GET /trigger', { method: 'GET', path: '/{t}/trigger' }, {}),
   taken(
-    'takes POST /publish for a sequence id',
+    'treats POST /publish as a sequence id',
     { path: '/{t}/publish', body: 'x' },
     { message: 'x', sequence_id: 'publish' },
   ),
   taken(
-    'takes a title',
+    'accepts a title',
     { headers: { Title: 'A title' }, body: 'x' },
     { title: 'A title', message: 'x' },
   ),
   taken(
-    'takes a title by t',
+    'accepts a title as t',
     { headers: { t: 'A title' }, body: 'x' },
     { title: 'A title', message: 'x' },
   ),
@@ -74,7 +74,7 @@ export const publishCases: readonly NtfyCase[] = [
     { title: 'Hello Wörld plain', message: 'x' },
   ),
   taken(
-    'joins encoded words that stand side by side',
+    'joins adjacent encoded words',
     { headers: { Title: '=?UTF-8?B?w6Q=?= =?UTF-8?B?w7Y=?=' }, body: 'x' },
     { title: 'äö', message: 'x' },
   ),
@@ -84,17 +84,17 @@ export const publishCases: readonly NtfyCase[] = [
     { title: '=?KOI8-R?B?w6Q=?=', message: 'x' },
   ),
   taken(
-    'takes the header before the query',
+    'prefers the header to the query',
     { path: '/{t}?title=query', headers: { Title: 'header' }, body: 'x' },
     { title: 'header', message: 'x' },
   ),
   taken(
-    'takes a query of small letters only',
+    'accepts query names in lower case only',
     { path: '/{t}?Title=no&title=yes', body: 'x' },
     { title: 'yes', message: 'x' },
   ),
   taken(
-    'takes the first alias that says something',
+    'uses the first alias that is not empty',
     { headers: { 'X-Title': ' ', t: 'short' }, body: 'x' },
     { title: 'short', message: 'x' },
   ),
@@ -111,7 +111,7 @@ export const publishCases: readonly NtfyCase[] = [
     { message: 'x' },
   ),
   taken(
-    'looks past the priority of RFC 9218',
+    'uses another alias after the priority of RFC 9218',
     { path: '/{t}?p=5', headers: { Priority: 'u=1' }, body: 'x' },
     { message: 'x', priority: 5 },
   ),
@@ -121,94 +121,90 @@ export const publishCases: readonly NtfyCase[] = [
     { headers: { 'X-Priority': '0' }, body: 'x' },
     40007,
   ),
-  refusedBy(
-    'refuses a priority that is a word',
-    { headers: { prio: 'important' }, body: 'x' },
-    40007,
-  ),
+  refusedBy('refuses an unknown priority', { headers: { prio: 'important' }, body: 'x' }, 40007),
   taken(
-    'takes tags',
+    'accepts tags',
     { headers: { Tags: 'warning, skull,,a b ' }, body: 'x' },
     { tags: ['warning', 'skull', 'a b'], message: 'x' },
   ),
   taken(
-    'takes tags by ta in the query',
+    'accepts tags as ta in the query',
     { path: '/{t}?ta=a,b', body: 'x' },
     { tags: ['a', 'b'], message: 'x' },
   ),
   taken(
-    'takes a link',
+    'accepts a click URL',
     { headers: { Click: 'geo:1,2' }, body: 'x' },
     { click: 'geo:1,2', message: 'x' },
   ),
   taken(
-    'takes an icon',
+    'accepts an icon',
     { headers: { Icon: 'https://e.x/i.png' }, body: 'x' },
     { icon: 'https://e.x/i.png', message: 'x' },
   ),
   refusedBy(
-    'refuses an icon that is no URL',
+    'refuses an icon that is not a URL',
     { headers: { Icon: 'file:///i.png' }, body: 'x' },
     40021,
   ),
   taken(
-    'takes markdown by its header',
+    'accepts markdown by header',
     { headers: { Markdown: 'yes' }, body: '**x**' },
     { content_type: 'text/markdown', message: '**x**' },
   ),
   taken(
-    'takes markdown by its content type',
+    'accepts markdown by content type',
     { headers: { 'Content-Type': 'text/markdown' }, body: 'x' },
     { content_type: 'text/markdown', message: 'x' },
   ),
   taken(
-    'takes yes, true and 1 for true only',
+    'treats only yes, true and 1 as true',
     { headers: { md: 'on' }, body: 'x' },
     { message: 'x' },
   ),
   taken(
-    'does not keep what is not to be kept',
+    'does not store a message without cache',
     { headers: { Cache: 'no' }, body: 'x' },
     { message: 'x' },
   ),
   taken(
-    'takes a sequence id of the path',
+    'accepts a sequence id in the path',
     { path: '/{t}/job-1', body: 'x' },
     { message: 'x', sequence_id: 'job-1' },
   ),
   taken(
-    'takes a sequence id of a header',
+    'accepts a sequence id in a header',
     { headers: { 'X-Sequence-ID': 'job_2' }, body: 'x' },
     { message: 'x', sequence_id: 'job_2' },
   ),
   taken(
-    'takes a sequence id by sid',
+    'accepts a sequence id as sid',
     { path: '/{t}?sid=s3', body: 'x' },
     { message: 'x', sequence_id: 's3' },
   ),
   taken(
-    'takes the path before the header for the sequence id',
+    'prefers the sequence id of the path to the header',
     { path: '/{t}/path', headers: { sid: 'header' }, body: 'x' },
     { message: 'x', sequence_id: 'path' },
   ),
   refusedBy(
-    'refuses a bad sequence id',
+    'refuses an invalid sequence id',
     { headers: { 'X-Sequence-ID': 'no spaces' }, body: 'x' },
     40049,
   ),
   refusedBy(
-    'refuses e-mail where there is none',
+    'refuses e-mail if it is not enabled',
     { headers: { Email: 'a@b.example' }, body: 'x' },
     40001,
   ),
   refusedBy(
-    'refuses an address that is none',
+    'refuses an invalid e-mail address',
     { headers: { 'X-E-Mail': 'nobody' }, body: 'x' },
     40050,
   ),
-  refusedBy('refuses calls where there are none', { headers: { Call: 'yes' }, body: 'x' }, 40032),
+  refusedBy('refuses phone calls', { headers: { Call: 'yes' }, body: 'x' }, 40032),
   taken(
-    'takes a link to a file',
+    'accepts the URL of a file',
     { headers: { Attach: 'https://e.x/a/b.jpg' } },
     {
       message: 'You received a file: b.jpg',
@@ -216,21 +212,25 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'takes a link to a file with its name and a message',
+    'accepts the URL of a file with a name and a message',
     { headers: { a: 'http://e.x/?q=1', f: 'n.txt' }, body: 'look' },
     { message: 'look', attachment: { name: 'n.txt', url: 'http://e.x/?q=1' } },
   ),
   taken(
-    'names a file without a name',
+    'names a file whose URL has no name',
     { headers: { Attach: 'https://e.x' } },
     {
       message: 'You received a file: attachment',
       attachment: { name: 'attachment', url: 'https://e.x' },
     },
   ),
-  refusedBy('refuses a link that is none', { headers: { Attach: 'ftp://e.x/a' } }, 40013),
+  refusedBy(
+    'refuses an attachment URL that is not HTTP',
+    { headers: { Attach: 'ftp://e.x/a' } },
+    40013,
+  ),
   taken(
-    'keeps a body with a file name as a file',
+    'stores a body with a file name as a file',
     { headers: { Filename: 'a.txt' }, body: 'some text' },
     {
       message: 'You received a file: a.txt',
@@ -244,7 +244,7 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'keeps a file with a message',
+    'stores a file with a message',
     { headers: { f: 'a.txt', Message: 'here' }, body: 'some text' },
     {
       message: 'here',
@@ -258,12 +258,12 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'takes 4,095 bytes for a message',
+    'treats 4,095 bytes as a message',
     { body: 'a'.repeat(4_095) },
     { message: 'a'.repeat(4_095) },
   ),
   taken(
-    'takes 4,096 bytes for a file',
+    'treats 4,096 bytes as a file',
     { body: 'a'.repeat(4_096) },
     {
       message: 'You received a file: attachment.txt',
@@ -277,7 +277,7 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'takes bytes that are no text for a file',
+    'treats bytes that are not UTF-8 as a file',
     { body: Uint8Array.of(0, 255, 254, 1, 2, 3, 0) },
     {
       message: 'You received a file: attachment.bin',
@@ -291,7 +291,7 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'knows a picture by its bytes',
+    'detects a picture by its bytes',
     { body: Uint8Array.from(Buffer.from('89504e470d0a1a0a0000000d49484452ff', 'hex')) },
     {
       message: 'You received a file: attachment.png',
@@ -305,37 +305,37 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   refusedBy(
-    'refuses text that is none beside a link',
+    'refuses a body that is not UTF-8 with an attachment URL',
     { headers: { Attach: 'https://e.x/a' }, body: Uint8Array.of(255, 254) },
     40011,
   ),
   taken(
-    'takes UnifiedPush as it is',
+    'accepts UnifiedPush text unchanged',
     { path: '/{t}?up=1', body: ' text \n' },
     { message: ' text \n' },
   ),
   taken(
-    'takes UnifiedPush bytes as base64',
+    'encodes UnifiedPush bytes as base64',
     { path: '/{t}?up=1', body: Uint8Array.of(255, 1) },
     { message: '/wE=', encoding: 'base64' },
   ),
   taken(
-    'cuts UnifiedPush at the limit',
+    'truncates UnifiedPush at the limit',
     { headers: { 'X-UnifiedPush': '1' }, body: 'b'.repeat(5_000) },
     { message: 'b'.repeat(4_096) },
   ),
   taken(
-    'tells UnifiedPush by its encoding',
+    'detects UnifiedPush by the content encoding',
     { headers: { 'Content-Encoding': 'aes128gcm' }, body: ' x ' },
     { message: ' x ' },
   ),
   taken(
-    'takes a request to poll',
+    'accepts a poll request',
     { headers: { 'X-Poll-ID': 'abc' }, body: 'ignored' },
     { event: 'poll_request', message: 'New message', poll_id: 'abc' },
   ),
   taken(
-    'takes short actions',
+    'accepts short actions',
     {
       headers: {
         Actions:
@@ -360,7 +360,7 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'takes actions by their keys',
+    'accepts actions with keys',
     { headers: { Actions: 'action=broadcast, label=Go, extras.cmd=pic, intent=io.x' }, body: 'x' },
     {
       message: 'x',
@@ -370,12 +370,12 @@ export const publishCases: readonly NtfyCase[] = [
     },
   ),
   taken(
-    'takes a copy action',
+    'accepts a copy action',
     { headers: { Actions: 'copy, Code, 1234' }, body: 'x' },
     { message: 'x', actions: [{ action: 'copy', label: 'Code', clear: false, value: '1234' }] },
   ),
   taken(
-    'takes actions as JSON',
+    'accepts actions as JSON',
     {
       headers: { Actions: json([{ action: 'VIEW', label: 'Open', url: 'https://e.x/a' }]) },
       body: 'x',
@@ -403,34 +403,42 @@ export const publishCases: readonly NtfyCase[] = [
     { headers: { Actions: 'view, Open, https://e.x, what=1' }, body: 'x' },
     40018,
   ),
-  refusedBy('refuses an open quote', { headers: { Actions: 'view, "Open' }, body: 'x' }, 40018),
   refusedBy(
-    'refuses a body of GET',
+    'refuses an unterminated quote',
+    { headers: { Actions: 'view, "Open' }, body: 'x' },
+    40018,
+  ),
+  refusedBy(
+    'refuses a body for an action with GET',
     { headers: { Actions: 'http, a, https://e.x, method=GET, body=x' }, body: 'x' },
     40018,
   ),
-  refusedBy('refuses actions that are no JSON', { headers: { Actions: '[{' }, body: 'x' }, 40018),
+  refusedBy('refuses actions in invalid JSON', { headers: { Actions: '[{' }, body: 'x' }, 40018),
   refusedBy('refuses reserved topics', { path: '/docs', body: 'x' }, 40010),
   refusedBy('refuses reserved topics with a sequence id', { path: '/app/one', body: 'x' }, 40010),
-  refusedBy('refuses what is no topic', { path: '/no.dots', body: 'x' }, 40401),
-  refusedBy('refuses topics of 65 letters', { path: `/${'a'.repeat(65)}`, body: 'x' }, 40401),
+  refusedBy('refuses an invalid topic', { path: '/no.dots', body: 'x' }, 40401),
+  refusedBy('refuses a topic of 65 characters', { path: `/${'a'.repeat(65)}`, body: 'x' }, 40401),
   refusedBy('refuses other methods', { method: 'PATCH', body: 'x' }, 40401),
   refusedBy('refuses several topics at once', { path: '/{t},b', body: 'x' }, 40401),
 ];
 
 export const jsonCases: readonly NtfyCase[] = [
-  refusedBy('refuses what is no JSON', { path: '/', body: '{' }, 40024),
-  refusedBy('refuses JSON that is no object', { path: '/', body: '[1]' }, 40024),
+  refusedBy('refuses invalid JSON', { path: '/', body: '{' }, 40024),
+  refusedBy('refuses JSON that is not an object', { path: '/', body: '[1]' }, 40024),
   refusedBy('refuses JSON without a topic', { path: '/', body: '{"message":"x"}' }, 40009),
-  refusedBy('refuses JSON with a bad topic', { path: '/', body: '{"topic":"no spaces"}' }, 40009),
+  refusedBy(
+    'refuses JSON with an invalid topic',
+    { path: '/', body: '{"topic":"no spaces"}' },
+    40009,
+  ),
   refusedBy('refuses JSON with a reserved topic', { path: '/', body: '{"topic":"login"}' }, 40010),
   refusedBy(
-    'refuses JSON with a number for the title',
+    'refuses JSON with a number as the title',
     { path: '/', body: '{"topic":"a","title":1}' },
     40024,
   ),
   refusedBy(
-    'refuses JSON with a text for the priority',
+    'refuses JSON with a string as the priority',
     { path: '/', body: '{"topic":"a","priority":"high"}' },
     40024,
   ),
@@ -445,7 +453,7 @@ export const jsonCases: readonly NtfyCase[] = [
     41303,
   ),
   refusedBy(
-    'refuses JSON with a bad action',
+    'refuses JSON with an invalid action',
     { path: '/', body: json({ topic: 'a', actions: [{ action: 'dance', label: 'x' }] }) },
     40018,
   ),

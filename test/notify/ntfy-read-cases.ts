@@ -1,4 +1,4 @@
-// Reading, following, files, who may, and what the server tells of itself.
+// Reading, following, files, access, and what the server reports about itself.
 
 import assert from 'node:assert/strict';
 import { WebSocket } from 'ws';
@@ -40,7 +40,7 @@ const filtered = (title: string, query: string, wanted: readonly number[]): Ntfy
     );
   });
 
-/** Reads a stream until it has so many lines that are not empty. */
+/** Reads a stream until it has `count` lines that are not empty. */
 async function streamed(
   server: CaseServer,
   path: string,
@@ -66,7 +66,7 @@ async function streamed(
 }
 
 export const readCases: readonly NtfyCase[] = [
-  caseOf('polls nothing as an empty body', async (server) => {
+  caseOf('answers a poll of an empty topic with an empty body', async (server) => {
     const answer = await send(server, newTopic(), { method: 'GET', path: '/{t}/json?poll=1' });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8');
@@ -74,36 +74,36 @@ export const readCases: readonly NtfyCase[] = [
     assert.equal(await answer.text(), '');
   }),
   filtered('polls everything in order', 'since=all', [0, 1, 2]),
-  filtered('polls the latest one', 'since=latest', [2]),
+  filtered('polls the latest message', 'since=latest', [2]),
   filtered('polls nothing since none', 'since=none', []),
   filtered('polls by a duration', 'since=10m', [0, 1, 2]),
   filtered('polls by x-priority', 'priority=5,4', [0]),
-  filtered('takes the default priority for none', 'p=default', [1, 2]),
+  filtered('treats a missing priority as the default', 'p=default', [1, 2]),
   filtered('filters by a title', 'title=One', [0]),
-  filtered('filters by a title in its letters', 'title=one', []),
+  filtered('filters by title case-sensitively', 'title=one', []),
   filtered('filters by a message', 'message=second', [1]),
   filtered('filters by all tags', 'tags=b', [0, 1]),
   filtered('filters by several tags', 'tags=a,b', [0]),
-  filtered('filters by several of them', 'tags=b&title=One&priority=max', [0]),
+  filtered('filters by several parameters', 'tags=b&title=One&priority=max', [0]),
   caseOf('filters by id', async (server) => {
     const [topic, , second] = await three(server);
     assert.deepEqual(await poll(server, topic, `id=${second.id}`), [second]);
   }),
-  caseOf('goes on behind an id', async (server) => {
+  caseOf('polls messages after an id', async (server) => {
     const [topic, first, second, third] = await three(server);
     assert.deepEqual(await poll(server, topic, `since=${first.id}`), [second, third]);
     assert.deepEqual(await poll(server, topic, `since=${third.id}`), []);
   }),
-  caseOf('gives everything behind an unknown id', async (server) => {
+  caseOf('polls all messages after an unknown id', async (server) => {
     const [topic, ...all] = await three(server);
     assert.deepEqual(await poll(server, topic, 'since=AAAAAAAAAAAA'), all);
   }),
-  caseOf('polls since a time, it included', async (server) => {
+  caseOf('polls since a time, inclusively', async (server) => {
     const [topic, ...all] = await three(server);
     assert.deepEqual(await poll(server, topic, `since=${all[0].time}`), all);
     assert.deepEqual(await poll(server, topic, `since=${all[0].time + 100}`), []);
   }),
-  caseOf('takes its parameters as headers', async (server) => {
+  caseOf('accepts parameters as headers', async (server) => {
     const [topic, first] = await three(server);
     const answer = await send(server, topic, {
       method: 'GET',
@@ -112,7 +112,7 @@ export const readCases: readonly NtfyCase[] = [
     });
     assert.deepEqual(lines(await answer.text()), [first]);
   }),
-  caseOf('does not poll what was not kept', async (server) => {
+  caseOf('does not poll a message without cache', async (server) => {
     const topic = newTopic();
     await publish(server, topic, { headers: { Cache: 'no' }, body: 'gone' });
     await publish(server, topic, { headers: { 'X-Poll-ID': 'x' } });
@@ -138,23 +138,23 @@ export const readCases: readonly NtfyCase[] = [
     assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(await answer.text(), `data: ${JSON.stringify(message)}\n\n`);
   }),
-  refusedBy('refuses a since that is none', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
+  refusedBy('refuses an invalid since', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
   refusedBy(
-    'refuses a filter by a bad priority',
+    'refuses a filter by an invalid priority',
     { method: 'GET', path: '/{t}/json?poll=1&priority=9' },
     40007,
   ),
   refusedBy(
-    'refuses a reserved topic to read',
+    'refuses to read a reserved topic',
     { method: 'GET', path: '/login/json?poll=1' },
     40010,
   ),
-  refusedBy('refuses a WebSocket that is none', { method: 'GET', path: '/{t}/ws' }, 40016),
-  refusedBy('refuses /json by POST in the path of three', { path: '/{t}/a/json' }, 40401),
+  refusedBy('refuses /ws without an upgrade', { method: 'GET', path: '/{t}/ws' }, 40016),
+  refusedBy('refuses POST to a path of three parts', { path: '/{t}/a/json' }, 40401),
 ];
 
 export const followCases: readonly NtfyCase[] = [
-  caseOf('opens a stream and sends what comes', async (server) => {
+  caseOf('opens a stream and sends new messages', async (server) => {
     const topic = newTopic();
     let sent: Message | undefined;
     const { text } = await streamed(server, `/${topic}/json`, 2, async () => {
@@ -165,7 +165,7 @@ export const followCases: readonly NtfyCase[] = [
     assert.deepEqual([open?.event, open?.topic], ['open', topic]);
     assert.deepEqual(message, sent);
   }),
-  caseOf('sends what was kept, then what comes', async (server) => {
+  caseOf('sends stored messages, then new ones', async (server) => {
     const [topic, first, ...rest] = await three(server);
     let sent: Message | undefined;
     const { text } = await streamed(server, `/${topic}/json?since=${first.id}`, 4, async () => {
@@ -196,14 +196,14 @@ export const followCases: readonly NtfyCase[] = [
       ['yes'],
     );
   }),
-  caseOf('streams what is not kept', async (server) => {
+  caseOf('streams a message without cache', async (server) => {
     const topic = newTopic();
     const { text } = await streamed(server, `/${topic}/json`, 2, async () => {
       await publish(server, topic, { headers: { Cache: 'no' }, body: 'now only' });
     });
     assert.equal(lines(text)[1]?.message, 'now only');
   }),
-  caseOf('streams requests to poll past every filter', async (server) => {
+  caseOf('streams poll requests regardless of filters', async (server) => {
     const topic = newTopic();
     const { text } = await streamed(server, `/${topic}/json?title=x`, 2, async () => {
       await publish(server, topic, { headers: { 'X-Poll-ID': 'abc' } });
@@ -249,7 +249,7 @@ export const followCases: readonly NtfyCase[] = [
     assert.deepEqual([heard[0]?.event, heard[0]?.topic], ['open', topic]);
     assert.deepEqual([message.message, message.sequence_id], ['live', message.id]);
   }),
-  caseOf('sends what was kept over /ws', async (server) => {
+  caseOf('sends stored messages over /ws', async (server) => {
     const [topic, first, second, third] = await three(server);
     const socket = new WebSocket(
       `${server.url.replace('http', 'ws')}/${topic}/ws?since=${first.id}`,
@@ -265,7 +265,7 @@ export const followCases: readonly NtfyCase[] = [
     socket.terminate();
     assert.deepEqual(heard.slice(1), [second.id, third.id]);
   }),
-  caseOf('refuses /ws by a bare status', async (server) => {
+  caseOf('refuses /ws with a bare status', async (server) => {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/${newTopic()}/ws?since=bad`);
     const status = await new Promise<number | undefined>((resolve, reject) => {
       socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode));
@@ -300,7 +300,7 @@ const allowed = (
 
 export const accessCases: readonly NtfyCase[] = [
   refusedBy(
-    'refuses a wrong password, also where everybody may',
+    'refuses a wrong password, also for an open topic',
     { headers: { Authorization: basic('ben', 'no') }, body: 'x' },
     40101,
   ),
@@ -314,64 +314,64 @@ export const accessCases: readonly NtfyCase[] = [
     { headers: { Authorization: 'Bearer tk_nonononononononononononononono' }, body: 'x' },
     40101,
   ),
-  allowed('takes other schemes for nobody', 'POST', '/{t}', { Authorization: 'vapid t=x' }),
-  allowed('takes a user', 'POST', '/{t}', ben),
-  refusedBy('refuses to write what is closed', { path: '/closed-{t}', body: 'x' }, 40301),
+  allowed('ignores other authentication schemes', 'POST', '/{t}', { Authorization: 'vapid t=x' }),
+  allowed('accepts a user', 'POST', '/{t}', ben),
+  refusedBy('refuses to write to a denied topic', { path: '/closed-{t}', body: 'x' }, 40301),
   refusedBy(
-    'refuses to read what is closed',
+    'refuses to read a denied topic',
     { method: 'GET', path: '/closed-{t}/json?poll=1' },
     40301,
   ),
   refusedBy(
-    'refuses several topics for one of them',
+    'refuses several topics if one is denied',
     { method: 'GET', path: '/{t},closed-{t}/json?poll=1' },
     40301,
   ),
   refusedBy(
-    'refuses JSON to what is closed',
+    'refuses JSON for a denied topic',
     { path: '/', body: '{"topic":"closed-json"}' },
     40301,
   ),
   refusedBy(
-    'refuses to delete in what is closed',
+    'refuses to delete in a denied topic',
     { method: 'DELETE', path: '/closed-{t}/s1' },
     40301,
   ),
-  refusedBy('refuses /auth of what is closed', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
+  refusedBy('refuses /auth of a denied topic', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
   refusedBy(
-    'refuses /ws of what is closed before it asks for an upgrade',
+    'refuses /ws of a denied topic before it requires an upgrade',
     { method: 'GET', path: '/closed-{t}/ws' },
     40301,
   ),
-  allowed('tells that one may read', 'GET', '/{t}/auth'),
-  allowed('lets read what is read-only', 'GET', '/news-{t}/json?poll=1'),
-  refusedBy('refuses to write what is read-only', { path: '/news-{t}', body: 'x' }, 40301),
-  allowed('lets write what is write-only', 'POST', '/drop-{t}'),
+  allowed('confirms read access', 'GET', '/{t}/auth'),
+  allowed('allows reading a read-only topic', 'GET', '/news-{t}/json?poll=1'),
+  refusedBy('refuses to write to a read-only topic', { path: '/news-{t}', body: 'x' }, 40301),
+  allowed('allows writing to a write-only topic', 'POST', '/drop-{t}'),
   refusedBy(
-    'refuses to read what is write-only',
+    'refuses to read a write-only topic',
     { method: 'GET', path: '/drop-{t}/json?poll=1' },
     40301,
   ),
-  allowed("lets the user's rule go before everybody's", 'POST', '/closed-ben-{t}', ben),
+  allowed('prefers the rule of the user to the rule for everybody', 'POST', '/closed-ben-{t}', ben),
   refusedBy(
     "keeps the user to the user's rule",
     { path: '/closed-news-{t}', headers: ben, body: 'x' },
     40301,
   ),
-  allowed('lets administrators do everything', 'POST', '/closed-{t}', {
+  allowed('allows administrators everything', 'POST', '/closed-{t}', {
     Authorization: basic('root', 'rootpass'),
   }),
-  allowed('takes a token', 'POST', '/closed-ben-{t}', { Authorization: `Bearer ${benToken}` }),
-  allowed('takes a token as the password of nobody', 'POST', '/closed-ben-{t}', {
+  allowed('accepts a token', 'POST', '/closed-ben-{t}', { Authorization: `Bearer ${benToken}` }),
+  allowed('accepts a token as a password without a user name', 'POST', '/closed-ben-{t}', {
     Authorization: basic('', benToken),
   }),
   allowed(
-    'takes credentials in the query',
+    'accepts credentials in the query',
     'GET',
     `/closed-ben-{t}/json?poll=1&auth=${inQuery(basic('ben', 'benpass'))}`,
   ),
   allowed(
-    'takes a token in the query',
+    'accepts a token in the query',
     'GET',
     `/closed-ben-{t}/json?poll=1&authorization=${inQuery(`Bearer ${benToken}`)}`,
   ),
@@ -383,7 +383,7 @@ export const accessCases: readonly NtfyCase[] = [
 ];
 
 export const fileCases: readonly NtfyCase[] = [
-  caseOf('gives a file to whoever has its address', async (server) => {
+  caseOf('serves a file to every client that has its URL', async (server) => {
     const { attachment } = await publish(server, newTopic(), {
       method: 'PUT',
       headers: { Filename: 'über.txt' },
@@ -396,7 +396,7 @@ export const fileCases: readonly NtfyCase[] = [
     assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/);
     assert.equal(await answer.text(), 'the file');
   }),
-  caseOf('tells how large a file is', async (server) => {
+  caseOf('reports the size of a file', async (server) => {
     const { attachment } = await publish(server, newTopic(), {
       headers: { f: 'a' },
       body: 'the file',
@@ -404,7 +404,7 @@ export const fileCases: readonly NtfyCase[] = [
     const answer = await fetch(attachment?.url ?? '', { method: 'HEAD' });
     assert.deepEqual([answer.status, answer.headers.get('content-length')], [200, '8']);
   }),
-  caseOf('never gives out a page as a page', async (server) => {
+  caseOf('never serves an HTML file as HTML', async (server) => {
     const { attachment } = await publish(server, newTopic(), {
       headers: { f: 'a.html' },
       body: '<!DOCTYPE html><html><body>x</body></html>',
@@ -413,7 +413,7 @@ export const fileCases: readonly NtfyCase[] = [
     assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
     await answer.text();
   }),
-  caseOf('takes large files', async (server) => {
+  caseOf('accepts large files', async (server) => {
     const body = new Uint8Array(300_000).fill(7);
     const { attachment } = await publish(server, newTopic(), { body });
     assert.equal(attachment?.size, 300_000);
@@ -422,13 +422,13 @@ export const fileCases: readonly NtfyCase[] = [
   }),
   refusedBy('refuses files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
   refusedBy(
-    'knows no file of an unknown id',
+    'answers 404 for an unknown file',
     { method: 'GET', path: '/file/AAAAAAAAAAAA.txt' },
     40401,
   ),
 ];
 
-const told = (title: string, method: string, path: string, expected: unknown): NtfyCase =>
+const reports = (title: string, method: string, path: string, expected: unknown): NtfyCase =>
   caseOf(title, async (server) => {
     const answer = await send(server, newTopic(), { method, path });
     assert.equal(answer.status, 200);
@@ -436,16 +436,16 @@ const told = (title: string, method: string, path: string, expected: unknown): N
   });
 
 export const factCases: readonly NtfyCase[] = [
-  told('tells its health', 'GET', '/v1/health', { healthy: true }),
-  told('tells that it speaks UnifiedPush', 'GET', '/{t}?up=1', { unifiedpush: { version: 1 } }),
-  told('tells that it is a gateway of Matrix', 'GET', '/_matrix/push/v1/notify', {
+  reports('reports its health', 'GET', '/v1/health', { healthy: true }),
+  reports('reports support for UnifiedPush', 'GET', '/{t}?up=1', { unifiedpush: { version: 1 } }),
+  reports('reports that it is a Matrix gateway', 'GET', '/_matrix/push/v1/notify', {
     unifiedpush: { gateway: 'matrix' },
   }),
-  caseOf('tells its statistics', async (server) => {
+  caseOf('reports its statistics', async (server) => {
     const answer = await send(server, '', { method: 'GET', path: '/v1/stats' });
     assert.deepEqual(Object.keys((await answer.json()) as object), ['messages', 'messages_rate']);
   }),
-  caseOf('tells its configuration', async (server) => {
+  caseOf('reports its configuration', async (server) => {
     const answer = await send(server, '', { method: 'GET', path: '/v1/config' });
     assert.equal(answer.headers.get('cache-control'), 'no-cache');
     const config = (await answer.json()) as Readonly<Record<string, unknown>>;
@@ -456,7 +456,7 @@ export const factCases: readonly NtfyCase[] = [
     assert.ok((config['disallowed_topics'] as readonly string[]).includes('docs'));
     assert.match(String(config['config_hash']), /^[0-9a-f]{64}$/);
   }),
-  caseOf('tells its configuration as a script', async (server) => {
+  caseOf('reports its configuration as a script', async (server) => {
     const answer = await send(server, '', { method: 'GET', path: '/config.js' });
     assert.equal(answer.headers.get('content-type'), 'text/javascript');
     assert.match(
@@ -464,7 +464,7 @@ export const factCases: readonly NtfyCase[] = [
       /^\/\/ Generated server configuration\nvar config = \{\n {2}"base_url": "",\n/,
     );
   }),
-  caseOf('tells an account of nobody', async (server) => {
+  caseOf('reports an anonymous account', async (server) => {
     const answer = await send(server, '', { method: 'GET', path: '/v1/account' });
     const account = (await answer.json()) as {
       readonly username: string;
@@ -498,12 +498,12 @@ export const factCases: readonly NtfyCase[] = [
       'attachment_total_size_remaining',
     ]);
   }),
-  caseOf('tells an account of a user', async (server) => {
+  caseOf('reports the account of a user', async (server) => {
     const answer = await send(server, '', { method: 'GET', path: '/v1/account', headers: ben });
     const account = (await answer.json()) as { readonly username: string; readonly role: string };
     assert.deepEqual([account.username, account.role], ['ben', 'user']);
   }),
-  caseOf('lets pages of every origin call', async (server) => {
+  caseOf('allows requests from every origin', async (server) => {
     const answer = await send(server, newTopic(), { method: 'OPTIONS' });
     assert.equal(answer.status, 200);
     assert.equal(
@@ -513,12 +513,20 @@ export const factCases: readonly NtfyCase[] = [
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
     assert.equal(answer.headers.get('access-control-allow-headers'), '*');
   }),
-  refusedBy('keeps administration to administrators', { method: 'GET', path: '/v1/users' }, 40101),
-  refusedBy('keeps its version to administrators', { method: 'GET', path: '/v1/version' }, 40101),
+  refusedBy(
+    'reserves administration for administrators',
+    { method: 'GET', path: '/v1/users' },
+    40101,
+  ),
+  refusedBy(
+    'reserves its version for administrators',
+    { method: 'GET', path: '/v1/version' },
+    40101,
+  ),
   refusedBy('has no web push', { path: '/v1/webpush', body: '{}' }, 40401),
   refusedBy('has no manifest', { method: 'GET', path: '/manifest.webmanifest' }, 40401),
   refusedBy('has no payments', { method: 'GET', path: '/v1/tiers' }, 40401),
-  refusedBy('knows no other paths', { method: 'GET', path: '/v1/nothing/here' }, 40401),
+  refusedBy('answers 404 for other paths', { method: 'GET', path: '/v1/nothing/here' }, 40401),
   caseOf('pushes for Matrix', async (server) => {
     const topic = `up${newTopic()}`;
     const body = JSON.stringify({
@@ -538,7 +546,7 @@ export const factCases: readonly NtfyCase[] = [
     assert.deepEqual([answer.status, await answer.json()], [200, { rejected: [pushkey] }]);
   }),
   refusedBy(
-    'refuses what Matrix does not send',
+    'refuses an invalid Matrix request',
     { path: '/_matrix/push/v1/notify', body: '{"notification":{}}' },
     40019,
   ),
@@ -562,7 +570,7 @@ const partOf = (message: Message, ...names: readonly string[]): unknown =>
 
 export const jsonTakenCases: readonly NtfyCase[] = [
   throughJson(
-    'takes everything as JSON',
+    'accepts all parameters as JSON',
     {
       message: 'm',
       title: 'ä',
@@ -589,22 +597,22 @@ export const jsonTakenCases: readonly NtfyCase[] = [
         ['m', 'ä', ['a', 'b'], 4, 'https://e.x', 'https://e.x/i', 'text/markdown', 's'],
       ),
   ),
-  throughJson('lets headers say what JSON does not', { message: 'm' }, (message) =>
+  throughJson('uses headers for fields that the JSON lacks', { message: 'm' }, (message) =>
     assert.deepEqual(partOf(message, 'tags'), [['by-header']]),
   ),
   throughJson(
-    'takes null and unknown keys in JSON',
+    'accepts null and unknown keys in JSON',
     { message: null, title: null, tags: null, priority: null, whatever: 1 },
     (message) => assert.deepEqual(partOf(message, 'message', 'title'), ['triggered', undefined]),
   ),
-  throughJson('takes a delay in JSON', { message: 'm', delay: '1h' }, (message) =>
+  throughJson('accepts a delay in JSON', { message: 'm', delay: '1h' }, (message) =>
     assert.ok(message.time > Date.now() / 1_000 + 3_500),
   ),
-  throughJson('takes cache as a text in JSON', { message: 'm', cache: 'no' }, (message) =>
+  throughJson('accepts cache as a string in JSON', { message: 'm', cache: 'no' }, (message) =>
     assert.equal(message.expires, undefined),
   ),
   throughJson(
-    'takes a link to a file in JSON',
+    'accepts the URL of a file in JSON',
     { attach: 'https://e.x/a.png', filename: 'b.png' },
     (message) =>
       assert.deepEqual(partOf(message, 'message', 'attachment'), [
@@ -613,7 +621,7 @@ export const jsonTakenCases: readonly NtfyCase[] = [
       ]),
   ),
   throughJson(
-    'takes actions in JSON',
+    'accepts actions in JSON',
     { message: 'm', actions: [{ action: 'http', label: 'Go', url: 'https://e.x', clear: true }] },
     (message) =>
       assert.deepEqual(

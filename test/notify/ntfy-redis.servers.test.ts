@@ -1,5 +1,5 @@
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { testOrderOfBus, testTogether } from './ntfy-together.ts';
+import { testTogether } from './ntfy-together.ts';
 
 // Not the shared server: its other tests would read these topics too.
-testTogether('Redis', () => startRedis(), testOrderOfBus);
+testTogether('Redis', () => startRedis());

@@ -1,4 +1,4 @@
-// The users, tokens and rules that both servers of the cases have.
+// The users, tokens and rules of the servers that run the cases.
 
 export const benToken = 'tk_benbenbenbenbenbenbenbenbenbe';
 

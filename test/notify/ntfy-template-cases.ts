@@ -1,4 +1,4 @@
-// Every function that templates have, by what it makes.
+// All functions of templates, by their results.
 
 import assert from 'node:assert/strict';
 import { newTopic, publish, send, type NtfyCase } from './ntfy-case.ts';
@@ -18,7 +18,7 @@ const data = {
   json: '{"k":[1,"two"]}',
 };
 
-/** Template → what it makes of the data. */
+/** Template → its result. */
 const made: Readonly<Record<string, string>> = {
   '{{upper .name}} {{lower .text}} {{title "hELLO big-world it\'s"}}':
     "WEB-1 hello, wörld Hello Big-World It's",
@@ -129,7 +129,7 @@ const made: Readonly<Record<string, string>> = {
   '{{js "<a=b>"}}': '\\u003Ca\\u003Db\\u003E',
 };
 
-/** Each fails, as it does with ntfy. */
+/** Each of these fails, as in ntfy. */
 const failing: readonly string[] = [
   '{{upper .n}}',
   '{{upper .none}}',
@@ -159,7 +159,7 @@ const failing: readonly string[] = [
   '{{chunk 1 "x"}}',
 ];
 
-/** Of sprig, but not of ntfy. */
+/** Functions of sprig that ntfy does not have. */
 const unknown = [
   'env',
   'genPrivateKey',
@@ -173,7 +173,7 @@ const unknown = [
 
 export const templateFunctionCases: readonly NtfyCase[] = [
   ...(Object.entries(made).map(([template, expected]) => ({
-    title: `template makes ${JSON.stringify(expected).slice(0, 40)} of ${template}`,
+    title: `template renders ${JSON.stringify(expected).slice(0, 40)} from ${template}`,
     async run(server) {
       const headers = { Template: 'yes', 'X-Message': `[${template.replaceAll('\n', '\\n')}]` };
       const body = JSON.stringify(data);

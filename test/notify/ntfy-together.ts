@@ -1,11 +1,8 @@
-// Several processes over one bus that behave as one server: what every engine of the bus has to show.
+// Several processes over one bus behave as one server, on every engine of the bus.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { hasCode } from '../../src/foundation/error.ts';
-import { openTopics } from '../../src/notify/topics.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import {
@@ -32,7 +29,7 @@ async function started(bus: string, folder: string): Promise<Process> {
   return { child, url: (await child.message(isUrl)).url };
 }
 
-/** The messages of a stream until there are so many, without what opens it. */
+/** The first `count` messages of a stream, without its `open` event. */
 async function follow(
   server: CaseServer,
   topics: string,
@@ -51,11 +48,10 @@ async function follow(
   return lines(text).filter(({ event }) => event === 'message');
 }
 
-/** Two processes for all cases: each case has its own topics. */
+/** All cases share two processes, and each uses different topics. */
 export function testTogether(
   name: string,
   startBus: () => Promise<AsyncDisposable & { readonly url: string }>,
-  more: (busUrl: () => string) => void = () => undefined,
 ): void {
   describe(name, () => {
     const opened = new AsyncDisposableStack();
@@ -73,8 +69,8 @@ export function testTogether(
     });
     after(() => opened.disposeAsync());
 
-    /** Called off before its time; a slow machine needs a longer delay for that. */
-    async function calledOffInTime(): Promise<{ readonly topic: string; readonly gone: Message }> {
+    /** Cancels a scheduled message before its time, with a longer delay if the machine is slow. */
+    async function cancelledInTime(): Promise<{ readonly topic: string; readonly gone: Message }> {
       for (const seconds of [1, 5, 30]) {
         const topic = newTopic();
         const headers = { Delay: `${seconds}s` };
@@ -87,7 +83,7 @@ export function testTogether(
 
     // The cases wait for different messages, so they wait at the same time.
     describe('while both run', { concurrency: true }, () => {
-      it('a message of one process reaches readers of all, in one order', async () => {
+      it('a message of one process reaches readers of all processes, in one order', async () => {
         const topic = newTopic();
         const count = 40;
         const ready = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
@@ -108,7 +104,7 @@ export function testTogether(
         assert.deepEqual(await poll(b, topic), fromA);
       });
 
-      it('a reader continues after an id on any of them', async () => {
+      it('a reader continues after an id on any process', async () => {
         const topic = newTopic();
         const first = await publish(a, topic, { body: '1' });
         const second = await publish(b, topic, { body: '2' });
@@ -129,24 +125,22 @@ export function testTogether(
         assert.deepEqual(await poll(a, `${two},${one}`, `since=${all[2]?.id ?? ''}`), all.slice(3));
       });
 
-      it('a scheduled message is delivered once, called off on any of them', async () => {
-        const { topic, gone } = await calledOffInTime();
+      it('a scheduled message is delivered once, and any process can cancel it', async () => {
+        const { topic, gone } = await cancelledInTime();
         const ready = Promise.withResolvers<void>();
         const reading = follow(b, topic, 1, ready.resolve);
         await ready.promise;
-        // Later than the other one, which would come first.
+        // Due after the cancelled message, which would arrive first.
         const sent = await publish(a, topic, { headers: { Delay: '2s' }, body: 'on' });
         assert.deepEqual(await reading, [sent]);
         assert.deepEqual(await poll(a, topic), [gone, sent]);
       });
     });
 
-    more(() => bus);
-
-    it('a scheduled message outlives the process that took it', async () => {
+    it('a scheduled message outlives the process that accepted it', async () => {
       const topic = newTopic();
       const sent = await publish(a, topic, { headers: { Delay: '2s' }, body: 'later' });
-      // It comes anyhow; if a process is killed before it gave the message back, ten seconds later.
+      // A process that is killed while it holds the lease delays the message by ten seconds.
       await systemClock.sleep(200);
       await Promise.all([a.child.kill('SIGKILL'), b.child.kill('SIGKILL')]);
       await using c = await startOurNtfy({ bus, folder, limits: { delayMsMin: 0 } });
@@ -159,16 +153,5 @@ export function testTogether(
       assert.deepEqual(lines(text).slice(1), [sent]);
       assert.deepEqual(await poll(c, topic), [sent]);
     });
-  });
-}
-
-/** Of engines that give the order themselves. */
-export function testOrderOfBus(busUrl: () => string): void {
-  it('readers come first only where one process gives the order', async () => {
-    await using bus = await openBus(busUrl());
-    await assert.rejects(
-      () => openTopics(bus, { durability: 'readers-first' }),
-      (error) => hasCode(error, 'NOT_SUPPORTED'),
-    );
   });
 }

@@ -1,4 +1,4 @@
-// ntfy's API as we serve it, case by case; `npm run test:engines -- ntfy` runs the same against ntfy itself.
+// ntfy's API, case by case, against our server; `npm run test:engines -- ntfy` runs the cases against ntfy itself.
 
 import { after, before, describe, it } from 'node:test';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
@@ -7,7 +7,7 @@ import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
 
 const modes = [
   { name: 'our ntfy', durability: 'synced', cases: ntfyCases },
-  { name: 'our ntfy, readers first', durability: 'readers-first', cases: storedCases },
+  { name: 'our ntfy, relaxed', durability: 'relaxed', cases: storedCases },
 ] as const;
 
 for (const { name, durability, cases } of modes)

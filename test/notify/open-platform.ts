@@ -1,10 +1,10 @@
-// Apart from `our-ntfy.ts`: the processes that serve ntfy alone need not load the platform.
+// Separate from `our-ntfy.ts`, so that processes which only serve ntfy do not load the platform.
 
 import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
 import type { PlatformModule } from '../../src/platform/platform-module.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 
-/** A platform over a temporary folder; both end with the stack. */
+/** A platform over a temporary folder; the stack disposes both. */
 export async function openPlatform(
   opened: AsyncDisposableStack,
   modules: readonly PlatformModule[] = [],

@@ -62,7 +62,7 @@ export async function startOurNtfy(options: {
   return {
     url: server.url,
     async [Symbol.asyncDispose]() {
-      // Readers are cut off by the topics, and the server waits for them.
+      // The server waits for its readers, which the topics disconnect.
       const closing = server[Symbol.asyncDispose]();
       await all.disposeAsync();
       await closing;

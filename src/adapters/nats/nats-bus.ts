@@ -41,7 +41,6 @@ export const natsBusCapabilities: BusCapabilities = {
   uncountedRelease: false,
   pendingList: false,
   streamBytes: false,
-  readersFirst: false,
 };
 
 /**

@@ -25,7 +25,6 @@ export function redisBusFixture(target: string, server?: Server): BusFixture {
       uncountedRelease: true,
       pendingList: true,
       streamBytes: true,
-      readersFirst: false,
       restart: server !== undefined,
     },
     async open() {

@@ -39,7 +39,6 @@ const capabilities: BusCapabilities = {
   uncountedRelease: true,
   pendingList: true,
   streamBytes: true,
-  readersFirst: false,
 };
 
 /**

@@ -55,11 +55,3 @@ export const sqliteBusTables = `
    create table bus_tokens (token integer not null) strict;
    insert into bus_tokens (token) values (0);
 `;
-
-/** Subjects that one process has for itself, as long as it holds the lock beside the file (sqlite-bus-claim). */
-export const sqliteBusClaims = `
-   create table bus_claims (
-     filter text primary key,
-     token text not null
-   ) strict, without rowid;
-`;

@@ -10,7 +10,6 @@ import {
   type Settlement,
 } from '../../bus/bus-engine.ts';
 import type { SettleOutcome } from '../../bus/bus-message.ts';
-import { claimedText, isClaimHeld } from './sqlite-bus-claim.ts';
 import { createBusQuery } from './sqlite-bus-query.ts';
 import { createBusTrimming, type BusTrim } from './sqlite-bus-trim.ts';
 import type { SqlRow } from './sqlite-writer.ts';
@@ -25,8 +24,6 @@ type BusGroupRow = Omit<GroupSettings, 'start'> & { readonly start: BusStart };
 
 interface BusAnswers {
   readonly append: readonly Appended[];
-  readonly claim: undefined;
-  readonly unclaim: undefined;
   /** The filters of the group that is there, where they are others. */
   readonly ensureGroup: readonly string[] | undefined;
   readonly fetch: { readonly isUnknown: boolean; readonly rows: readonly SqlRow[] };
@@ -46,11 +43,7 @@ export type BusRequest =
       readonly nowMs: number;
       /** Seen once it is committed; answered once it is synced. */
       readonly isRelaxed: boolean;
-      /** Names the caller's claims. */
-      readonly claim?: string | undefined;
     }
-  | { readonly op: 'claim'; readonly filter: string; readonly token: string }
-  | { readonly op: 'unclaim'; readonly filter: string }
   | { readonly op: 'ensureGroup'; readonly group: BusGroupRow }
   | {
       readonly op: 'fetch';
@@ -78,10 +71,7 @@ const fewStreams = 8;
 /** Looking for ids that are over costs as much as a message: some messages share it. */
 const forgetEvery = 32;
 
-export function createSqliteBus(
-  database: DatabaseSync,
-  path: string,
-): (request: BusRequest) => unknown {
+export function createSqliteBus(database: DatabaseSync): (request: BusRequest) => unknown {
   const query = createBusQuery(database);
   const { all, one, number, head, streamId } = query;
   const { trim, drop, deleteStream } = createBusTrimming(query);
@@ -136,29 +126,6 @@ export function createSqliteBus(
       stream,
     );
     return { sequence: String(seq), isDuplicate: false };
-  }
-
-  /**
-   * Within the transaction: a claim that was committed before this one began is seen here. Whoever made it
-   * and is gone holds no lock.
-   */
-  function refuseClaimed(
-    entries: readonly EngineEntry[],
-    { claim }: { readonly claim?: string | undefined },
-  ): void {
-    for (const { filter = '', token = '' } of all('select filter, token from bus_claims')) {
-      if (token === claim) continue;
-      const taken = entries.find(({ subject }) => matchesFilter(String(filter), subject));
-      if (taken === undefined) continue;
-      if (isClaimHeld(path)) throw new Error(claimedText(taken.subject));
-      all('delete from bus_claims where token = ?', token);
-    }
-  }
-
-  /** By who holds the lock: all others are gone. */
-  function takeClaim(filter: string, token: string): void {
-    all('delete from bus_claims where token <> ?', token);
-    all('insert or replace into bus_claims (filter, token) values (?, ?)', filter, token);
   }
 
   let unforgotten = 0;
@@ -341,13 +308,8 @@ export function createSqliteBus(
   return (request) => {
     switch (request.op) {
       case 'append':
-        refuseClaimed(request.entries, request);
         forgetIds(request.nowMs, request.entries.length);
         return request.entries.map((entry) => append(entry, request));
-      case 'claim':
-        return takeClaim(request.filter, request.token);
-      case 'unclaim':
-        return void all('delete from bus_claims where filter = ?', request.filter);
       case 'ensureGroup':
         return ensureGroup(request.group);
       case 'fetch':

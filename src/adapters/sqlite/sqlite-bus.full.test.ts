@@ -35,7 +35,6 @@ for (const { name, skip, run } of busConformance({
     uncountedRelease: true,
     pendingList: true,
     streamBytes: true,
-    readersFirst: true,
     restart: true,
   },
   async open() {

@@ -1,7 +1,6 @@
 // The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which
 // commits all that wait together.
 
-import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Bus, StartFrom } from '../../bus/bus.ts';
@@ -19,8 +18,6 @@ import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import { groupConflict, unknownGroup } from '../../bus/group-errors.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { holdClaim, isClaimedText } from './sqlite-bus-claim.ts';
-import { createEarlyReaders } from './sqlite-bus-early.ts';
 import { openSqliteBusReader, toStored } from './sqlite-bus-reader.ts';
 import { createBusTail } from './sqlite-bus-tail.ts';
 import { createBusWaits } from './sqlite-bus-waits.ts';
@@ -77,8 +74,6 @@ function createEngine(
   { busyTimeoutMs = 10_000, clock = systemClock }: SqliteBusOptions,
 ): BusEngine {
   const tail = createBusTail();
-  const early = createEarlyReaders();
-  let claims: { readonly lock: Disposable; readonly token: string; count: number } | undefined;
   const reader = openSqliteBusReader(path, busyTimeoutMs);
   let version = reader.dataVersion();
   const others = watchSqlite({
@@ -128,7 +123,7 @@ function createEngine(
 
   async function append(
     entries: readonly EngineEntry[],
-    { dedupeWindowMs, isRelaxed, isEarly }: Parameters<BusEngine['append']>[1],
+    { dedupeWindowMs, isRelaxed }: Parameters<BusEngine['append']>[1],
   ): Promise<readonly Appended[]> {
     const nowMs = clock.now();
     let isTold = false;
@@ -139,20 +134,15 @@ function createEngine(
       waits.appended(entries.map(({ subject }) => subject));
     };
     appending += 1;
-    const own = early.append(entries, { isEarly });
     try {
-      const answered = write(
-        { op: 'append', entries, dedupeWindowMs, nowMs, isRelaxed, claim: claims?.token },
+      return await write(
+        { op: 'append', entries, dedupeWindowMs, nowMs, isRelaxed },
         (appended) => {
           tail.add(entries, appended, { storedAtMs: nowMs });
-          own.settled(tail.last);
           tell();
         },
       );
-      own.tell();
-      return await answered;
     } finally {
-      own.settled(0);
       // Also when nothing was stored: who left it to this answer must look for what others wrote.
       if (!isTold) tell();
     }
@@ -199,16 +189,13 @@ function createEngine(
       readonly upTo: number | undefined;
       readonly batchMax: number;
       readonly signal: AbortSignal;
-      readonly reached?: (seq: number) => void;
     },
   ): AsyncGenerator<readonly StoredEntry[]> {
-    const { upTo, batchMax: limit, signal, reached } = how;
+    const { upTo, batchMax: limit, signal } = how;
     const scan = read(() => reader.scanner(pattern));
     let { after } = how;
     for (;;) {
       if (signal.aborted) throw aborted(signal);
-      // Whoever asks for the next ones is done with those before.
-      reached?.(after);
       const known = upTo === undefined ? tail.read(pattern, { after, limit }) : undefined;
       if (known !== undefined) {
         after = known.considered;
@@ -222,32 +209,9 @@ function createEngine(
         if (after < head) continue;
         if (upTo !== undefined) return;
       }
-      reached?.(after);
       const isWritten = (): boolean => read(() => reader.head()) > after;
       await waits.reader(signal, () => tail.last > after, isWritten);
     }
-  }
-
-  /** As `batches`, of a reader that is told of this process's messages before they are stored. */
-  async function* earlyBatches(
-    pattern: string,
-    how: Omit<Parameters<typeof batches>[1], 'reached'>,
-    onEarly: (entries: readonly EngineEntry[]) => void,
-  ): AsyncGenerator<readonly StoredEntry[]> {
-    const seat = early.join(pattern, onEarly, headNow());
-    try {
-      yield* batches(pattern, { ...how, reached: seat.reached });
-    } finally {
-      seat.leave();
-    }
-  }
-
-  /** Also what was told here and is not seen by a reader of the file yet. */
-  function headNow(): number {
-    return Math.max(
-      tail.last,
-      read(() => reader.head()),
-    );
   }
 
   return {
@@ -260,40 +224,8 @@ function createEngine(
       uncountedRelease: true,
       pendingList: true,
       streamBytes: true,
-      readersFirst: true,
     },
     append,
-    async claim(filter) {
-      const held = (claims ??= { lock: holdClaim(path), token: randomUUID(), count: 0 });
-      held.count += 1;
-      const release = (): void => {
-        held.count -= 1;
-        if (held.count > 0) return;
-        held.lock[Symbol.dispose]();
-        if (claims === held) claims = undefined;
-      };
-      try {
-        await write({ op: 'claim', filter, token: held.token });
-      } catch (error) {
-        release();
-        throw error;
-      }
-      // What others wrote until now may not have been read; from now on they do not.
-      early.behind(headNow());
-      let isOver = false;
-      return {
-        async [Symbol.asyncDispose]() {
-          if (isOver) return;
-          isOver = true;
-          try {
-            // Answered behind everything that was appended under it: nobody comes in between.
-            if (!isClosed) await write({ op: 'unclaim', filter });
-          } finally {
-            release();
-          }
-        },
-      };
-    },
     async ensureGroup(settings) {
       const group = { ...settings, start: toStart(settings.start) };
       const there = await write({ op: 'ensureGroup', group });
@@ -314,17 +246,14 @@ function createEngine(
       const isOwn = settlements.every(({ kind }) => kind !== 'dead');
       return write(request, () => (isOwn ? waits.changed(name) : waits.all()));
     },
-    async read(pattern, { from, isLive, signal, batchMax, onEarly }) {
+    async read(pattern, { from, isLive, signal, batchMax }) {
       const start = toStart(from);
       const head = read(() => reader.head());
       const after = read(() => {
         if (start.kind === 'after') return start.seq;
         return start.kind === 'now' ? head : reader.before(start.ms);
       });
-      const how = { after, upTo: isLive ? undefined : head, batchMax, signal };
-      return onEarly === undefined || !isLive
-        ? batches(pattern, how)
-        : earlyBatches(pattern, how, onEarly);
+      return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
     },
     remove: (subject, sequences) =>
       writeLess({ op: 'remove', subject, seqs: sequences.map(seqOf) }),
@@ -357,8 +286,6 @@ function createEngine(
       // The last connection to close empties the log into the file, and only the writer's may.
       reader.close();
       await closing();
-      claims?.lock[Symbol.dispose]();
-      claims = undefined;
       waits.all();
     },
   };
@@ -392,9 +319,5 @@ function busError(error: unknown): unknown {
   }
   if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
   const { message, details, retryable } = error;
-  const { reason } = details;
-  if (typeof reason === 'string' && isClaimedText(reason)) {
-    return new MillraceError('BUS_CLAIMED', reason, { details, cause: error });
-  }
   return new MillraceError('BUS_UNAVAILABLE', message, { details, retryable, cause: error });
 }

@@ -1,7 +1,7 @@
 // The embedded database's schema, as numbered steps; `user_version` counts those taken.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteBusClaims, sqliteBusTables } from './sqlite-bus-tables.ts';
+import { sqliteBusTables } from './sqlite-bus-tables.ts';
 import {
   sqliteOutboxJobs,
   sqliteOutboxTables,
@@ -85,7 +85,8 @@ export const sqliteMigrations: readonly string[] = [
   sqliteBusTables,
   sqliteOutboxTotals,
   sqliteTaskTables,
-  sqliteBusClaims,
+  // Created a table that no version uses any more; the number stays taken, or existing files would look newer.
+  'drop table if exists bus_claims;',
 ];
 
 /** Durable on power loss: every acknowledged append was synced (`synchronous = full`). */

@@ -71,7 +71,7 @@ function whileBusy(open: () => void): void {
 function serve(database: DatabaseSync): void {
   const appender = createSqliteAppender(database);
   const documents = createSqliteDocuments(database);
-  const bus = createSqliteBus(database, path);
+  const bus = createSqliteBus(database);
   const tasks = createSqliteTasks(database, bus);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');

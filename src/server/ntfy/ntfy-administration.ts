@@ -1,4 +1,4 @@
-// What administrators ask: which version this is, who the users are and what they may.
+// Requests of administrators: the server's version, users, and access rules.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -14,13 +14,13 @@ import { answerJson } from './ntfy-answer.ts';
 import { peekBody } from './ntfy-body.ts';
 import type { NtfyRoute } from './ntfy-route.ts';
 
-export type AdministrationDeed = Extract<NtfyRoute, { readonly kind: 'administration' }>['deed'];
+export type AdminAction = Extract<NtfyRoute, { readonly kind: 'administration' }>['action'];
 
-/** ntfy's own. */
+/** ntfy's limit. */
 const bodyBytesMax = 131_072;
 
 export async function administer(
-  deed: AdministrationDeed,
+  action: AdminAction,
   {
     request,
     response,
@@ -33,31 +33,31 @@ export async function administer(
     readonly version: string;
   },
 ): Promise<void> {
-  if (deed === 'version') {
+  if (action === 'version') {
     return answerJson(response, JSON.stringify({ version, commit: '', date: '' }));
   }
-  if (deed === 'list-users') return answerJson(response, JSON.stringify(shownUsers(directory)));
+  if (action === 'list-users') return answerJson(response, JSON.stringify(shownUsers(directory)));
   const { head, isCut } = await peekBody(request, bodyBytesMax);
   if (isCut) throw refused('jsonTooLarge');
-  await directory.change(await decisionOf(deed, head, directory));
+  await directory.change(await decisionOf(action, head, directory));
   answerJson(response, '{"success":true}');
 }
 
 async function decisionOf(
-  deed: Exclude<AdministrationDeed, 'version' | 'list-users'>,
+  action: Exclude<AdminAction, 'version' | 'list-users'>,
   body: Buffer,
   book: UserDirectory,
 ): Promise<Parameters<UserDirectory['change']>[0]> {
-  switch (deed) {
+  switch (action) {
     case 'add-user':
       return setUser(body, { isNew: true, book });
     case 'change-user':
       return setUser(body, { isNew: false, book });
     case 'remove-user':
       return removeUser(body);
-    case 'allow':
+    case 'set-access':
       return setAccess(body);
-    case 'reset':
+    case 'remove-access':
     default:
       return removeAccess(body);
   }

@@ -1,23 +1,29 @@
-// Answers in ntfy's form.
+// Responses in ntfy's format: JSON, problems, and attachments.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import {
   ntfyProblems,
+  refused,
   type NtfyProblem,
   type NtfyProblemName,
 } from '../../notify/ntfy-problems.ts';
+import type { Topics } from '../../notify/topics.ts';
 
-const bytesLeftMax = 16 * 1_048_576;
+const drainedBytesMax = 16 * 1_048_576;
 
-/** Every answer says so: pages of any origin may call. */
+/** Part of every response: pages of any origin may call the API. */
 export const anyOrigin = ['Access-Control-Allow-Origin', '*'] as const;
 
 export function answerJson(
   response: ServerResponse,
   json: string,
-  options: { readonly status?: number; readonly headers?: readonly string[] } = {},
+  options: {
+    readonly status?: number | undefined;
+    readonly headers?: readonly string[] | undefined;
+  } = {},
 ): void {
   const { status = 200, headers = anyOrigin } = options;
   const body = Buffer.from(`${json}\n`);
@@ -31,24 +37,24 @@ export function answerJson(
   response.end(body);
 }
 
-export interface ToldProblem {
+export interface ProblemResponse {
   readonly status: number;
   readonly json: string;
 }
 
-/** What is nobody's mistake but ours is in the log, and not told. */
-export function toldProblem(error: unknown, observer: Observer): ToldProblem {
+/** Logs unexpected errors; the client gets no details of them. */
+export function problemResponse(error: unknown, observer: Observer): ProblemResponse {
   const name = problemOf(error);
-  if (name === 'internal') observer.log?.error({ err: error }, 'request of a topic failed');
+  if (name === 'internal') observer.log?.error({ err: error }, 'topic request failed');
   const problem: NtfyProblem = ntfyProblems[name];
   const status = Math.floor(problem.code / 100);
-  const said = hasCode(error, 'NOTIFY_REFUSED') ? error.message : problem.error;
+  const text = hasCode(error, 'NOTIFY_REFUSED') ? error.message : problem.error;
   const { code, link } = problem;
   const json = JSON.stringify({
     code,
     http: status,
-    error: said,
-    ...(link === undefined ? {} : { link: `https://ntfy.sh/docs${link}` }),
+    error: text,
+    link: link === undefined ? undefined : `https://ntfy.sh/docs${link}`,
   });
   return { status, json };
 }
@@ -62,22 +68,52 @@ function problemOf(error: unknown): NtfyProblemName {
 export function answerProblem(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, json }: ToldProblem,
+  { status, json }: ProblemResponse,
 ): void {
-  // Begun already: all that is left is to let the client see that it is not whole.
+  // The response has begun: a broken connection shows the client that it is incomplete.
   if (response.headersSent || response.destroyed) return void response.destroy();
-  // Not with 'Connection: close': the socket would go, and with it the answer, while the client is sending.
+  // Without 'Connection: close', which would close the socket and lose the response while the client still sends.
   if (request.method === 'HEAD') response.writeHead(status, [...anyOrigin]).end();
   else answerJson(response, json, { status, headers: anyOrigin });
   if (!request.complete) drain(request);
 }
 
-/** A client that is still sending reads its answer only once it has sent; not for ever. */
+/** Reads on, up to a limit: many clients read the response only after they have sent the whole body. */
 function drain(request: IncomingMessage): void {
-  let left = bytesLeftMax;
+  let left = drainedBytesMax;
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) request.destroy();
   });
   request.resume();
+}
+
+export async function answerFile(
+  topics: Topics,
+  id: string,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+): Promise<void> {
+  const found = await topics.attachments?.find(id);
+  if (topics.attachments === undefined || found === undefined) throw refused('pageNotFound');
+  const head = [...anyOrigin, 'Content-Length', String(found.size)];
+  if (request.method === 'HEAD') {
+    response.writeHead(200, head).end();
+    return;
+  }
+  // Downloads count against the sender, who may have published the link widely.
+  if (!topics.visitors.bytes(found.owner, found.size)) throw refused('bandwidthReached');
+  const name = JSON.stringify(found.name).replace(/[^\x20-\x7e]/g, (letter) =>
+    Buffer.from(letter).toString('latin1'),
+  );
+  response.writeHead(200, [
+    ...head,
+    'Content-Type',
+    // An HTML page would run with the origin of this server.
+    found.type.replace(/^text\/html/, 'text/plain'),
+    'X-Content-Type-Options',
+    'nosniff',
+    'Content-Disposition',
+    `attachment; filename=${name}`,
+  ]);
+  await pipeline(topics.attachments.read(id), response);
 }

@@ -1,10 +1,10 @@
-// The body of a request: as much as decides what it is, and the rest for whoever wants it.
+// The body of a request: its first bytes, which decide how it is used, and the rest as a stream.
 
 import type { IncomingMessage } from 'node:http';
 import { refused } from '../../notify/ntfy-problems.ts';
 import type { TopicBody } from '../../notify/topics.ts';
 
-/** Reads up to `limit` bytes; `isCut` where there were as many. */
+/** Reads up to `limit` bytes; `isCut` if the body has at least that many. */
 export async function peekBody(request: IncomingMessage, limit: number): Promise<TopicBody> {
   const chunks = await firstChunks(request, limit);
   const all = chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks);
@@ -15,7 +15,7 @@ export async function peekBody(request: IncomingMessage, limit: number): Promise
     contentLength: Number.isSafeInteger(length) ? length : undefined,
     async *all() {
       yield all;
-      // Whoever stops reading still wants to answer.
+      // A caller that stops reading must still be able to respond.
       const rest = request.iterator({ destroyOnReturn: false });
       if (!request.readableEnded) yield* rest as AsyncIterable<Uint8Array>;
     },
@@ -24,7 +24,7 @@ export async function peekBody(request: IncomingMessage, limit: number): Promise
 
 const empty = Buffer.alloc(0);
 
-/** A body that is here already, such as the message inside of a JSON document. */
+/** A body that is in memory, such as the message inside a JSON document. */
 export function bodyOf(content: Buffer, limit: number): TopicBody {
   return {
     head: content.subarray(0, limit),

@@ -1,4 +1,4 @@
-// What the server tells of itself.
+// What the server reports about itself and about an account.
 
 import { createHash } from 'node:crypto';
 import type { NotifyLimits } from '../../notify/visitor-limits.ts';
@@ -64,7 +64,7 @@ export async function accountOf(
   };
 }
 
-/** In a day, as ntfy tells it. */
+/** Per day, as ntfy reports it. */
 function emailsOf(limits: NotifyLimits): number {
   return Math.floor(86_400_000 / limits.emailsReplenishMs);
 }

@@ -1,4 +1,4 @@
-// ntfy's API over topics: takes a request apart, asks the topics, and answers. It decides nothing.
+// ntfy's API over topics: parses a request, calls the topics, and answers. The rules are in `src/notify`.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -6,55 +6,62 @@ import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { createAccessBook, type TopicPermission } from '../../notify/access-rules.ts';
 import { readJsonPublish } from '../../notify/json-publish.ts';
-import { readFilter } from '../../notify/message-filter.ts';
 import { createNotifyUsers, type NotifyUsers } from '../../notify/notify-users.ts';
 import { memoryUserDirectory, type UserDirectory } from '../../notify/user-directory.ts';
 import { refused } from '../../notify/ntfy-problems.ts';
 import { readPublishParams, unifiedPushNames } from '../../notify/publish-params.ts';
 import { requestParams, type RequestHeaders } from '../../notify/request-params.ts';
-import { parseSince } from '../../notify/since.ts';
+import { parseSince, readFilter } from '../../notify/read-params.ts';
 import { messageJson } from '../../notify/topic-message.ts';
 import type { TopicBody, Topics } from '../../notify/topics.ts';
 import { administer } from './ntfy-administration.ts';
-import { answerJson, answerProblem, anyOrigin, toldProblem } from './ntfy-answer.ts';
+import {
+  answerFile,
+  answerJson,
+  answerProblem,
+  anyOrigin,
+  problemResponse,
+} from './ntfy-answer.ts';
 import { bodyOf, peekBody } from './ntfy-body.ts';
-import { answerFile } from './ntfy-file.ts';
 import { accountOf, configOf } from './ntfy-facts.ts';
-import { contentTypes, encodeMessage, type StreamForm } from './ntfy-forms.ts';
-import { createKeepalives } from './ntfy-keepalives.ts';
-import { pushTarget } from './ntfy-matrix.ts';
 import { ntfyRouteOf, type NtfyRoute } from './ntfy-route.ts';
-import { followOverHttp, type Following } from './ntfy-stream.ts';
+import {
+  contentTypes,
+  createKeepalives,
+  encodeMessage,
+  followOverHttp,
+  type Following,
+  type StreamForm,
+} from './ntfy-stream.ts';
 import { visitorOf, type Visitor } from './ntfy-visitor.ts';
-import { createNtfyWebSockets } from './ntfy-websocket.ts';
-import { refuseUpgrade } from './refuse-upgrade.ts';
+import { createNtfyWebSockets, refuseUpgrade } from './ntfy-websocket.ts';
 
 export interface NtfyHandlerOptions {
-  /** Default: nobody is known. */
-  readonly users?: NotifyUsers;
-  /** Who there is and what they may, which administrators change. Default: nobody, in memory. */
-  readonly directory?: UserDirectory;
-  /** For topics that no rule is about. Default: read-write. */
-  readonly defaultAccess?: TopicPermission;
-  readonly exemptHosts?: readonly string[];
-  readonly isBehindProxy?: boolean;
-  /** What administrators are told. */
-  readonly version?: string;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  /** Default: the users of `directory`, without tokens. */
+  readonly users?: NotifyUsers | undefined;
+  /** Users and access rules, which administrators change. Default: an empty one in memory. */
+  readonly directory?: UserDirectory | undefined;
+  /** For topics that no access rule matches. Default: read-write. */
+  readonly defaultAccess?: TopicPermission | undefined;
+  readonly exemptHosts?: readonly string[] | undefined;
+  readonly isBehindProxy?: boolean | undefined;
+  /** The product's version, which administrators can read. */
+  readonly version?: string | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface NtfyHandler extends AsyncDisposable {
-  /** Whether it is ntfy's; a topic's own page is not, there is none. */
+  /** Whether the request is for ntfy's API. The web page of a topic is not: this server has none. */
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Ends what has no end, before the server waits for its connections. */
+  /** Ends all streams, which would otherwise keep the server from closing. */
   stop(): void;
 }
 
-interface Asked {
+interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly query: URLSearchParams | undefined;
@@ -77,13 +84,13 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   const { limits, visitors } = topics;
   const keepalives = createKeepalives(limits.keepaliveMs);
   const sockets = createNtfyWebSockets();
-  const who = { users, visitors, isBehindProxy, exemptHosts };
-  // Who may not read any more is not read to any longer, in whichever process that was said.
+  const visitorOptions = { users, visitors, isBehindProxy, exemptHosts };
+  // Ends the streams of users that have lost their permission, also when another process changed it.
   const cutOff = (): void => topics.cutThose((reader) => reader.mayRead?.() === false);
   directory.onChanged(cutOff);
   const watched = new WeakSet<AbortSignal>();
 
-  /** One listener for each token, however many read with it. */
+  /** Adds one listener per token, however many streams use it. */
   function watchEnd(ended: AbortSignal | undefined): void {
     if (ended === undefined || watched.has(ended)) return;
     watched.add(ended);
@@ -102,13 +109,13 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     topics.touch(topic, name);
   }
 
-  async function publish(asked: Asked, { topic, sequenceId, ...said }: Publish): Promise<string> {
-    const { request, visitor } = asked;
+  async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
+    const { request, visitor } = call;
     touch(topic, visitor);
     admit(visitor);
     check([topic], visitor, 'write');
-    const body = said.body ?? (await peekBody(request, limits.messageBytesMax));
-    const params = readPublishParams(requestParams(said.headers, said.query), {
+    const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
+    const params = readPublishParams(requestParams(given.headers, given.query), {
       pathSequenceId: sequenceId,
       nowMs: clock.now(),
       rules: topics.rules,
@@ -117,35 +124,37 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     return messageJson(await topics.publish({ topic, params, body, visitor: name, isExempt }));
   }
 
-  async function publishJson(asked: Asked): Promise<void> {
-    const { request, response, query } = asked;
+  async function publishJson(call: Call): Promise<void> {
+    const { request, response, query } = call;
     const peeked = await peekBody(request, limits.messageBytesMax * 2);
     if (peeked.isCut) throw refused('jsonTooLarge');
     const { topic, body, headers } = readJsonPublish(peeked.head, request.headers);
     const content = bodyOf(body, limits.messageBytesMax);
-    const said = { topic, sequenceId: undefined, headers, query, body: content };
-    answerJson(response, await publish(asked, said));
+    const given = { topic, sequenceId: undefined, headers, query, body: content };
+    answerJson(response, await publish(call, given));
   }
 
-  async function pushMatrix(asked: Asked): Promise<void> {
-    const { request, response } = asked;
+  /** The Matrix push gateway: a homeserver's push key is the URL of a topic. */
+  async function pushMatrix(call: Call): Promise<void> {
+    const { request, response } = call;
     if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
     const peeked = await peekBody(request, limits.messageBytesMax);
     if (peeked.isCut) throw refused('matrixTooLarge');
-    const { pushkey, url } = pushTarget(peeked.head, topics.baseUrl);
-    const [, topic = ''] =
-      url?.pathname.slice(new URL(topics.baseUrl).pathname.replace(/\/$/, '').length).split('/') ??
-      [];
-    if (url !== undefined) {
-      const said = { topic, sequenceId: undefined, headers: {}, query: url.searchParams };
-      await publish(asked, { ...said, body: peeked });
+    const pushkey = pushkeyOf(peeked.head);
+    const isOurs = pushkey.startsWith(`${topics.baseUrl}/`) && URL.canParse(pushkey);
+    if (isOurs) {
+      const { pathname, searchParams: query } = new URL(pushkey);
+      const basePath = new URL(topics.baseUrl).pathname.replace(/\/$/, '');
+      const [, topic = ''] = pathname.slice(basePath.length).split('/');
+      await publish(call, { topic, sequenceId: undefined, headers: {}, query, body: peeked });
     }
-    const rejected = url === undefined ? [pushkey] : [];
+    // A homeserver deletes the push keys that are rejected.
+    const rejected = isOurs ? [] : [pushkey];
     answerJson(response, JSON.stringify({ rejected }), { headers: [] });
   }
 
   async function change(
-    { response, visitor }: Asked,
+    { response, visitor }: Call,
     { event, topic, sequenceId }: Extract<NtfyRoute, { readonly kind: 'change' }>,
   ): Promise<void> {
     touch(topic, visitor);
@@ -157,10 +166,10 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   }
 
   function readingOf(
-    said: string,
-    { request, query, visitor }: Omit<Asked, 'response'>,
+    topicsInPath: string,
+    { request, query, visitor }: Omit<Call, 'response'>,
   ): Following & { readonly isPoll: boolean } {
-    const names = said.split(',');
+    const names = topicsInPath.split(',');
     for (const topic of names) touch(topic, visitor);
     const params = requestParams(request.headers, query);
     const isPoll = params.flag(['x-poll', 'poll', 'po'], false);
@@ -172,7 +181,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     watchEnd(visitor.user?.ended);
     return {
       request: { topics: names, since, withScheduled },
-      said,
+      topicsInPath,
       filter: readFilter(params),
       mayRead: () =>
         (visitor.user === undefined || users.isKnown(visitor.user)) &&
@@ -184,15 +193,15 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     };
   }
 
-  async function subscribe(asked: Asked, form: StreamForm, said: string): Promise<void> {
-    const { request, response, visitor } = asked;
+  async function subscribe(call: Call, form: StreamForm, topicsInPath: string): Promise<void> {
+    const { request, response, visitor } = call;
     admit(visitor);
-    check(said.split(','), visitor, 'read');
+    check(topicsInPath.split(','), visitor, 'read');
     using held = new DisposableStack();
     held.use(visitors.subscribe(visitor.name));
-    const following = readingOf(said, asked);
+    const following = readingOf(topicsInPath, call);
     if (!following.isPoll) {
-      await followOverHttp(topics, form, { asked: request, response, following });
+      await followOverHttp(topics, form, { incoming: request, response, following });
       return;
     }
     const kept = await topics.read(following.request);
@@ -204,20 +213,20 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     response.writeHead(200, [...anyOrigin, 'Content-Type', contentTypes[form]]).end(text);
   }
 
-  async function answer(asked: Asked, route: NtfyRoute): Promise<void> {
-    const { request, response, query, visitor } = asked;
+  async function answer(call: Call, route: NtfyRoute): Promise<void> {
+    const { request, response, query, visitor } = call;
     switch (route.kind) {
       case 'publish': {
         const { topic, sequenceId } = route;
-        const said = { topic, sequenceId, headers: request.headers, query };
-        return answerJson(response, await publish(asked, said));
+        const given = { topic, sequenceId, headers: request.headers, query };
+        return answerJson(response, await publish(call, given));
       }
       case 'publishJson':
-        return publishJson(asked);
+        return publishJson(call);
       case 'change':
-        return change(asked, route);
+        return change(call, route);
       case 'subscribe':
-        if (route.form !== 'ws') return subscribe(asked, route.form, route.topics);
+        if (route.form !== 'ws') return subscribe(call, route.form, route.topics);
         admit(visitor);
         check(route.topics.split(','), visitor, 'read');
         throw refused('notWebSocket');
@@ -234,18 +243,19 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         admit(visitor);
         return answerFile(topics, route.id, { request, response });
       case 'matrixPush':
-        return pushMatrix(asked);
+        return pushMatrix(call);
       case 'administration': {
         const isAdmin = visitor.user?.role === 'admin';
         if (!isAdmin) throw refused(users.isOpen ? 'pageNotFound' : 'unauthorized');
-        return administer(route.deed, { request, response, directory, version });
+        return administer(route.action, { request, response, directory, version });
       }
       default:
-        return tell(asked, route.kind);
+        return answerFixed(call, route.kind);
     }
   }
 
-  async function tell({ response, visitor }: Asked, kind: NtfyRoute['kind']): Promise<void> {
+  /** Routes without parameters. */
+  async function answerFixed({ response, visitor }: Call, kind: NtfyRoute['kind']): Promise<void> {
     switch (kind) {
       case 'health':
         return answerJson(response, '{"healthy":true}');
@@ -297,18 +307,18 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       try {
         const { path, query } = targetOf(request);
         const route = ntfyRouteOf(request.method ?? '', path);
-        const visitor = await visitorOf(request, query, who);
+        const visitor = await visitorOf(request, query, visitorOptions);
         if (route === undefined) throw refused('pageNotFound');
         await answer({ request, response, query, visitor }, route);
       } catch (error) {
-        answerProblem(request, response, toldProblem(error, observer));
+        answerProblem(request, response, problemResponse(error, observer));
       }
     },
     async upgrade(request, socket, head) {
       socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
       try {
         const { path, query } = targetOf(request);
-        const visitor = await visitorOf(request, query, who);
+        const visitor = await visitorOf(request, query, visitorOptions);
         const route = ntfyRouteOf(request.method ?? '', path);
         if (route?.kind !== 'subscribe' || route.form !== 'ws') throw refused('pageNotFound');
         admit(visitor);
@@ -320,7 +330,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         await sockets.follow(topics, { request, socket, head, following, isPoll });
         return;
       } catch (error) {
-        refuseUpgrade(socket, toldProblem(error, observer).status);
+        refuseUpgrade(socket, problemResponse(error, observer).status);
       }
     },
     stop: () => topics.cut(),
@@ -339,6 +349,21 @@ function targetOf(request: IncomingMessage): {
   const path = decodedPath(at === -1 ? url : url.slice(0, at));
   if (path === undefined) throw refused('invalid');
   return { path, query: at === -1 ? undefined : new URLSearchParams(url.slice(at + 1)) };
+}
+
+function pushkeyOf(body: Buffer): string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw refused('matrixInvalid');
+  }
+  const { notification } = (parsed ?? {}) as { readonly notification?: unknown };
+  const { devices } = (notification ?? {}) as { readonly devices?: unknown };
+  const first: unknown = Array.isArray(devices) ? devices[0] : undefined;
+  const { pushkey } = (first ?? {}) as { readonly pushkey?: unknown };
+  if (typeof pushkey !== 'string' || pushkey === '') throw refused('matrixInvalid');
+  return pushkey;
 }
 
 function decodedPath(path: string): string | undefined {

@@ -1,18 +1,18 @@
-// Which of ntfy's routes a path is. Pure.
+// Maps a method and a path to one of ntfy's routes. Pure.
 
 export type NtfyRoute =
   | { readonly kind: 'health' | 'stats' | 'config' | 'configJs' | 'account' | 'options' | 'empty' }
-  /** Needs an administrator. */
+  /** For administrators only. */
   | {
       readonly kind: 'administration';
-      readonly deed:
+      readonly action:
         | 'version'
         | 'list-users'
         | 'add-user'
         | 'change-user'
         | 'remove-user'
-        | 'allow'
-        | 'reset';
+        | 'set-access'
+        | 'remove-access';
     }
   | { readonly kind: 'absent' }
   | { readonly kind: 'matrixDiscovery' | 'matrixPush' | 'publishJson' }
@@ -27,7 +27,7 @@ export type NtfyRoute =
   | {
       readonly kind: 'subscribe';
       readonly form: 'json' | 'sse' | 'raw' | 'ws';
-      /** As they stand in the path. */
+      /** Separated by commas, as in the path. */
       readonly topics: string;
     }
   | { readonly kind: 'auth'; readonly topics: string }
@@ -48,15 +48,15 @@ const fixed: Readonly<Record<string, NtfyRoute>> = {
   'GET /v1/config': { kind: 'config' },
   'GET /config.js': { kind: 'configJs' },
   'GET /v1/account': { kind: 'account' },
-  'GET /v1/version': { kind: 'administration', deed: 'version' },
-  'GET /v1/users': { kind: 'administration', deed: 'list-users' },
-  'POST /v1/users': { kind: 'administration', deed: 'add-user' },
-  'PUT /v1/users': { kind: 'administration', deed: 'change-user' },
-  'DELETE /v1/users': { kind: 'administration', deed: 'remove-user' },
-  'PUT /v1/users/access': { kind: 'administration', deed: 'allow' },
-  'POST /v1/users/access': { kind: 'administration', deed: 'allow' },
-  'DELETE /v1/users/access': { kind: 'administration', deed: 'reset' },
-  // Web push, payments and accounts that people make themselves are not configured.
+  'GET /v1/version': { kind: 'administration', action: 'version' },
+  'GET /v1/users': { kind: 'administration', action: 'list-users' },
+  'POST /v1/users': { kind: 'administration', action: 'add-user' },
+  'PUT /v1/users': { kind: 'administration', action: 'change-user' },
+  'DELETE /v1/users': { kind: 'administration', action: 'remove-user' },
+  'PUT /v1/users/access': { kind: 'administration', action: 'set-access' },
+  'POST /v1/users/access': { kind: 'administration', action: 'set-access' },
+  'DELETE /v1/users/access': { kind: 'administration', action: 'remove-access' },
+  // Routes of features that this server does not have: web push, payments, self-registration.
   'POST /v1/webpush': { kind: 'absent' },
   'DELETE /v1/webpush': { kind: 'absent' },
   'GET /v1/tiers': { kind: 'absent' },
@@ -67,7 +67,7 @@ const fixed: Readonly<Record<string, NtfyRoute>> = {
   'POST /': { kind: 'publishJson' },
 };
 
-/** Undefined: none of ntfy's. */
+/** Undefined: not a route of ntfy. */
 export function ntfyRouteOf(method: string, path: string): NtfyRoute | undefined {
   const known = fixed[`${method} ${path}`];
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// Who asks: by address, and by credentials in the header or in the query.
+// Identifies the visitor of a request by address, and by credentials in the header or the query.
 
 import type { IncomingMessage } from 'node:http';
 import type { NotifyUser } from '../../notify/access-rules.ts';
@@ -9,14 +9,14 @@ import { visitorOfAddress, type VisitorBook } from '../../notify/visitor-limits.
 export interface Visitor {
   readonly name: string;
   readonly user: NotifyUser | undefined;
-  /** Requests and messages are not counted. */
+  /** True: requests and messages do not count against limits. */
   readonly isExempt: boolean;
 }
 
 export interface VisitorOptions {
   readonly users: NotifyUsers;
   readonly visitors: VisitorBook;
-  /** The address is what the last proxy says. */
+  /** True: the address is the last one of `X-Forwarded-For`. */
   readonly isBehindProxy: boolean;
   readonly exemptHosts: readonly string[];
 }
@@ -30,8 +30,8 @@ export async function visitorOf(
   const name = visitorOfAddress(address);
   const isExempt = exemptHosts.includes(name.slice('ip:'.length));
   const authorization = authorizationOf(request, query);
-  const isTried = authorization !== undefined && /^(?:basic|bearer) /i.test(authorization);
-  if (!isTried) return { name, user: undefined, isExempt };
+  const hasCredentials = authorization !== undefined && /^(?:basic|bearer) /i.test(authorization);
+  if (!hasCredentials) return { name, user: undefined, isExempt };
   visitors.authAttempt(name);
   try {
     return { name, user: await users.authenticate(authorization), isExempt };
@@ -44,11 +44,11 @@ export async function visitorOf(
 function addressOf(request: IncomingMessage, isBehindProxy: boolean): string {
   const own = request.socket.remoteAddress ?? '0.0.0.0';
   if (!isBehindProxy) return own;
-  const said = String(request.headers['x-forwarded-for'] ?? '')
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
     .split(',')
     .at(-1)
     ?.trim();
-  return said === undefined || !/^[\da-f.:]{2,45}$/i.test(said) ? own : said;
+  return forwarded === undefined || !/^[\da-f.:]{2,45}$/i.test(forwarded) ? own : forwarded;
 }
 
 function authorizationOf(
@@ -57,7 +57,7 @@ function authorizationOf(
 ): string | undefined {
   const inQuery = query?.get('authorization') || query?.get('auth');
   if (!inQuery) return request.headers.authorization?.trim();
-  // ntfy says that it failed itself; it is the caller that did.
+  // ntfy answers 500 here, although the client sent a malformed value.
   if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw refused('unauthorized');
   return Buffer.from(inQuery, 'base64url').toString('utf8').trim();
 }

@@ -1,17 +1,16 @@
-// A reader over WebSocket: frames with messages, pings in between, and nothing that it says is listened to.
+// A reader over WebSocket: one frame per message, and pings in between. Frames from the client are ignored.
 
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Socket } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { controlMessage, messageFrameJson } from '../../notify/topic-message.ts';
+import { controlMessage, messageFrameJson, type TopicMessage } from '../../notify/topic-message.ts';
 import type { TopicReader } from '../../notify/topic-hub.ts';
 import type { Topics } from '../../notify/topics.ts';
-import { frameBatch, frameOf } from './ntfy-forms.ts';
 import { unreadBytesMax, type Following } from './ntfy-stream.ts';
 
 export interface NtfyWebSockets {
+  /** Resolves when the connection has ended. */
   follow(
     topics: Topics,
     upgrade: {
@@ -24,8 +23,8 @@ export interface NtfyWebSockets {
   ): Promise<void>;
 }
 
-/** Clients have nothing to say but pongs. */
-const heardBytesMax = 64;
+/** Clients send pongs only. */
+const receivedBytesMax = 64;
 
 export function createNtfyWebSockets(): NtfyWebSockets {
   let server: Promise<WebSocketServer> | undefined;
@@ -36,35 +35,34 @@ export function createNtfyWebSockets(): NtfyWebSockets {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: heardBytesMax,
+      maxPayload: receivedBytesMax,
       handleProtocols: () => false,
     });
   }
 
   return {
     async follow(topics, { request, socket, head, following, isPoll }) {
-      const { request: reading, said, filter, mayRead, keepalives, nowMs } = following;
+      const { request: reading, topicsInPath, filter, mayRead, keepalives, nowMs } = following;
       server ??= open();
       const upgrading = await server;
       const client = await new Promise<WebSocket | undefined>((resolve) => {
-        // Who is not let in, or is gone by now, is not told of: its connection ends.
+        // `ws` has no callback for a refused handshake or a client that has disconnected.
         socket.once('close', () => resolve(undefined));
         if (socket.destroyed) resolve(undefined);
         else upgrading.handleUpgrade(request, socket, head, (accepted) => resolve(accepted));
       });
       if (client === undefined) return;
-      const over = new Promise<void>((resolve) => client.once('close', () => resolve()));
+      const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
       client.on('error', () => client.terminate());
-      const connection = socket as Socket;
-      const send = (bytes: Buffer): void => {
-        if (connection.writableLength > unreadBytesMax) client.terminate();
-        else if (!connection.destroyed) connection.write(bytes);
+      const send = (frames: readonly Buffer[]): void => {
+        if (client.bufferedAmount > unreadBytesMax) return client.terminate();
+        socket.cork();
+        for (const frame of frames) client.send(frame, { binary: false });
+        socket.uncork();
       };
       if (isPoll) {
         const kept = await topics.read(reading);
-        for (const message of kept) {
-          if (filter?.(message) ?? true) send(frameOf(`${messageFrameJson(message)}\n`));
-        }
+        send(kept.filter((message) => filter?.(message) ?? true).map(contentOf));
         client.close(1_000);
         return;
       }
@@ -72,16 +70,14 @@ export function createNtfyWebSockets(): NtfyWebSockets {
         topics: reading.topics,
         filter,
         mayRead,
-        deliver: (batch) => send(frameBatch(batch)),
+        deliver: (batch) =>
+          send(batch.once('ws', (all) => all.map(({ message }) => contentOf(message)))),
         cut: () => client.close(1_001),
       };
       let isAlive = true;
       client.on('pong', () => (isAlive = true));
       using held = new DisposableStack();
-      const opened = (): void => {
-        const message = controlMessage('open', said, nowMs());
-        send(frameOf(`${messageFrameJson(message)}\n`));
-      };
+      const opened = (): void => send([contentOf(controlMessage('open', topicsInPath, nowMs()))]);
       held.use(await topics.follow(reader, reading, opened));
       const beat = (): void => {
         if (!isAlive) return client.terminate();
@@ -89,7 +85,22 @@ export function createNtfyWebSockets(): NtfyWebSockets {
         client.ping();
       };
       held.use(keepalives.add(beat));
-      await over;
+      await closed;
     },
   };
+}
+
+function contentOf(message: TopicMessage): Buffer {
+  return Buffer.from(`${messageFrameJson(message)}\n`);
+}
+
+/** Answers with a bare status, as ntfy does: WebSocket clients show nothing else. */
+export function refuseUpgrade(socket: Duplex, status: number): void {
+  if (socket.destroyed) return;
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'connection: close',
+    'content-length: 0',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
 }

@@ -1,29 +1,30 @@
-// Topics of a platform, served in ntfy's way: its bus, its outbox for e-mail, its tokens beside topic users.
+// ntfy's API over a platform: its bus, its outbox for e-mail, and its tokens in addition to the users of topics.
 
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { NotifyUser } from '../../notify/access-rules.ts';
 import { fileAttachments } from '../../notify/file-attachments.ts';
 import { createNotifyUsers } from '../../notify/notify-users.ts';
 import { openUserDirectory } from '../../notify/open-user-directory.ts';
+import type { TopicMessage } from '../../notify/topic-message.ts';
 import { openTopics, type NotifyEmail } from '../../notify/topics.ts';
-import { createUpstreamPolls } from '../../notify/upstream-polls.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/notify-settings.ts';
 import type { VerifiedToken } from '../../platform/open-tokens.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
 export interface OpenNtfyOptions {
-  readonly settings?: NotifySettings;
-  /** Nobody but this machine reaches it: without rules, everybody may. */
+  readonly settings?: NotifySettings | undefined;
+  /** True: only this machine can connect, so topics without an access rule are open. */
   readonly isLoopback: boolean;
-  /** Of relative folders. */
-  readonly cwd?: string;
-  /** Where it listens, once that is known. */
+  /** Base of relative folders. */
+  readonly cwd?: string | undefined;
+  /** Where the server listens, once that is known. */
   readonly url: () => string | undefined;
-  /** Of the product, for administrators. */
-  readonly version?: string;
-  readonly observer?: Observer;
+  /** The product's version, which administrators can read. */
+  readonly version?: string | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 const emailType = 'email:ntfy';
@@ -61,35 +62,34 @@ export async function openNtfy(
   const forward =
     upstreamUrl === undefined || baseUrl === undefined
       ? undefined
-      : createUpstreamPolls({ baseUrl, upstreamUrl, upstreamToken, observer });
+      : createPollRequests({ baseUrl, upstreamUrl, upstreamToken, observer });
   await using opened = new AsyncDisposableStack();
   const topics = opened.use(
     await openTopics(await engines.bus(), {
       clock,
       observer,
       baseUrl: () => baseUrl ?? options.url(),
-      ...(settings.limits === undefined ? {} : { limits: settings.limits }),
-      ...(settings.durability === undefined ? {} : { durability: settings.durability }),
-      ...(settings.templates === undefined ? {} : { templates: settings.templates }),
-      ...(settings.reservedTopics === undefined ? {} : { reserved: settings.reservedTopics }),
-      ...(attachments === false
-        ? {}
-        : { attachments: fileAttachments(resolve(cwd, attachments), clock) }),
-      ...(hasEmail ? { sendEmail } : {}),
-      ...(forward === undefined ? {} : { forward }),
+      limits: settings.limits,
+      durability: settings.durability,
+      templates: settings.templates,
+      reserved: settings.reservedTopics,
+      attachments:
+        attachments === false ? undefined : fileAttachments(resolve(cwd, attachments), clock),
+      sendEmail: hasEmail ? sendEmail : undefined,
+      forward,
     }),
   );
   const directory = opened.use(
     await openUserDirectory(engines.store, {
       clock,
       observer,
-      ...(settings.users === undefined ? {} : { users: settings.users }),
-      ...(settings.access === undefined ? {} : { access: settings.access }),
+      users: settings.users,
+      access: settings.access,
     }),
   );
   const users = createNotifyUsers({
     directory,
-    ...(settings.tokens === undefined ? {} : { tokens: settings.tokens }),
+    tokens: settings.tokens,
     verifyForeign: (secret) => userOf(tokens.verify(secret)),
   });
   const handler = createNtfyHandler(topics, {
@@ -112,7 +112,7 @@ export async function openNtfy(
   };
 }
 
-/** A token of the platform, by its scopes; one of a tenant is not for topics, which belong to all. */
+/** The user of a platform token, by its scopes. Tokens of a tenant are refused: topics have no tenant. */
 function userOf(verified: VerifiedToken | undefined): NotifyUser | undefined {
   if (verified === undefined || verified.token.tenant !== undefined) return undefined;
   const { ended, token } = verified;
@@ -122,4 +122,47 @@ function userOf(verified: VerifiedToken | undefined): NotifyUser | undefined {
   if (reads && writes) return { name, ended, role: 'user', permission: 'read-write' };
   if (writes) return { name, ended, role: 'user', permission: 'write-only' };
   return { name, ended, role: 'user', permission: reads ? 'read-only' : 'deny' };
+}
+
+const pollRequestsMax = 100;
+const pollTimeoutMs = 10_000;
+
+/**
+ * Notifies the upstream server of each message, because the iPhone app receives pushes from there only. The
+ * request contains the id of the message, not its content.
+ */
+function createPollRequests(options: {
+  readonly baseUrl: string;
+  readonly upstreamUrl: string;
+  readonly upstreamToken: string | undefined;
+  readonly observer: Observer;
+}): (message: TopicMessage) => void {
+  const { baseUrl, upstreamUrl, upstreamToken, observer } = options;
+  let inFlight = 0;
+
+  async function send({ id, topic }: TopicMessage): Promise<void> {
+    const hash = createHash('sha256').update(`${baseUrl}/${topic}`).digest('hex');
+    const answer = await fetch(`${upstreamUrl}/${hash}`, {
+      method: 'POST',
+      headers: {
+        'x-poll-id': id,
+        ...(upstreamToken === undefined ? {} : { authorization: `Bearer ${upstreamToken}` }),
+      },
+      signal: AbortSignal.timeout(pollTimeoutMs),
+    });
+    await answer.body?.cancel();
+    if (!answer.ok) observer.log?.warn({ status: answer.status }, 'poll request refused');
+  }
+
+  return (message) => {
+    if (message.event !== 'message') return;
+    if (inFlight >= pollRequestsMax) {
+      observer.log?.warn({ inFlight }, 'poll request dropped');
+      return;
+    }
+    inFlight += 1;
+    send(message)
+      .catch((error: unknown) => observer.log?.warn({ err: error }, 'poll request failed'))
+      .finally(() => (inFlight -= 1));
+  };
 }

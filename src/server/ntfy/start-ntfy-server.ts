@@ -1,4 +1,4 @@
-// ntfy's API on a port of its own.
+// Serves ntfy's API on a separate port.
 
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -8,11 +8,11 @@ import type { NtfyHandler } from './ntfy-handler.ts';
 
 export interface NtfyServerOptions {
   /** Default: 127.0.0.1. */
-  readonly host?: string;
-  /** Default: any free one. */
-  readonly port?: number;
+  readonly host?: string | undefined;
+  /** Default: any free port. */
+  readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  readonly connectionsMax?: number;
+  readonly connectionsMax?: number | undefined;
 }
 
 export interface NtfyServer extends AsyncDisposable {
@@ -24,7 +24,7 @@ const receiveMsMax = 60_000;
 const drainMsMax = 5_000;
 
 /**
- * Serves a handler until it is disposed of.
+ * Serves a handler until the server is disposed.
  *
  * @example
  * import { openTopics } from 'millrace/notify';

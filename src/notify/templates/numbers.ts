@@ -10,8 +10,8 @@ import {
   text,
   whole,
   type TemplateFunctions,
-} from './template-arguments.ts';
-import type { TemplateValue } from './template-values.ts';
+} from './arguments.ts';
+import type { TemplateValue } from './values.ts';
 
 const wrapped = (value: bigint): bigint => BigInt.asIntN(64, value);
 const divisor = (value: TemplateValue): bigint =>
@@ -34,7 +34,7 @@ export const numberFunctions: TemplateFunctions = {
   },
 };
 
-/** Of any number of values. */
+/** Functions that take any number of arguments. */
 export const numbersOfMany: TemplateFunctions = {
   add: (...values) => wrapped(values.reduce<bigint>((sum, value) => sum + whole(value), 0n)),
   mul: (first, ...values) =>

@@ -1,9 +1,9 @@
-// Templates by name, for the webhooks of others: what they send becomes what ntfy shows of it.
+// Named templates, which turn webhooks of GitHub, Grafana and Alertmanager into messages.
 
 export interface NamedTemplate {
-  readonly title?: string;
-  readonly message?: string;
-  readonly priority?: string;
+  readonly title?: string | undefined;
+  readonly message?: string | undefined;
+  readonly priority?: string | undefined;
 }
 
 const line = (...parts: readonly string[]): string => parts.join('');
@@ -68,7 +68,7 @@ const github: NamedTemplate = {
 
 const builtIn: Readonly<Record<string, NamedTemplate>> = { github, grafana, alertmanager };
 
-/** Undefined: there is none of this name. Those of the configuration go before ours. */
+/** Undefined: unknown name. Templates of the configuration have precedence. */
 export function findTemplate(
   name: string,
   own: Readonly<Record<string, NamedTemplate>> = {},

@@ -1,4 +1,4 @@
-// Durations as Go writes them (`1h30m`), and the longer words that ntfy takes for a delay.
+// Durations of Go (`1h30m`), and the longer units that ntfy accepts for a delay (`2 days`).
 
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds; undefined where Go would not read it. */
+/** Returns milliseconds; undefined if Go cannot parse the text. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([-+]?)(.*)$/s.exec(text) ?? [];
   if (rest === '0') return 0;
@@ -27,14 +27,14 @@ export function parseGoDuration(text: string): number | undefined {
   return sign === '-' ? -total : total;
 }
 
-/** As Go has it, or one number with a word behind it, days among them. */
+/** A duration of Go, or a number and a unit, which may be days. */
 export function parseLongDuration(text: string): number | undefined {
   const short = parseGoDuration(text);
   if (short !== undefined) return short;
   const [, number, word = ''] =
     /^(\d+)\s*(d|days?|h|hours?|m|mins?|minutes?|s|secs?|seconds?)$/i.exec(text) ?? [];
   if (number === undefined || number.length > 15) return undefined;
-  // Only small letters count here, though capitals are read: ntfy has it so.
+  // Upper-case units match the pattern but have no value, as in ntfy.
   const unit = word.slice(0, 1);
   if (unit === 'd') return Number(number) * 86_400_000;
   const ms = unitMs[unit];

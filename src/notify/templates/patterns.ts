@@ -1,8 +1,8 @@
-// Functions of templates over regular expressions, which take no longer than the text is long, and URLs.
+// Functions of templates over regular expressions, which RE2 evaluates in linear time, and URLs.
 
 import { RE2JS } from 're2js';
-import { bounded, dict, failed, int, text, type TemplateFunctions } from './template-arguments.ts';
-import { typeOfValue, type TemplateValue } from './template-values.ts';
+import { bounded, dict, failed, int, text, type TemplateFunctions } from './arguments.ts';
+import { typeOfValue, type TemplateValue } from './values.ts';
 
 interface Match {
   readonly start: number;
@@ -28,7 +28,7 @@ export const patternFunctions: TemplateFunctions = {
     Object.entries(strict).map(([name, each]) => [`mustR${name.slice(1)}`, each]),
   ),
   ...strict,
-  // The one that does not tell of a pattern that is none.
+  // Returns false for an invalid pattern, unlike `mustRegexMatch`.
   regexMatch: (pattern, value) =>
     isPattern(text(pattern)) && matches(text(pattern), text(value), 1).length > 0,
   regexQuoteMeta: (value) => text(value).replaceAll(/[\\.+*?()|[\]{}^$]/g, String.raw`\$&`),
@@ -44,7 +44,7 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-/** At most so many; all where the count is negative. */
+/** At most `count` matches; all of them if it is negative. */
 function matches(pattern: string, value: string, count: number): readonly Match[] {
   let compiled;
   try {
@@ -58,7 +58,7 @@ function matches(pattern: string, value: string, count: number): readonly Match[
   while ((count < 0 || found.length < count) && matcher.find()) {
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, at) => matcher.group(at));
     const [start, end] = [matcher.start(), matcher.end()];
-    // Go does not find nothing right behind a match.
+    // Go skips an empty match right after another match.
     const before = found.at(-1);
     if (start === end && before !== undefined && before.end === start) continue;
     found.push({ start, end, groups, named });
@@ -76,7 +76,7 @@ function replaced(pattern: string, value: string, by: (match: Match) => string):
   return made + value.slice(last);
 }
 
-/** `$1`, `${name}`, and `$$` for a dollar; what no group has is nothing. */
+/** Expands `$1`, `${name}`, and `$$` for a dollar; an unknown group is empty. */
 function expanded(by: string, { groups, named }: Match): string {
   return by.replaceAll(
     /\$(?:\$|\{(\w+)\}|(\w+))/g,
@@ -110,7 +110,7 @@ const urlParts =
 function parsedUrl(value: string): TemplateValue {
   const [, scheme = '', authority = '', path = '', query = '', fragment = ''] =
     urlParts.exec(value) ?? [];
-  // eslint-disable-next-line no-control-regex -- these are what Go refuses.
+  // eslint-disable-next-line no-control-regex -- Go refuses these.
   if (/[\u0000-\u001f\u007f]/.test(value)) return failed('unable to parse url');
   const at = authority.lastIndexOf('@');
   const host = authority.slice(at + 1);

@@ -1,4 +1,4 @@
-// Go's template language, as far as ntfy lets publishers use it: from text to a tree. Pure.
+// Parses Go's template language, as far as ntfy allows it to publishers. Pure.
 
 export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }
@@ -26,7 +26,7 @@ export type TemplateTerm =
   | { readonly kind: 'pipe'; readonly pipe: TemplatePipe }
   | { readonly kind: 'field'; readonly of: TemplateTerm; readonly name: string };
 
-/** Why a template cannot be used; `disallowed`: its features are not for publishers. */
+/** Why a template cannot be used; `disallowed`: it uses features that publishers may not use. */
 export class TemplateProblem extends Error {
   readonly kind: 'syntax' | 'disallowed' | 'failed' | 'endless';
   constructor(kind: TemplateProblem['kind'], message: string) {
@@ -96,7 +96,7 @@ export function parseTemplate(
   return nodes;
 }
 
-/** Parts text and actions, and takes white space away where an action says so. */
+/** Separates text and actions, and removes white space next to `{{-` and `-}}`. */
 function cut(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
@@ -204,7 +204,7 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
     const first = tokens[at] ?? '';
     at += 1;
     let made = base(first, depth);
-    // Fields follow without white space between.
+    // Fields follow without white space.
     while (/^\.[A-Za-z_]/.test(tokens[at] ?? '')) {
       made = { kind: 'field', of: made, name: (tokens[at] ?? '').slice(1) };
       at += 1;

@@ -11,8 +11,8 @@ import {
   text,
   texts,
   type TemplateFunctions,
-} from './template-arguments.ts';
-import type { TemplateValue } from './template-values.ts';
+} from './arguments.ts';
+import type { TemplateValue } from './values.ts';
 
 const isThere = (value: TemplateValue): boolean => value !== undefined && value !== null;
 const digest = (kind: string, value: TemplateValue): string =>
@@ -64,7 +64,7 @@ export const textFunctions: TemplateFunctions = {
   isAbs: (value) => text(value).startsWith('/'),
 };
 
-/** Of any number of values. */
+/** Functions that take any number of arguments. */
 export const textsOfMany: TemplateFunctions = {
   quote: (...values) =>
     values
@@ -79,7 +79,7 @@ export const textsOfMany: TemplateFunctions = {
   cat: (...values) => values.filter(isThere).map(shown).join(' '),
 };
 
-/** Each word with one capital, the first. */
+/** The first letter of each word in upper case, the others in lower case. */
 function titled(value: string): string {
   return value.replace(
     /\p{L}[\p{L}\p{M}\p{N}_]*(?:['’.:]\p{L}[\p{L}\p{M}\p{N}_]*)*/gu,
@@ -95,7 +95,7 @@ function trimmed(value: string, cut: string): string {
   return letters.slice(from, to).join('');
 }
 
-/** Bytes are what Go counts. */
+/** Go counts bytes. */
 function truncated(count: number, value: string): string {
   const bytes = Buffer.from(value);
   if (count < 0 && bytes.length + count > 0) return bytes.subarray(count).toString();
@@ -148,7 +148,7 @@ function adler32(bytes: Buffer): number {
   return b * 65_536 + a;
 }
 
-/** What is none is told in its place, as Go's function has it. */
+/** Returns an error text for invalid base64, as sprig does. */
 function base64Decoded(value: string): string {
   const plain = value.replaceAll(/[\r\n]/g, '');
   const isWhole = plain.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(plain);

@@ -1,7 +1,7 @@
-// Times by Go's layouts, which show how the second of January 2006, 15:04:05, would be written. Pure.
+// Formats and parses times by Go's layouts, which show how 2 January 2006, 15:04:05, is written. Pure.
 
 import { RE2JS } from 're2js';
-import { fieldsIn, localZone, offsetSecondsIn, zoneName, type TimeFields } from './time-zones.ts';
+import { fieldsIn, localZone, offsetSecondsIn, zoneName, type TimeFields } from '../time-zones.ts';
 
 const months =
   'January February March April May June July August September October November December'.split(
@@ -101,7 +101,7 @@ function offset(element: string, ms: number, zone: string): string {
   return `${seconds < 0 ? '-' : '+'}${parts.slice(0, digits).join(by)}`;
 }
 
-/** Milliseconds; undefined where it is not as the layout shows it. */
+/** Returns milliseconds; undefined if the value does not match the layout. */
 export function parseGoTime(layout: string, value: string): number | undefined {
   if (layout.length > layoutCharsMax) return undefined;
   const found: Record<string, string> = {};
@@ -114,7 +114,7 @@ export function parseGoTime(layout: string, value: string): number | undefined {
     last = match.index + match[0].length;
   }
   pattern = `^${pattern}${quoted(layout.slice(last))}$`;
-  // Publishers write layouts: what JavaScript tries in all ways, this tries in time that the text bounds.
+  // Publishers choose the layout, so the pattern needs an engine with linear time.
   const read = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE).matcher(value);
   if (!read.find()) return undefined;
   names.forEach((name, at) => (found[name] = read.group(at + 1) ?? ''));
@@ -139,7 +139,7 @@ function readable(element: string): string {
   if (/^[.,]/.test(element)) return element[1] === '9' ? '([.,][0-9]+)?' : '([.,][0-9]+)';
   if (['__2', '002'].includes(element)) return ' *([0-9]{1,3})';
   const isFixed = /^0|^15$/.test(element);
-  // A fraction may follow the seconds, though the layout does not show one.
+  // A fraction may follow the seconds although the layout has none.
   const seconds = element === '05' || element === '5' ? '(?:[.,][0-9]+)?' : '';
   return `${element === '_2' ? ' *' : ''}([0-9]${isFixed ? '{2}' : '{1,2}'})${seconds}`;
 }
@@ -190,7 +190,7 @@ function offsetOf(text: string): number {
   return (text.startsWith('-') ? -1 : 1) * (hours * 3_600 + minutes * 60 + seconds);
 }
 
-/** Whole seconds, as Go shows a duration. */
+/** A duration of whole seconds, as Go prints it. */
 export function formatGoDuration(seconds: number): string {
   const size = Math.abs(Math.round(seconds));
   const [hours, minutes, rest] = [Math.floor(size / 3_600), Math.floor(size / 60) % 60, size % 60];

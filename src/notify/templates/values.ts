@@ -1,12 +1,12 @@
-// The values of templates: what JSON has, and Go's whole numbers beside its floating ones.
+// The values of templates: JSON values, with Go's distinction of whole and floating-point numbers.
 
 import { formatGoTime } from './go-time.ts';
-import { TemplateProblem } from './template-syntax.ts';
-import { localZone } from './time-zones.ts';
+import { TemplateProblem } from './syntax.ts';
+import { localZone } from '../time-zones.ts';
 
 const goTimeLayout = '2006-01-02 15:04:05.999999999 -0700 MST';
 
-/** A moment, as Go's `time.Time`. */
+/** Go's `time.Time`. */
 export class TemplateTime {
   readonly ms: number;
   constructor(ms: number) {
@@ -25,7 +25,7 @@ export type TemplateValue =
   | TemplateValue[]
   | { [name: string]: TemplateValue };
 
-/** As Go prints it. */
+/** Formats a value as Go prints it. */
 export function shownValue(value: TemplateValue): string {
   if (value === undefined || value === null) return '<no value>';
   if (typeof value === 'number') return shownNumber(value);
@@ -84,7 +84,7 @@ function incomparable(): TemplateProblem {
   return new TemplateProblem('failed', 'incompatible types for comparison');
 }
 
-/** Go's name of its type. Whole numbers have one here. */
+/** The name of the type in Go. */
 export function typeOfValue(value: TemplateValue): string {
   if (value === undefined || value === null) return '<nil>';
   if (value instanceof TemplateTime) return 'time.Time';
@@ -128,7 +128,7 @@ export function deepEqualValues(first: TemplateValue, second: TemplateValue): bo
   );
 }
 
-/** As Go writes JSON: keys in order, and for pages of HTML harmless. */
+/** JSON as Go writes it: sorted keys, and characters of HTML escaped. */
 export function goJson(
   value: TemplateValue,
   { isForHtml, indent }: { readonly isForHtml: boolean; readonly indent?: number },

@@ -1,4 +1,4 @@
-// The functions of templates: Go's own, and all that ntfy took over from sprig.
+// All functions of templates: those of Go, and those that ntfy took from sprig.
 
 import {
   bool,
@@ -8,12 +8,12 @@ import {
   text,
   type TemplateFunction,
   type TemplateFunctions,
-} from './template-arguments.ts';
-import { dateFunctions } from './template-dates.ts';
-import { listFunctions, listsOfMany } from './template-lists.ts';
-import { numberFunctions, numbersOfMany } from './template-numbers.ts';
-import { patternFunctions } from './template-patterns.ts';
-import { textFunctions, textsOfMany } from './template-texts.ts';
+} from './arguments.ts';
+import { dateFunctions } from './dates.ts';
+import { listFunctions, listsOfMany } from './lists.ts';
+import { numberFunctions, numbersOfMany } from './numbers.ts';
+import { patternFunctions } from './patterns.ts';
+import { textFunctions, textsOfMany } from './texts.ts';
 import {
   compareValues,
   deepEqualValues,
@@ -25,7 +25,7 @@ import {
   shownValue,
   typeOfValue,
   type TemplateValue,
-} from './template-values.ts';
+} from './values.ts';
 
 const parsed = (value: TemplateValue): TemplateValue => {
   try {
@@ -35,7 +35,7 @@ const parsed = (value: TemplateValue): TemplateValue => {
   }
 };
 
-/** Each of as many values as it names. */
+/** Functions with a fixed number of arguments: the number of their parameters. */
 const fixed: TemplateFunctions = {
   not: (value) => isEmptyValue(value),
   ne: (first, second) => !equalValues(first, second),
@@ -75,7 +75,7 @@ const fixed: TemplateFunctions = {
   ...patternFunctions,
 };
 
-/** Each of the values that it names, and any number more. */
+/** Functions that take any number of arguments after their parameters. */
 const variadic: TemplateFunctions = {
   and: (first, ...values) =>
     [first, ...values].find((value) => isEmptyValue(value)) ?? values.at(-1) ?? first,
@@ -115,7 +115,7 @@ const htmlLetters: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** With a space between two of which neither is a text. */
+/** Puts a space between two values of which neither is a text, as Go does. */
 function printed(values: readonly TemplateValue[]): string {
   return values
     .map((value, at) => {
@@ -125,7 +125,6 @@ function printed(values: readonly TemplateValue[]): string {
     .join('');
 }
 
-/** By their names. */
 export const templateFunctionNames: readonly string[] = [
   ...Object.keys(fixed),
   ...Object.keys(variadic),
@@ -145,12 +144,12 @@ export function callTemplateFunction(name: string, values: TemplateValue[]): Tem
   return failed(`wrong number of args for ${name}: want ${wanted} got ${values.length}`);
 }
 
-/** Of these there is one that says nothing of what fails, and one that does: nothing of JSON's fails here. */
+/** Adds the `must` variant, which reports errors: encoding JSON cannot fail here. */
 function both(name: string, make: TemplateFunction): TemplateFunctions {
   return { [name]: make, [`mustT${name.slice(1)}`]: make };
 }
 
-/** The same as those of paths, as ntfy runs on systems with slashes. */
+/** Variants for paths of the operating system, which has slashes where ntfy runs. */
 function osPaths(functions: TemplateFunctions): TemplateFunctions {
   const names = ['base', 'clean', 'dir', 'ext', 'isAbs'];
   return Object.fromEntries(
@@ -175,7 +174,7 @@ function indexed(value: TemplateValue, key: TemplateValue): TemplateValue {
 }
 
 function scriptText(value: string): string {
-  // eslint-disable-next-line no-control-regex -- these are what Go writes otherwise.
+  // eslint-disable-next-line no-control-regex -- Go escapes these.
   return value.replaceAll(/[\\'"<>&=\u0000-\u001f]/g, (letter) => {
     if (letter === '\\' || letter === "'" || letter === '"') return `\\${letter}`;
     return `\\u${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
@@ -183,7 +182,7 @@ function scriptText(value: string): string {
 }
 
 function printf(format: string, values: readonly TemplateValue[]): string {
-  // A width of a million characters would be a small template and a large message.
+  // A large width would make a large message of a small template.
   if (/%[-+# 0-9.*[\]]*(?:\*|\d{4})/.test(format.replaceAll('%%', ''))) {
     return failed('printf width or precision too large');
   }

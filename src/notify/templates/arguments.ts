@@ -1,12 +1,12 @@
-// What functions of templates take: each parameter has a type, as in Go, and what does not fit fails.
+// Checks the arguments of template functions: each parameter has a type, as in Go.
 
-import { TemplateProblem } from './template-syntax.ts';
-import { TemplateTime, shownValue, typeOfValue, type TemplateValue } from './template-values.ts';
+import { TemplateProblem } from './syntax.ts';
+import { TemplateTime, shownValue, typeOfValue, type TemplateValue } from './values.ts';
 
 export type TemplateFunction = (...values: TemplateValue[]) => TemplateValue;
 export type TemplateFunctions = Readonly<Record<string, TemplateFunction>>;
 
-/** ntfy's own bounds. */
+/** ntfy's limits. */
 export const functionLimits = {
   loopsMax: 10_000,
   textCharsMax: 100_000,
@@ -46,18 +46,18 @@ export const dict = (value: TemplateValue): Record<string, TemplateValue> =>
     ? value
     : expected('map[string]interface {}', value);
 
-/** Whatever it is, as a text. */
+/** Any value as text. */
 export const shown = (value: TemplateValue): string =>
   value === undefined || value === null ? '<nil>' : shownValue(value);
 
-/** A list's own texts, without what is nothing; of anything else, the one text. */
+/** The items of a list as texts, without nil; any other value as one text. */
 export function texts(value: TemplateValue): string[] {
   if (value === undefined || value === null) return [];
   const values = Array.isArray(value) ? value : [value];
   return values.filter((each) => each !== undefined && each !== null).map(shown);
 }
 
-/** As Go's sprig makes whole numbers of anything. */
+/** Converts any value to a whole number, as sprig does. */
 export function whole(value: TemplateValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'boolean') return value ? 1n : 0n;
@@ -73,7 +73,6 @@ export function float(value: TemplateValue): number {
   return typeof value === 'bigint' || typeof value === 'boolean' ? Number(value) : 0;
 }
 
-/** A text that would be too long is not made. */
-export function bounded(made: string): string {
-  return made.length > 1_048_576 ? failed('the text is too long') : made;
+export function bounded(result: string): string {
+  return result.length > 1_048_576 ? failed('the text is too long') : result;
 }

@@ -2,11 +2,11 @@
 
 import { formatGoDuration, formatGoTime, parseGoTime } from './go-time.ts';
 import { parseGoDuration } from './go-duration.ts';
-import { failed, text, time, type TemplateFunctions } from './template-arguments.ts';
-import { knownZone } from './time-zones.ts';
-import { TemplateTime, type TemplateValue } from './template-values.ts';
+import { failed, text, time, type TemplateFunctions } from './arguments.ts';
+import { knownZone } from '../time-zones.ts';
+import { TemplateTime, type TemplateValue } from './values.ts';
 
-/** What Go has where there is no time: the first of January of the year 1. */
+/** Go's zero time: 1 January of the year 1. */
 const zeroMs = -62_135_596_800_000;
 
 const isoDate = '2006-01-02';
@@ -34,7 +34,7 @@ export const dateFunctions: TemplateFunctions = {
   unixEpoch: (value) => String(Math.floor(time(value).ms / 1_000)),
 };
 
-/** A time, or Unix seconds; of anything else, now. */
+/** A time, or Unix seconds; any other value means now. */
 function momentOf(value: TemplateValue): number {
   if (value instanceof TemplateTime) return value.ms;
   return typeof value === 'bigint' ? Number(value) * 1_000 : Date.now();
@@ -53,7 +53,7 @@ function secondsOf(value: TemplateValue): number {
 
 function durationMs(value: TemplateValue): number {
   if (value instanceof TemplateTime) return Date.now() - value.ms;
-  // A whole number is one of nanoseconds, as Go has it.
+  // Go counts durations in nanoseconds.
   if (typeof value === 'bigint') return Number(value) / 1_000_000;
   return typeof value === 'string' ? (parseGoDuration(value) ?? 0) : 0;
 }

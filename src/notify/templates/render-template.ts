@@ -1,21 +1,21 @@
-// A template over the JSON that a publisher sent: bounded in its steps and in what it writes.
+// Renders a template with the JSON that a publisher sent, with limits on steps and output.
 
-import { refused } from './ntfy-problems.ts';
-import { callTemplateFunction, isTemplateFunction } from './template-functions.ts';
+import { refused } from '../ntfy-problems.ts';
+import { callTemplateFunction, isTemplateFunction } from './functions.ts';
 import {
   parseTemplate,
   TemplateProblem,
   type TemplateNode,
   type TemplatePipe,
   type TemplateTerm,
-} from './template-syntax.ts';
+} from './syntax.ts';
 import {
   isEmptyValue,
   shownValue,
   TemplateTime,
   typeOfValue,
   type TemplateValue,
-} from './template-values.ts';
+} from './values.ts';
 
 export const templateLimits = {
   templateBytesMax: 32_768,
@@ -26,7 +26,7 @@ export const templateLimits = {
 
 type Leaving = 'break' | 'continue' | undefined;
 
-/** Throws what ntfy would refuse the message with. */
+/** Throws the problem with which ntfy refuses the message. */
 export function renderTemplate(template: string, body: string, name: string): string {
   if (Buffer.byteLength(template) > templateLimits.templateBytesMax)
     throw refused('templateTooLarge');
@@ -130,7 +130,7 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
     at: number,
   ): TemplateValue {
     step();
-    // The two that do not look at what no longer matters.
+    // `and` and `or` evaluate their arguments lazily.
     if ((name === 'and' || name === 'or') && at === 0) {
       let value: TemplateValue;
       for (const term of terms) {
@@ -208,7 +208,7 @@ function entriesOf(value: TemplateValue): readonly (readonly [TemplateValue, Tem
 }
 
 function fieldOf(value: TemplateValue, name: string): TemplateValue {
-  // Of what is missing everything is missing; of what is null nothing can be asked.
+  // A field of a missing value is missing; a field of null is an error.
   if (value === undefined) return undefined;
   if (value === null) {
     throw new TemplateProblem('failed', `nil pointer evaluating interface {}.${name}`);

@@ -10,13 +10,13 @@ import {
   text,
   whole,
   type TemplateFunctions,
-} from './template-arguments.ts';
-import { deepEqualValues, isEmptyValue, type TemplateValue } from './template-values.ts';
+} from './arguments.ts';
+import { deepEqualValues, isEmptyValue, type TemplateValue } from './values.ts';
 
 const isIn = (values: readonly TemplateValue[], wanted: TemplateValue): boolean =>
   values.some((value) => deepEqualValues(value, wanted));
 
-/** Of these there is one that panics and one that fails: the same to whoever publishes. */
+/** Functions with a `must` variant. sprig's own variants differ in how they fail, which publishers cannot see. */
 const strict: TemplateFunctions = {
   append: (values, value) => [...list(values), value],
   push: (values, value) => [...list(values), value],
@@ -51,7 +51,7 @@ export const listFunctions: TemplateFunctions = {
   values: (from) => Object.values(dict(from)),
 };
 
-/** Of any number of values. */
+/** Functions that take any number of arguments. */
 export const listsOfMany: TemplateFunctions = {
   ...strictOfMany,
   ...asMust(strictOfMany),
@@ -119,7 +119,7 @@ function only(
   return Object.fromEntries(Object.entries(from).filter(([key]) => isMeant(key)));
 }
 
-/** The value below all these keys, or what is before the dictionary. */
+/** The value at a path of keys, or the default, which is the argument before the dictionary. */
 function dug(values: readonly TemplateValue[]): TemplateValue {
   if (values.length < 3) return failed('dig needs at least three arguments');
   const keys = values.slice(0, -2).map(text);
