@@ -24,6 +24,7 @@ test('the rules catch what they are there for', () => {
   assert.equal(caught('src/adapters/redis/keys.ts', 'src/adapters/nats/kv.ts'), 1);
   assert.equal(caught('src/store/event-store.ts', 'src/testing/fake-clock.ts'), 1);
   assert.equal(caught('src/store/event-store.ts', 'pg'), 1);
+  assert.equal(caught('src/store/event-store.ts', 'pino'), 1);
   assert.equal(caught('src/surprise/file.ts', 'src/foundation/ids.ts'), 1);
   assert.equal(caught('modules/payments/payment.ts', 'src/aggregates/index.ts'), 1);
   assert.equal(caught('modules/payments/payment.test.ts', 'src/testing/index.ts'), 1);
@@ -34,6 +35,7 @@ test('the rules catch what they are there for', () => {
   assert.equal(caught('modules/payments/payment.ts', 'modules/payments/money.ts'), 0);
   assert.equal(caught('modules/payments/payment.test.ts', 'millrace/testing'), 0);
   assert.equal(caught('src/adapters/postgres/pool.ts', 'pg'), 0);
+  assert.equal(caught('src/telemetry/create-logger.ts', 'pino'), 0);
   assert.equal(caught('src/store/event-store.test.ts', 'src/testing/fake-clock.ts'), 0);
   assert.equal(caught('src/platform.ts', 'src/adapters/redis/keys.ts'), 0);
 });

@@ -44,8 +44,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 /** An adapter on top of another one's technology. */
 const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
 
-/** Our own dependencies; every other package is a driver, and drivers stay where they belong. */
+/** Dependencies that every folder may import; every other package is a driver and belongs in its adapter. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox', 'yaml'];
+/** Dependencies with one user: package → the folder that may import it. */
+const libraries: Readonly<Record<string, string>> = {
+  croner: 'src/tasks/',
+  pino: 'src/telemetry/',
+  'pino-pretty': 'src/telemetry/',
+};
 const mayUseDrivers =
   /^src\/(adapters|nest|testing|server\/(kurrent|http|ntfy))\/|^src\/contracts\/lint\//;
 const isTest = /\.(test|conformance)\.ts$/;
@@ -88,6 +94,8 @@ function srcViolation({ from, to }: Import): string | undefined {
 
 function packageViolation(from: string, to: string): string | undefined {
   if (to.startsWith('node:') || mayUseDrivers.test(from)) return undefined;
+  const folder = libraries[to];
+  if (folder !== undefined && from.startsWith(folder)) return undefined;
   const isOurs = dependencies.some((name) => to === name || to.startsWith(`${name}/`));
   return isOurs ? undefined : 'packages that users install belong in adapters';
 }

@@ -6,7 +6,7 @@ import { createPace, paceLine } from './channel-pace.ts';
 
 const line = paceLine('core', 'acme', 'C1');
 
-test('each takes the next place in line; who would wait too long comes again', async () => {
+test('each caller reserves the next free time; a caller that would wait too long gets a delay', async () => {
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 2_000 });
@@ -23,7 +23,7 @@ test('each takes the next place in line; who would wait too long comes again', a
   assert.deepEqual(await pace.take(paceLine('core', 'acme', 'C2'), 1_000), { waitMs: 0 });
 });
 
-test('of many who ask at once, no two have the same place', async () => {
+test('concurrent callers never reserve the same time', async () => {
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 60_000 });
@@ -35,7 +35,7 @@ test('of many who ask at once, no two have the same place', async () => {
   );
 });
 
-test('during a pause nobody goes', async () => {
+test('a pause grants no time before its end', async () => {
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 2_000 });

@@ -1,16 +1,16 @@
-// Slack takes about one message a second for each channel, and some hundred a minute for a workspace. Whoever
-// sends takes the next place in line, in keys that all processes share.
+// Slack accepts about one message per second and channel, and a few hundred per minute and workspace. Each
+// worker reserves the next free time in a token bucket of one token, kept in a key that all processes share.
 
-import type { Clock } from 'millrace/foundation';
+import { reserveTokens, type Clock } from 'millrace/foundation';
 import type { KeyStore } from 'millrace/work';
 
-/** Now or soon, or to come again later: then no place was taken. */
+/** Either a reserved time, or a delay after which to ask again. */
 type Place = { readonly waitMs: number } | { readonly delayMs: number };
 
 export interface PaceOptions {
   readonly keys: KeyStore;
   readonly clock: Clock;
-  /** Whoever would wait for longer comes again. */
+  /** A worker that would wait longer gets a `delayMs` instead of a place. */
   readonly waitMaxMs: number;
 }
 
@@ -18,7 +18,7 @@ const triesMax = 50;
 
 export interface Pace {
   take(line: string, intervalMs: number): Promise<Place>;
-  /** Nobody goes before then. */
+  /** Grants no place before then. */
   pause(line: string, ms: number): Promise<void>;
 }
 
@@ -29,33 +29,34 @@ export function paceLine(tenant: string, workspaceCode: string, channelId?: stri
 }
 
 export function createPace({ keys, clock, waitMaxMs }: PaceOptions): Pace {
-  /** Moves the first free time on by what `next` says; undefined: it stays. */
-  async function move<Result>(
+  /** Replaces the stored time by `next`, with compare-and-set; `next` without a time keeps it. */
+  async function change<Result>(
     line: string,
     next: (freeAtMs: number, nowMs: number) => { readonly to?: number; readonly result: Result },
   ): Promise<Result | undefined> {
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const held = await keys.get(line);
+      const stored = await keys.get(line);
       const nowMs = clock.now();
-      const { to, result } = next(Math.max(nowMs, Number(held?.value ?? 0)), nowMs);
+      const { to, result } = next(Number(stored?.value ?? 0), nowMs);
       if (to === undefined) return result;
-      const change = { from: held?.value, to: String(to), ttlMs: to - nowMs + 1_000 };
-      if (await keys.replace(line, change)) return result;
+      const replacement = { from: stored?.value, to: String(to), ttlMs: to - nowMs + 1_000 };
+      if (await keys.replace(line, replacement)) return result;
     }
     return undefined;
   }
 
   return {
     async take(line, intervalMs) {
-      const place = await move<Place>(line, (freeAtMs, nowMs) => {
-        const waitMs = freeAtMs - nowMs;
+      const place = await change<Place>(line, (freeAtMs, nowMs) => {
+        const request = { count: 1, perMs: intervalMs, fullAtMs: freeAtMs, nowMs, wanted: 1 };
+        const { waitMs, fullAtMs } = reserveTokens(request);
         if (waitMs > waitMaxMs) return { result: { delayMs: waitMs } };
-        return { to: freeAtMs + intervalMs, result: { waitMs } };
+        return { to: fullAtMs, result: { waitMs } };
       });
       return place ?? { delayMs: intervalMs };
     },
     async pause(line, ms) {
-      await move(line, (freeAtMs, nowMs) => ({ to: Math.max(freeAtMs, nowMs + ms), result: 0 }));
+      await change(line, (freeAtMs, nowMs) => ({ to: Math.max(freeAtMs, nowMs + ms), result: 0 }));
     },
   };
 }

@@ -1,7 +1,6 @@
-// `millrace outbox run`: projectors and dispatcher in one process, until it is told to stop.
+// `millrace outbox run`: projectors and dispatcher in one process, until a stop signal.
 
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
-import { createLineLogger } from './line-logger.ts';
 import { loadOutboxModule } from './outbox-module.ts';
 import { outboxSections, shownStore, storeOption, storeUrl } from './store-option.ts';
 import { whenAborted } from './when-aborted.ts';
@@ -9,15 +8,15 @@ import { whenAborted } from './when-aborted.ts';
 const name = 'outbox run';
 const options = {
   ...storeOption,
-  config: { type: 'string', value: 'file', summary: 'what it runs (outbox.config.ts)' },
-  drain: { type: 'boolean', summary: 'ends when all is projected and nothing is due' },
-  verbose: { type: 'boolean', summary: 'logs every message, not only what went wrong' },
-  json: { type: 'boolean', summary: 'logs JSON, a line each' },
+  config: { type: 'string', value: 'file', summary: 'the outbox to run (outbox.config.ts)' },
+  drain: { type: 'boolean', summary: 'ends when every event is projected and no message is due' },
+  verbose: { type: 'boolean', summary: 'logs every message, not only failures' },
+  json: { type: 'boolean', summary: 'logs one JSON object per line' },
 } as const;
 
 export const outboxRunCommand: Command = {
   name,
-  summary: 'projects events into the outbox and sends what is due, until Ctrl-C',
+  summary: 'projects events into the outbox and sends due messages, until Ctrl-C',
   usage: `${name} [--config <file>] [--drain]`,
   options,
   examples: [
@@ -30,32 +29,35 @@ export const outboxRunCommand: Command = {
     {
       title: 'Environment',
       rows: [
-        ['ESDB_CONNECTION_STRING', 'the event store, where MILLRACE_STORE is not set'],
+        ['ESDB_CONNECTION_STRING', 'the event store if MILLRACE_STORE is not set'],
         ['ESDB_SUBSCRIPTION_PREFIX', 'event types to project: payment.,account.'],
         ['OUTBOX_CLAIM_BATCH_SIZE', 'messages claimed at once (100)'],
         ['OUTBOX_MAX_ATTEMPTS', 'attempts before a message is dead (10)'],
-        ['OUTBOX_TICK_INTERVAL_MS', 'how often it looks without being told (1000)'],
-        ['OUTBOX_DEADLETTER_TOPIC', 'where dead messages are told of: outbox.dead, webhook:dead'],
-        ['WEBHOOK_TIMEOUT_MS', 'how long a webhook may take (5000)'],
-        ['KAFKA_BROKERS, REDIS_HOST, REDIS_PORT', 'for what the config makes of them'],
+        ['OUTBOX_TICK_INTERVAL_MS', 'how often it polls without a notification (1000)'],
+        ['OUTBOX_DEADLETTER_TOPIC', 'where dead messages are reported: outbox.dead, webhook:dead'],
+        ['WEBHOOK_TIMEOUT_MS', 'timeout of a webhook (5000)'],
+        ['KAFKA_BROKERS, REDIS_HOST, REDIS_PORT', 'for the config to use'],
       ],
     },
   ],
   async run(context) {
-    const { stdout, paint, signal, env } = context;
+    const { stdout, signal, env, isTTY } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);
     if (positionals.length > 0) throw usage(`${name} takes options only, not '${positionals[0]}'`);
+    const { createLogger } = await import('../telemetry/create-logger.ts');
     const { readOutboxEnvironment } = await import('../platform/outbox-environment.ts');
     const { startOutbox } = await import('../platform/start-outbox.ts');
     const settings = readOutboxEnvironment(env);
     const definition = await loadOutboxModule(context, values.config, settings);
     const store = storeUrl(context, values.store ?? settings.store);
     const outbox = storeUrl(context, settings.outbox ?? store);
-    const log = createLineLogger({
-      output: stdout,
-      paint,
-      isJson: values.json === true,
+    using log = createLogger({
+      stream: stdout,
+      format: values.json === true ? 'json' : 'text',
       level: values.verbose === true ? 'debug' : 'info',
+      hasColours: isTTY && (env['NO_COLOR'] ?? '') === '',
+      timestampKey: 'time',
+      messageKey: 'message',
     });
     await using running = await startOutbox(definition, {
       settings,

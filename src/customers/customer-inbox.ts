@@ -4,6 +4,7 @@ import { defineAggregate } from '../aggregates/define-aggregate.ts';
 import { Refused } from '../aggregates/refused.ts';
 import type { DecideContext } from '../aggregates/aggregate.ts';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
+import { isTimeZone } from '../foundation/time-zone.ts';
 import {
   bringDue,
   closeDigest,
@@ -46,7 +47,6 @@ import {
 } from './customer-state.ts';
 import { digestSlot, digestWindowAt } from './digest-window.ts';
 import { isEndless } from './quiet-hours.ts';
-import { isTimeZone } from './zone-time.ts';
 
 /**
  * The aggregate `customer-inbox`; its id is the customer's.
@@ -249,7 +249,7 @@ function acknowledge(
 
 function checkPreferences({ timeZone, quietHours }: Preferences): void {
   if (!isTimeZone(timeZone)) {
-    throw new Refused('time-zone-unknown', `there is no time zone '${timeZone}'`);
+    throw new Refused('time-zone-unknown', `unknown time zone '${timeZone}'`);
   }
   if (isEndless(quietHours)) {
     throw new Refused('quiet-hours-endless', 'the quiet hours leave no minute of the week');

@@ -1,18 +1,17 @@
-// Quiet hours: when a customer wants to be left alone, by the clock on the customer's wall, whatever that clock
-// does twice a year.
+// Quiet hours: when a customer wants no notification, by the wall clock of the customer's time zone.
 
-import { finallyAt, firstAt, wallAt } from './zone-time.ts';
+import { firstInstantOf, lastInstantOf, wallTimeAt } from '../foundation/time-zone.ts';
 
 export const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** From a time of the day to another, over midnight where the end is not later than the begin. */
+/** From one time of the day to another; past midnight if the end is not later than the start. */
 export interface QuietWindow {
   /** `22:00`. */
   readonly from: string;
-  /** `07:00`: from then on it is over. */
+  /** `07:00`, exclusive. */
   readonly to: string;
-  /** On which it begins. Default: on all. */
+  /** The days on which the window starts. Default: all. */
   readonly days?: readonly Weekday[];
 }
 
@@ -25,20 +24,20 @@ export interface QuietHours {
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const weekMinutes = 7 * 1_440;
-/** A chain of windows without a gap is shorter than a week: `isEndless` ones are refused. */
+/** Adjacent windows span less than a week, because `isEndless` windows are rejected. */
 const chainMax = 200;
 
 /**
- * When the quiet time that this moment is in will be over; undefined: it is in none. A window begins when the
- * wall clock first shows its begin, and ends when it shows its end for good: an hour that comes twice stays
- * quiet both times, and a time that is left out is the moment of the change. Windows that touch are one.
+ * When the quiet time at this instant ends; undefined if the instant is in no window. A window starts when the
+ * wall clock first shows its start, and ends when the clock last shows its end: an hour that occurs twice is quiet
+ * both times, and a time in a gap is the clock change itself. Adjacent windows count as one.
  *
  * @example
  * import { quietUntil } from 'millrace/customers';
  *
  * const night = { timeZone: 'Europe/Berlin', windows: [{ from: '22:00', to: '07:00' }] };
  * const until = quietUntil(night, Date.parse('2026-03-29T00:30:00Z'));
- * console.log(new Date(until ?? 0).toISOString()); // 2026-03-29T05:00:00.000Z: it is summer time by then
+ * console.log(new Date(until ?? 0).toISOString()); // 2026-03-29T05:00:00.000Z: summer time
  */
 export function quietUntil(hours: QuietHours, atMs: number): number | undefined {
   let untilMs = atMs;
@@ -50,33 +49,33 @@ export function quietUntil(hours: QuietHours, atMs: number): number | undefined 
   return untilMs === atMs ? undefined : untilMs;
 }
 
-/** The latest end of the windows that hold this moment. */
+/** The latest end of the windows that contain this instant. */
 function windowEnd({ timeZone, windows }: QuietHours, atMs: number): number | undefined {
-  const today = Math.floor(wallAt(timeZone, atMs) / dayMs);
+  const today = Math.floor(wallTimeAt(timeZone, atMs) / dayMs);
   let latest: number | undefined;
   for (const { from, to, days } of windows) {
-    const [begin, end] = [minuteOf(from), minuteOf(to)];
-    const length = end > begin ? end - begin : end - begin + 1_440;
-    // The day before yesterday, for whom a whole day was left out (Samoa, 2011).
+    const [start, end] = [minuteOf(from), minuteOf(to)];
+    const length = end > start ? end - start : end - start + 1_440;
+    // The day before yesterday too: a zone can skip a whole day (Samoa, 2011).
     for (const day of [today - 2, today - 1, today]) {
       if (days !== undefined && !days.includes(weekdayOf(day))) continue;
-      const beginMs = day * dayMs + begin * minuteMs;
-      const endMs = finallyAt(timeZone, beginMs + length * minuteMs);
+      const startMs = day * dayMs + start * minuteMs;
+      const endMs = lastInstantOf(timeZone, startMs + length * minuteMs);
       if (endMs <= atMs || endMs <= (latest ?? 0)) continue;
-      if (firstAt(timeZone, beginMs) <= atMs) latest = endMs;
+      if (firstInstantOf(timeZone, startMs) <= atMs) latest = endMs;
     }
   }
   return latest;
 }
 
-/** Nobody would ever be told anything: windows that leave no minute of the week. */
+/** Whether the windows cover every minute of the week, so that no notification would ever be sent. */
 export function isEndless(windows: readonly QuietWindow[]): boolean {
   const quiet = new Set<number>();
   for (const { from, to, days = weekdays } of windows) {
-    const [begin, end] = [minuteOf(from), minuteOf(to)];
-    const length = end > begin ? end - begin : end - begin + 1_440;
+    const [start, end] = [minuteOf(from), minuteOf(to)];
+    const length = end > start ? end - start : end - start + 1_440;
     for (const day of days) {
-      const first = weekdays.indexOf(day) * 1_440 + begin;
+      const first = weekdays.indexOf(day) * 1_440 + start;
       for (let minute = 0; minute < length; minute += 1) quiet.add((first + minute) % weekMinutes);
     }
   }

@@ -19,8 +19,12 @@ import {
 import { idempotencyKeyOf, type DeliveryMessage } from './delivery-message.ts';
 import { outcomeOfError, type DeliveryOutcome } from './delivery-outcome.ts';
 import type { Destination } from './destination.ts';
-import { checkRateLimit, type RateLimit } from './rate-limit.ts';
-import { createRateLimiter, type LimitedKey } from './rate-limiter.ts';
+import {
+  checkRateLimit,
+  createRateLimiter,
+  type LimitedKey,
+  type RateLimit,
+} from './rate-limit.ts';
 
 export interface DestinationSettings {
   readonly send: Destination;

@@ -1,63 +1,94 @@
-// How often something may happen: a token bucket, kept as the one time at which it is full again. Pure.
+// Rate limits of destinations and callers: token buckets of this process, by key.
 
 import { MillraceError } from '../foundation/error.ts';
+import { reserveTokens, type TokenBucket } from '../foundation/token-bucket.ts';
 
 export interface RateLimit {
   readonly perSecond: number;
-  /** How many may go at once after a pause. Default: a second's worth, at least one. */
+  /** How many may go at once after a pause. Default: one second's worth, at least one. */
   readonly burst?: number;
 }
 
-/** Milliseconds of the epoch; a bucket that nobody took from is full: 0 says so. */
-export interface RateState {
-  /** When all tokens that were given out will have come back. */
-  readonly fullAtMs: number;
-  /** Where the line of those ends that were sent away; each comes back at a time of its own. */
-  readonly lineEndMs: number;
-}
-
-export const freshRate: RateState = { fullAtMs: 0, lineEndMs: 0 };
-
-/** What `takeToken` found: wait this long and then go, with what the bucket is after that. */
-export interface RateDecision {
-  readonly waitMs: number;
-  readonly taken: RateState;
-  /** When to come back instead of waiting, and what the bucket is then. */
-  readonly backInMs: number;
-  readonly refused: RateState;
-}
-
-/** Decides nothing yet: the caller takes the token (`taken`) or goes away (`refused`). */
-export function takeToken(state: RateState, limit: RateLimit, nowMs: number): RateDecision {
-  const intervalMs = 1_000 / limit.perSecond;
-  const burst = limit.burst ?? Math.max(1, Math.floor(limit.perSecond));
-  const fullAtMs = Math.max(state.fullAtMs, nowMs);
-  // It may go once at most burst − 1 tokens are out.
-  const waitMs = Math.max(0, fullAtMs - (burst - 1) * intervalMs - nowMs);
-  // Who is sent away comes back behind all who were before, else all of them would come at once.
-  const lineEndMs = Math.max(state.lineEndMs, nowMs + waitMs) + (waitMs > 0 ? intervalMs : 0);
-  return {
-    waitMs,
-    taken: { ...state, fullAtMs: fullAtMs + intervalMs },
-    backInMs: Math.ceil(lineEndMs - nowMs),
-    refused: { ...state, lineEndMs },
-  };
-}
-
-/** Nothing about it needs to be remembered any more. */
-export function isFull(state: RateState, nowMs: number): boolean {
-  return state.fullAtMs <= nowMs && state.lineEndMs <= nowMs;
-}
-
 export function checkRateLimit(limit: RateLimit, where: string): void {
-  const isGood =
+  const isValid =
     Number.isFinite(limit.perSecond) &&
     limit.perSecond > 0 &&
     (limit.burst === undefined || (Number.isInteger(limit.burst) && limit.burst >= 1));
-  if (isGood) return;
+  if (isValid) return;
   throw new MillraceError(
     'CONFIG_INVALID',
-    `${where}: perSecond must be above 0 and burst a whole number from 1 on`,
+    `${where}: perSecond must be above 0 and burst an integer of at least 1`,
     { details: { limit } },
   );
+}
+
+export function bucketOf({ perSecond, burst }: RateLimit): TokenBucket {
+  const count = burst ?? Math.max(1, Math.floor(perSecond));
+  return { count, perMs: (count * 1_000) / perSecond };
+}
+
+export interface LimitedKey {
+  readonly key: string;
+  readonly limit: RateLimit;
+}
+
+type Admission =
+  | { readonly kind: 'go'; readonly waitMs: number }
+  | { readonly kind: 'refused'; readonly backInMs: number };
+
+export interface RateLimiter {
+  /** Takes one token of every key, or of none if one of them has none within `waitMsMax`. */
+  admit(keys: readonly LimitedKey[], nowMs: number, waitMsMax: number): Admission;
+  readonly size: number;
+}
+
+interface KeyState {
+  readonly fullAtMs: number;
+  /** When the last refused caller is due to come back. */
+  readonly queueEndMs: number;
+}
+
+/** Swept whenever the map has doubled since the last sweep, so the cost per call stays constant. */
+const sweepFrom = 1_024;
+
+export function createRateLimiter(): RateLimiter {
+  const states = new Map<string, KeyState>();
+  let sweepAt = sweepFrom;
+
+  function sweep(nowMs: number): void {
+    for (const [key, { fullAtMs, queueEndMs }] of states) {
+      if (Math.max(fullAtMs, queueEndMs) <= nowMs) states.delete(key);
+    }
+    sweepAt = Math.max(sweepFrom, states.size * 2);
+  }
+
+  return {
+    get size() {
+      return states.size;
+    },
+    admit(keys, nowMs, waitMsMax) {
+      const reserved = keys.map(({ key, limit }) => {
+        const state = states.get(key) ?? { fullAtMs: 0, queueEndMs: 0 };
+        const bucket = bucketOf(limit);
+        const { fullAtMs } = state;
+        return { key, state, bucket, ...reserveTokens({ ...bucket, fullAtMs, nowMs, wanted: 1 }) };
+      });
+      const waitMs = Math.max(0, ...reserved.map((each) => each.waitMs));
+      if (states.size >= sweepAt) sweep(nowMs);
+      if (waitMs <= waitMsMax) {
+        for (const { key, state, fullAtMs } of reserved) states.set(key, { ...state, fullAtMs });
+        return { kind: 'go', waitMs };
+      }
+      // Each refused caller gets a later time than the one before, else all would come back at once.
+      let backInMs = 0;
+      for (const { key, state, bucket, waitMs: keyWaitMs } of reserved) {
+        if (keyWaitMs <= waitMsMax) continue;
+        const afterMs = Math.max(state.queueEndMs, nowMs + keyWaitMs);
+        const queueEndMs = afterMs + bucket.perMs / bucket.count;
+        states.set(key, { ...state, queueEndMs });
+        backInMs = Math.max(backInMs, Math.ceil(queueEndMs - nowMs));
+      }
+      return { kind: 'refused', backInMs };
+    },
+  };
 }

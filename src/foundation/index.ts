@@ -26,3 +26,4 @@ export {
   type TraceContext,
 } from './observer.ts';
 export type { Finding, FindingLevel } from './finding.ts';
+export { reserveTokens, takeTokens, type TokenBucket, type TokenRequest } from './token-bucket.ts';

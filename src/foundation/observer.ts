@@ -1,5 +1,5 @@
-// The telemetry port. Every method is optional: `observer.count?.(…)` does not even evaluate its
-// arguments when nobody listens, so the silent observer costs one property read.
+// The telemetry port. Every method is optional: without a listener `observer.count?.(…)` does not evaluate its
+// arguments, so the silent observer costs one property read.
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -16,7 +16,7 @@ export interface Span {
   end(): void;
 }
 
-/** Constant message, variable fields, in pino's argument order; a pino logger fits as it is. */
+/** Constant message, variable fields, in pino's argument order: a pino logger fits. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -25,7 +25,7 @@ export interface Logger {
 }
 
 /**
- * What the runtime tells the outside about itself: metrics, spans and logs.
+ * Receives the metrics, spans and logs of the runtime.
  *
  * @example
  * import type { Observer } from 'millrace/foundation';
@@ -35,14 +35,14 @@ export interface Logger {
  *   count: (name, _attributes, by = 1) => counts.set(name, (counts.get(name) ?? 0) + by),
  * };
  * observer.count?.('events_processed_total', { handler: 'currency-projection' });
- * observer.log?.warn({ handler: 'currency-projection' }, 'handler failed'); // nobody listens: free
+ * observer.log?.warn({ handler: 'currency-projection' }, 'handler failed'); // no log: no cost
  */
 export interface Observer {
   readonly count?: (name: string, attributes: Attributes, by?: number) => void;
   readonly gauge?: (name: string, value: number, attributes: Attributes) => void;
-  /** One observation of a histogram, in the unit that the name ends with. */
+  /** One observation of a histogram, in the unit at the end of the name. */
   readonly record?: (name: string, value: number, attributes: Attributes) => void;
-  /** Links: what it also comes from, where it has more than one parent. */
+  /** Links are further causes, for a span with more than one parent. */
   readonly span?: (
     name: string,
     attributes: Attributes,
@@ -53,7 +53,7 @@ export interface Observer {
 }
 
 /**
- * Nobody listens.
+ * An observer without listeners.
  *
  * @example
  * import { silentObserver } from 'millrace/foundation';

@@ -128,7 +128,7 @@ test('the message rate covers the last minutes, from the first whole minute on',
   assert.equal(rate.perSecond(), 0);
 });
 
-test('a bucket refills over time, and daily counters reset', async () => {
+test('a bucket refills over time, and daily counts start again at midnight UTC', async () => {
   const clock = fakeClock();
   const book = createVisitorBook({ ...notifyLimits, requestsBurst: 2, messagesPerDay: 1 }, clock);
   book.request('a');
@@ -141,6 +141,17 @@ test('a bucket refills over time, and daily counters reset', async () => {
   assert.throws(() => book.message('a'), /daily message quota/);
   await clock.advance(86_400_000);
   book.message('a');
+});
+
+test('a burst of 0 forbids an action, and an infinite one does not limit it', () => {
+  const limits = { ...notifyLimits, emailsBurst: 0, requestsBurst: Infinity };
+  const book = createVisitorBook({ ...limits, attachmentBytesPerDay: 1_000 }, fakeClock());
+  assert.throws(() => book.email('a'));
+  for (let at = 0; at < 1_000; at += 1) book.request('a');
+  assert.deepEqual(
+    [book.bytes('a', 900), book.bytes('a', 101), book.bytes('a', 100)],
+    [true, false, true],
+  );
 });
 
 test('a visitor is an IPv4 address or an IPv6 network', () => {

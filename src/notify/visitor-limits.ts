@@ -1,12 +1,13 @@
-// How much one visitor may do: buckets of a few numbers each, by address or by user. Pure but for the map.
+// How much one visitor may do, by address or by user: one token bucket per kind of action, and daily counts.
 
 import type { Clock } from '../foundation/clock.ts';
+import { reserveTokens, type TokenBucket } from '../foundation/token-bucket.ts';
 import { refused, type NtfyProblemName } from './ntfy-problems.ts';
 
 export interface NotifyLimits {
   readonly requestsBurst: number;
   readonly requestsReplenishMs: number;
-  /** In a day, of the clock's own (UTC). */
+  /** Per day, by UTC. */
   readonly messagesPerDay: number;
   readonly emailsBurst: number;
   readonly emailsReplenishMs: number;
@@ -53,32 +54,29 @@ export const notifyLimits: NotifyLimits = {
   keepaliveMs: 45_000,
 };
 
-/** Tokens that are out, as the time at which all of them will be back. */
+const bucketNames = ['requests', 'emails', 'newTopics', 'authFailures', 'bytes'] as const;
+type BucketName = (typeof bucketNames)[number];
+
 interface Visitor {
-  requestsMs: number;
-  emailsMs: number;
-  newTopicsMs: number;
-  authFailuresMs: number;
-  bytesMs: number;
+  /** When each bucket is full again. */
+  readonly fullAtMs: Record<BucketName, number>;
   day: number;
   messages: number;
   subscriptions: number;
 }
 
-type Bucket = 'requestsMs' | 'emailsMs' | 'newTopicsMs' | 'authFailuresMs';
-
 const visitorsMax = 100_000;
 const dayMs = 86_400_000;
 
 export interface VisitorBook {
-  /** Each throws when it is too much. */
+  /** Each of these throws once the visitor is over the limit. */
   request(visitor: string): void;
   message(visitor: string): void;
   email(visitor: string): void;
   newTopic(visitor: string): void;
   authAttempt(visitor: string): void;
   authFailure(visitor: string): void;
-  /** Of attachments that are sent or fetched. */
+  /** Bytes of attachments that the visitor uploads or downloads; false: over the limit. */
   bytes(visitor: string, count: number): boolean;
   subscribe(visitor: string): Disposable;
   messagesToday(visitor: string): number;
@@ -87,19 +85,26 @@ export interface VisitorBook {
 
 export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBook {
   const visitors = new Map<string, Visitor>();
+  const bucket = (burst: number, replenishMs: number): TokenBucket => {
+    // Bounded on both sides, so 0 forbids and Infinity allows everything.
+    const count = Math.min(Math.max(burst, 1e-9), 1e9);
+    return { count, perMs: count * replenishMs };
+  };
+  const buckets: Readonly<Record<BucketName, TokenBucket>> = {
+    requests: bucket(limits.requestsBurst, limits.requestsReplenishMs),
+    emails: bucket(limits.emailsBurst, limits.emailsReplenishMs),
+    newTopics: bucket(limits.newTopicsBurst, limits.newTopicsReplenishMs),
+    authFailures: bucket(limits.authFailuresBurst, limits.authFailuresReplenishMs),
+    bytes: { count: limits.attachmentBytesPerDay, perMs: dayMs },
+  };
 
   function of(name: string): Visitor {
     let found = visitors.get(name);
     if (found === undefined) {
       if (visitors.size >= visitorsMax) makeRoom();
-      const day = dayOf(clock.now());
       found = {
-        requestsMs: 0,
-        emailsMs: 0,
-        newTopicsMs: 0,
-        authFailuresMs: 0,
-        bytesMs: 0,
-        day,
+        fullAtMs: { requests: 0, emails: 0, newTopics: 0, authFailures: 0, bytes: 0 },
+        day: dayOf(clock.now()),
         messages: 0,
         subscriptions: 0,
       };
@@ -111,41 +116,35 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
   function makeRoom(): void {
     const nowMs = clock.now();
     const day = dayOf(nowMs);
-    for (const [name, each] of visitors) {
+    for (const [name, visitor] of visitors) {
       const isIdle =
-        each.subscriptions === 0 &&
-        Math.max(
-          each.requestsMs,
-          each.emailsMs,
-          each.newTopicsMs,
-          each.authFailuresMs,
-          each.bytesMs,
-        ) <= nowMs &&
-        (each.messages === 0 || each.day !== day);
+        visitor.subscriptions === 0 &&
+        bucketNames.every((each) => visitor.fullAtMs[each] <= nowMs) &&
+        (visitor.messages === 0 || visitor.day !== day);
       if (isIdle) visitors.delete(name);
     }
-    // All of them are busy: the oldest that reads nothing begins anew.
-    for (const [name, each] of visitors) {
+    // No visitor is idle: drop the oldest ones without a subscription.
+    for (const [name, { subscriptions }] of visitors) {
       if (visitors.size < visitorsMax) return;
-      if (each.subscriptions === 0) visitors.delete(name);
+      if (subscriptions === 0) visitors.delete(name);
     }
   }
 
-  function take(
-    name: string,
-    bucket: Bucket,
-    {
-      burst,
-      replenishMs,
-      problem,
-    }: { readonly burst: number; readonly replenishMs: number; readonly problem: NtfyProblemName },
-  ): void {
-    const visitor = of(name);
-    const nowMs = clock.now();
-    const fullAtMs = Math.max(visitor[bucket], nowMs);
-    if (fullAtMs - nowMs > (burst - 1) * replenishMs) throw refused(problem);
-    visitor[bucket] = fullAtMs + replenishMs;
+  function reserve(visitor: Visitor | undefined, name: BucketName, wanted = 1) {
+    const fullAtMs = visitor?.fullAtMs[name] ?? 0;
+    return reserveTokens({ ...buckets[name], fullAtMs, nowMs: clock.now(), wanted });
   }
+
+  function take(visitor: Visitor, name: BucketName, wanted = 1): boolean {
+    const { waitMs, fullAtMs } = reserve(visitor, name, wanted);
+    if (waitMs > 0) return false;
+    visitor.fullAtMs[name] = fullAtMs;
+    return true;
+  }
+
+  const limited = (name: BucketName, problem: NtfyProblemName) => (visitor: string) => {
+    if (!take(of(visitor), name)) throw refused(problem);
+  };
 
   function today(name: string): Visitor {
     const visitor = of(name);
@@ -158,59 +157,33 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
   }
 
   return {
-    request: (name) =>
-      take(name, 'requestsMs', {
-        burst: limits.requestsBurst,
-        replenishMs: limits.requestsReplenishMs,
-        problem: 'tooManyRequests',
-      }),
+    request: limited('requests', 'tooManyRequests'),
+    email: limited('emails', 'tooManyEmails'),
+    newTopic: limited('newTopics', 'tooManyNewTopics'),
     message(name) {
       const visitor = today(name);
       if (visitor.messages >= limits.messagesPerDay) throw refused('tooManyMessages');
       visitor.messages += 1;
     },
-    email: (name) =>
-      take(name, 'emailsMs', {
-        burst: limits.emailsBurst,
-        replenishMs: limits.emailsReplenishMs,
-        problem: 'tooManyEmails',
-      }),
-    newTopic: (name) =>
-      take(name, 'newTopicsMs', {
-        burst: limits.newTopicsBurst,
-        replenishMs: limits.newTopicsReplenishMs,
-        problem: 'tooManyNewTopics',
-      }),
     authAttempt(name) {
-      const outMs = (visitors.get(name)?.authFailuresMs ?? 0) - clock.now();
-      // One token has to be left: ntfy asks for more than one.
-      if (outMs > (limits.authFailuresBurst - 1) * limits.authFailuresReplenishMs) {
+      if (reserve(visitors.get(name), 'authFailures').waitMs > 0) {
         throw refused('tooManyAuthFailures');
       }
     },
     authFailure(name) {
       const visitor = of(name);
-      visitor.authFailuresMs =
-        Math.max(visitor.authFailuresMs, clock.now()) + limits.authFailuresReplenishMs;
+      visitor.fullAtMs.authFailures = reserve(visitor, 'authFailures').fullAtMs;
     },
-    bytes(name, count) {
-      const visitor = of(name);
-      const nowMs = clock.now();
-      const msPerByte = dayMs / limits.attachmentBytesPerDay;
-      const fullAtMs = Math.max(visitor.bytesMs, nowMs) + count * msPerByte;
-      if (fullAtMs - nowMs > dayMs) return false;
-      visitor.bytesMs = fullAtMs;
-      return true;
-    },
+    bytes: (name, count) => take(of(name), 'bytes', count),
     subscribe(name) {
       const visitor = of(name);
       if (visitor.subscriptions >= limits.subscriptionsMax) throw refused('tooManySubscriptions');
       visitor.subscriptions += 1;
-      let isOver = false;
+      let isDisposed = false;
       return {
         [Symbol.dispose]() {
-          if (isOver) return;
-          isOver = true;
+          if (isDisposed) return;
+          isDisposed = true;
           visitor.subscriptions -= 1;
         },
       };
@@ -226,7 +199,7 @@ function dayOf(nowMs: number): number {
   return Math.floor(nowMs / dayMs);
 }
 
-/** An address of IPv4 as it is, one of IPv6 by the network that a household has. */
+/** An IPv4 address as it is, an IPv6 address by its /64 network, which one household shares. */
 export function visitorOfAddress(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   if (!plain.includes(':')) return `ip:${plain}`;

@@ -4,7 +4,7 @@ export { durationMs, type Duration } from './duration.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { parseTaskTypes } from './parse-task-types.ts';
 export { taskIdOf } from './prepare-task.ts';
-export { takeTokens } from './rate-bucket.ts';
+export { takeTokens } from '../foundation/token-bucket.ts';
 export { startTaskOrchestrator, type TaskOrchestratorOptions } from './start-orchestrator.ts';
 export {
   startWorkers,

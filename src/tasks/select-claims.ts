@@ -1,6 +1,6 @@
 // Who is next, as a pure choice: the order and the limits that every engine keeps when it claims.
 
-import { takeTokens } from './rate-bucket.ts';
+import { takeTokens } from '../foundation/token-bucket.ts';
 import type { ClaimRule } from './task-engine.ts';
 import type { TaskHead } from './task-job.ts';
 

@@ -15,6 +15,7 @@
 // - The group `<type>-workers` of a queue stream is the engine's: it acks what it hands out, so that the
 //   bus may trim the stream. Other groups are readers like all others.
 
+import type { TokenBucket } from '../foundation/token-bucket.ts';
 import type { StoredTask, TaskFields, TaskHead, TaskRef, TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
@@ -91,11 +92,9 @@ export type ChangeOutcome =
   /** The guard did not hold: nothing was changed. `head`: as it is; undefined: there is none. */
   | { readonly kind: 'stale'; readonly head: TaskHead | undefined };
 
-/** `count` claims within `perMs`, as a bucket that fills evenly (`takeTokens`). */
-export interface RateRule {
-  readonly count: number;
-  readonly perMs: number;
-  /** A bucket for each tenant, not one for all of the type. */
+/** At most `count` claims within `perMs`, limited by `takeTokens`. */
+export interface RateRule extends TokenBucket {
+  /** One bucket per tenant, not one per type. */
   readonly isPerTenant: boolean;
 }
 

@@ -1,10 +1,10 @@
-// Several listeners as one: metrics here, traces there, the log beside them.
+// Combines the observers of metrics, traces and logs.
 
 import type { Logger, Observer, Span } from '../foundation/observer.ts';
 
 /**
- * One observer of many. It listens where at least one of them does; the trace that travels on is that of
- * the first one that has one.
+ * Combines observers into one. Each method exists if one of them has it; the trace context is that of the first
+ * span that has one.
  *
  * @example
  * import { combineObservers, createLogger, createMetrics } from 'millrace/telemetry';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -22,24 +23,40 @@ function collecting(options: LoggerOptions = {}) {
   return { log, texts, lines: () => texts.map((text) => JSON.parse(text) as Line) };
 }
 
-test('a line has its time, level and message, and the fields as they were given', () => {
-  const { log, texts } = collecting({ fields: { app: 'shop', env: 'prod' } });
+test('a line has its time, level and message, and the given fields', () => {
+  const { log, lines } = collecting({ fields: { app: 'shop', env: 'prod' } });
   const fields = { correlationId: 'c-1', tenantId: 'core', operation: 'OUTBOX_DELIVER', n: 1 };
   log.warn({ ...fields, phase: 'FAILED', msg: 'mine', level: 'mine' }, 'delivery failed');
-  assert.equal(
-    texts[0],
-    '{"timestamp":"2025-09-30T10:00:00.000Z","level":"warn","msg":"delivery failed","app":"shop","env":"prod","correlationId":"c-1","tenantId":"core","operation":"OUTBOX_DELIVER","n":1,"phase":"FAILED"}\n',
-  );
+  assert.deepEqual(lines(), [
+    {
+      level: 'warn',
+      timestamp: '2025-09-30T10:00:00.000Z',
+      app: 'shop',
+      env: 'prod',
+      ...fields,
+      phase: 'FAILED',
+      msg: 'delivery failed',
+    },
+  ]);
 });
 
-test('a line says which part speaks, and of which operation, as the naming document has it', () => {
+test('a line repeats no key, and time and message can have other names', () => {
+  const names = { timestampKey: 'time', messageKey: 'message' };
+  const { log, texts } = collecting({ fields: { app: 'shop' }, ...names });
+  log.info({ app: 'mine', level: 'mine', time: 'mine', message: 'mine', err: 'no' }, 'hello');
+  assert.deepEqual(texts, [
+    '{"level":"info","time":"2025-09-30T10:00:00.000Z","app":"mine","err":"no","message":"hello"}\n',
+  ]);
+});
+
+test('a line names its component and its operation, as the naming document requires', () => {
   const { log, lines } = collecting();
   log.info({ source: 'outbox-worker', sub: 'sub:a:b:v1', outboxId: 'o-1' }, 'sent');
   log.warn({ sub: 'sub:shop:mail:v1', requestId: 'r-1', outboxId: 'o-1' }, 'late');
   log.warn({ source: 7, context: 'mine', operationId: 'mine', requestId: 'r-1' }, 'own');
   log.info({}, 'nothing');
-  const told = lines().map(({ context, operationId }) => [context, operationId]);
-  assert.deepEqual(told, [
+  const found = lines().map(({ context, operationId }) => [context, operationId]);
+  assert.deepEqual(found, [
     [{ component: 'outbox-worker' }, 'o-1'],
     [{ component: 'sub:shop:mail:v1' }, 'r-1'],
     ['mine', 'mine'],
@@ -47,7 +64,7 @@ test('a line says which part speaks, and of which operation, as the naming docum
   ]);
 });
 
-test('only lines of the level and above are written', () => {
+test('lines below the level are not written', () => {
   for (const [level, expected] of [
     ['debug', 4],
     ['info', 3],
@@ -60,7 +77,7 @@ test('only lines of the level and above are written', () => {
   }
 });
 
-test('secrets and personal data are left out, wherever they are', () => {
+test('secrets and personal data are left out at any depth', () => {
   const { log, texts, lines } = collecting({ redact: ['customerName'] });
   log.info(
     {
@@ -87,7 +104,7 @@ test('secrets and personal data are left out, wherever they are', () => {
   assert.match(String(line?.['url']), /^postgres:\/\/\[redacted\]@db\/shop\?sslpassword=.*&x=1$/);
 });
 
-test('an error is told with its code, its details and its causes', () => {
+test('an error keeps its code, retryable, details and causes', () => {
   const { log, lines } = collecting();
   const cause = Object.assign(new TypeError('fetch failed'), { errno: -111 });
   const err = new MillraceError('STORE_CLOSED', 'closed', { cause, details: { n: 1 } });
@@ -95,11 +112,13 @@ test('an error is told with its code, its details and its causes', () => {
   log.error(new AggregateError([new Error('one')], 'many'), 'failed');
   const [first, second] = lines() as unknown as readonly { readonly err: Line }[];
   const { stack, cause: below, ...rest } = first?.err ?? {};
-  const { name, message, code, details } = rest;
-  assert.deepEqual(
-    { name, message, code, details },
-    { name: 'MillraceError', message: 'closed', code: 'STORE_CLOSED', details: { n: 1 } },
-  );
+  assert.deepEqual(rest, {
+    name: 'MillraceError',
+    message: 'closed',
+    code: 'STORE_CLOSED',
+    retryable: err.retryable,
+    details: { n: 1 },
+  });
   assert.match(String(stack), /create-logger\.test\.ts/);
   assert.equal((below as Line)['errno'], -111);
   assert.equal((below as Line)['message'], 'fetch failed');
@@ -107,13 +126,13 @@ test('an error is told with its code, its details and its causes', () => {
   assert.equal((errors as readonly Line[])[0]?.['message'], 'one');
 });
 
-test('nothing that is logged throws, breaks a line or makes it too long', () => {
+test('no logged value throws, breaks a line or makes it too long', () => {
   const { log, texts, lines } = collecting();
   const circle: Record<string, unknown> = { a: 1 };
   circle['self'] = { circle };
   const errorCircle = new Error('round');
   errorCircle.cause = errorCircle;
-  const monsters: unknown[] = [
+  const values: unknown[] = [
     circle,
     { err: errorCircle },
     { big: 10n ** 30n, symbol: Symbol('s'), call: () => 1, nan: Number.NaN, none: undefined },
@@ -144,16 +163,17 @@ test('nothing that is logged throws, breaks a line or makes it too long', () => 
       },
     }),
   ];
-  for (const monster of monsters) log.info(monster as object, 'hello');
-  assert.equal(lines().length, monsters.length);
+  for (const value of values) log.info(value as object, 'hello');
+  assert.equal(lines().length, values.length);
   for (const text of texts) assert.ok(Buffer.byteLength(text) <= 16_384);
   assert.equal(lines()[3]?.['good'], 1);
   assert.equal(lines()[3]?.['bad'], '[unreadable]');
   assert.equal(lines()[7]?.['truncated'], true);
+  assert.ok(lines().every(({ msg, level }) => msg === 'hello' && level === 'info'));
   assert.equal(({} as Line)['polluted'], undefined);
 });
 
-test('any value gives one line that can be read back', () => {
+test('every value is one line of valid JSON', () => {
   fc.assert(
     fc.property(fc.object({ withBigInt: true, withDate: true, withMap: true }), (fields) => {
       const { log, texts } = collecting();
@@ -165,7 +185,7 @@ test('any value gives one line that can be read back', () => {
   );
 });
 
-test('a reader that is too slow costs lines, not memory, and is told how many', async () => {
+test('a slow reader costs lines, not memory, and the log reports how many', async () => {
   const waiting: (() => void)[] = [];
   const seen: string[] = [];
   const stream = new Writable({
@@ -191,7 +211,7 @@ test('a reader that is too slow costs lines, not memory, and is told how many', 
   assert.deepEqual([notice['level'], notice['dropped']], ['warn', dropped]);
 });
 
-test('a reader that went away ends nothing', async () => {
+test('a closed reader does not end the process', async () => {
   const stream = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('EPIPE'), { code: 'EPIPE' })),
   });
@@ -204,19 +224,43 @@ test('a reader that went away ends nothing', async () => {
   assert.equal(dropped, 1);
 });
 
-test('on a terminal it is text, with stacks, and nothing that steers the terminal', () => {
-  const { log, texts } = collecting({ format: 'text', hasColours: false });
-  log.warn({ stream: 'a-1', note: 'two words', err: new Error('no\u001b[2J') }, 'delivery failed');
+test('text has the fields on one line, stacks below it, and no control characters', () => {
+  const { log, texts } = collecting({ format: 'text', hasColours: false, fields: { app: 'shop' } });
+  const fields = { stream: 'a-1', note: 'two words', 'k\u001b': '\u009b2J\u007f' };
+  log.warn({ ...fields, err: new Error('no\u001b[2J') }, 'delivery\nfailed');
   const [text = ''] = texts;
-  assert.match(text, /^10:00:00\.000 WARN {2}delivery failed stream=a-1 note="two words" err="no/);
-  assert.match(text, /\n {4} {4}at /);
-  assert.ok(!text.includes('\u001b'));
+  assert.match(
+    text,
+    /^\[10:00:00\.000\] WARN: delivery�failed \{"stream":"a-1","note":"two words",/,
+  );
+  assert.match(text, /\n +at .*create-logger\.test\.ts/);
+  assert.ok(!/[^\P{Cc}\n]/u.test(text), JSON.stringify(text));
+  assert.ok(!text.includes('shop'));
   const coloured = collecting({ format: 'text', hasColours: true });
   coloured.log.info({}, 'hello');
-  assert.ok(coloured.texts[0]?.includes('\u001b[36mINFO'));
+  assert.ok(coloured.texts[0]?.includes('\u001b[32mINFO'));
 });
 
-test('observers together hear everything, and stay silent where none listens', () => {
+test('standard error is written before the call returns: a kill loses no line', () => {
+  const script = `
+    import { createLogger } from ${JSON.stringify(new URL('create-logger.ts', import.meta.url).href)};
+    const log = createLogger();
+    for (let at = 0; at < 100; at += 1) log.info({ at }, 'hello');
+    process.kill(process.pid, 'SIGKILL');`;
+  const args = ['--input-type=module', '--eval', script];
+  const { signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.equal(signal, 'SIGKILL');
+  const numbers = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as Line)['at']);
+  assert.deepEqual(
+    numbers,
+    Array.from({ length: 100 }, (_, at) => at),
+  );
+});
+
+test('combined observers forward every call, and have no method that none of them has', () => {
   const heard: unknown[] = [];
   const spanOf = (name: string, traceparent?: string) => () => ({
     context: traceparent === undefined ? undefined : { traceparent },

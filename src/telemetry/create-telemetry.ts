@@ -1,4 +1,4 @@
-// Metrics, traces and the log of a process, set up by its environment.
+// Metrics, traces and the log of a process, configured by its environment.
 
 import type { OtlpTracing, OtlpTracingOptions } from '../adapters/otel/start-otlp-tracing.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -15,17 +15,17 @@ import { processCollector } from './process-collector.ts';
 export interface TelemetryOptions {
   /**
    * `MILLRACE_LOG_LEVEL` (debug, info, warn, error, silent), `MILLRACE_LOG_FORMAT` (json, text),
-   * `MILLRACE_ENV`, and those of OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
+   * `MILLRACE_ENV`, and the variables of OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
    * `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`. Default: none.
    */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Default: what the environment says; else text on a terminal, JSON everywhere else. */
+  /** Default: `MILLRACE_LOG_FORMAT`, else text on a terminal and JSON everywhere else. */
   readonly log?: 'json' | 'text';
-  /** Default: `process.stderr`. */
+  /** Default: standard error. */
   readonly stream?: LogStream;
-  /** Names of further fields that are left out of the log. */
+  /** Names of more fields to leave out of the log. */
   readonly redact?: readonly string[];
-  /** Of the program, for the log and the traces. */
+  /** The version of the program, for the log and the traces. */
   readonly version?: string;
   /** Default: `metricTable`. */
   readonly table?: readonly MetricDefinition[];
@@ -37,9 +37,9 @@ export interface Telemetry extends AsyncDisposable {
   /** For the platform and the servers. */
   readonly observer: Observer;
   readonly log: Logger;
-  /** Asks these too from now on: engines are opened after their observer is there. */
+  /** Adds collectors: engines are opened after their observer exists. */
   collect(collectors: readonly Collector[]): void;
-  /** What `GET /metrics` answers, as `metricsContentType`. Never rejects. */
+  /** The body of `GET /metrics`, of type `metricsContentType`. Never rejects. */
   metrics(): Promise<string>;
 }
 
@@ -47,7 +47,7 @@ const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const formats = ['json', 'text'] as const;
 
 /**
- * Everything that a process tells about itself. Disposing sends the last traces.
+ * Starts the telemetry of a process. Disposing exports the last traces.
  *
  * @example
  * import { createPlatform } from 'millrace/platform';
@@ -60,10 +60,9 @@ const formats = ['json', 'text'] as const;
  */
 export async function createTelemetry(options: TelemetryOptions = {}): Promise<Telemetry> {
   const { env = {}, clock = systemClock, version } = options;
-  const stream: LogStream = options.stream ?? process.stderr;
   await using opened = new AsyncDisposableStack();
   const metrics = createMetrics(options.table === undefined ? {} : { table: options.table });
-  const log = opened.use(createLogger({ ...logOptions(options, stream), clock, onDropped }));
+  const log = opened.use(createLogger({ ...logOptions(options), clock, onDropped }));
   const tracing = hasOtlp(env)
     ? opened.use(
         await startTracing({
@@ -97,30 +96,33 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   };
 }
 
-/** Loaded only now: OpenTelemetry need not be installed where nobody wants traces. */
+/** Loaded on demand: OpenTelemetry is an optional peer dependency. */
 async function startTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
   const adapter = () => import('../adapters/otel/start-otlp-tracing.ts');
   return (await loadDriver('@opentelemetry/api', adapter)).startOtlpTracing(options);
 }
 
-/** Whether anything of OpenTelemetry is to be loaded; what the value is worth is checked there. */
+/** Whether to load OpenTelemetry; the adapter checks the values. */
 function hasOtlp(env: NonNullable<TelemetryOptions['env']>): boolean {
   const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none';
   const endpoints = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
   return !isOff && endpoints.some((name) => (env[name] ?? '') !== '');
 }
 
-function logOptions(
-  { env = {}, log, redact = [], version }: TelemetryOptions,
-  stream: LogStream,
-): LoggerOptions {
-  const byPlace = stream.isTTY === true ? 'text' : 'json';
+function logOptions({
+  env = {},
+  log,
+  redact = [],
+  version,
+  stream,
+}: TelemetryOptions): LoggerOptions {
+  const isTerminal = (stream ?? process.stderr).isTTY === true;
   return {
     stream,
     redact,
     level: oneOf('MILLRACE_LOG_LEVEL', levels, env) ?? 'info',
-    format: log ?? oneOf('MILLRACE_LOG_FORMAT', formats, env) ?? byPlace,
-    hasColours: stream.isTTY === true && (env['NO_COLOR'] ?? '') === '',
+    format: log ?? oneOf('MILLRACE_LOG_FORMAT', formats, env) ?? (isTerminal ? 'text' : 'json'),
+    hasColours: isTerminal && (env['NO_COLOR'] ?? '') === '',
     fields: {
       app: env['OTEL_SERVICE_NAME'] || 'millrace',
       ...(env['MILLRACE_ENV'] ? { env: env['MILLRACE_ENV'] } : {}),

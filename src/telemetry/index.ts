@@ -1,6 +1,12 @@
 export { collectLimits, type Collector } from './collect-metrics.ts';
 export { combineObservers } from './combine-observers.ts';
-export { createLogger, type LoggerOptions, type LogStream } from './create-logger.ts';
+export {
+  createLogger,
+  logLimits,
+  type LoggerOptions,
+  type LogLevel,
+  type LogStream,
+} from './create-logger.ts';
 export {
   createMetrics,
   metricLimits,
@@ -11,6 +17,5 @@ export {
 } from './create-metrics.ts';
 export { createTelemetry, type Telemetry, type TelemetryOptions } from './create-telemetry.ts';
 export { metricsContentType } from './expose-metrics.ts';
-export { logLimits, type LogLevel } from './format-log.ts';
 export { metricTable, type MetricDefinition } from './metric-table.ts';
 export { platformCollectors, type CollectedPlatform } from './platform-collectors.ts';

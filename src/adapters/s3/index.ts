@@ -1,2 +1,1 @@
-export { s3ColdStorage, type S3Options } from './s3-cold-storage.ts';
-export type { S3Keys } from './sign-request.ts';
+export { s3ColdStorage, type S3Keys, type S3Options } from './s3-cold-storage.ts';

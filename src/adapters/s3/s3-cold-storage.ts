@@ -1,27 +1,33 @@
-// Cold storage in a bucket, over S3's own protocol: AWS, MinIO, R2 and others that speak it.
+// Cold storage in a bucket, over the S3 protocol: AWS, MinIO, R2 and others. aws4fetch signs the requests.
 
+import { createHash } from 'node:crypto';
+import { AwsV4Signer } from 'aws4fetch';
 import type { ColdStorage } from '../../bus/cold-storage.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { encoded, signRequest, type S3Keys } from './sign-request.ts';
+
+export interface S3Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
 
 export interface S3Options {
   readonly bucket: string;
-  /** Before every name. */
+  /** Prepended to every name. */
   readonly prefix?: string | undefined;
   /** Default: `us-east-1`. */
   readonly region?: string | undefined;
-  /** Default: that of AWS in the region. */
+  /** Default: the AWS endpoint of the region. */
   readonly endpoint?: string | undefined;
   readonly keys: S3Keys;
-  /** Of each request. Default: 60 s. */
+  /** Per request. Default: 60 s. */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
 /**
- * Cold storage in a bucket. `ifAbsent` needs a server that knows `If-None-Match` on a put, as AWS and
- * MinIO do.
+ * Cold storage in a bucket. `ifAbsent` needs a server that supports `If-None-Match` on PUT, as AWS and MinIO do.
  *
  * @example
  * import { s3ColdStorage } from 'millrace/adapters/s3';
@@ -38,22 +44,40 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
   const endpoint = options.endpoint ?? `https://s3.${region}.amazonaws.com`;
   const base = `${endpoint.replace(/\/$/, '')}/${encoded(bucket)}`;
 
-  async function ask(
+  async function send(
     method: string,
     url: string,
     more: { readonly body?: Uint8Array; readonly headers?: Readonly<Record<string, string>> } = {},
   ): Promise<Response> {
-    const request = { method, url: new URL(url), ...more };
+    const { accessKeyId, secretAccessKey, sessionToken } = keys;
+    const signer = new AwsV4Signer({
+      method,
+      url,
+      headers: {
+        ...more.headers,
+        // Without it aws4fetch would leave the body unsigned.
+        'x-amz-content-sha256': createHash('sha256')
+          .update(more.body ?? '')
+          .digest('hex'),
+      },
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+      service: 's3',
+      region,
+      datetime: new Date(clock.now()).toISOString().replaceAll(/[:-]|\.\d{3}/g, ''),
+    });
     try {
-      return await fetch(request.url, {
+      const { headers } = await signer.sign();
+      return await fetch(signer.url, {
         method,
-        headers: signRequest(request, { keys, region, nowMs: clock.now() }),
+        headers,
         redirect: 'error',
         signal: AbortSignal.timeout(timeoutMs),
         ...(more.body === undefined ? {} : { body: Buffer.from(more.body) }),
       });
     } catch (cause) {
-      throw new MillraceError('STORE_UNAVAILABLE', `the bucket '${bucket}' cannot be reached`, {
+      throw new MillraceError('STORE_UNAVAILABLE', `cannot reach the bucket '${bucket}'`, {
         cause,
         details: { bucket, endpoint },
       });
@@ -63,12 +87,12 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
   const urlOf = (name: string): string =>
     `${base}/${(prefix + name).split('/').map(encoded).join('/')}`;
 
-  async function refused(answer: Response, doing: string): Promise<MillraceError> {
+  async function rejection(answer: Response, operation: string): Promise<MillraceError> {
     const { status } = answer;
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
     return new MillraceError(
       'STORE_UNAVAILABLE',
-      `the bucket '${bucket}' did not take the ${doing}: ${status} ${code}`.trim(),
+      `the bucket '${bucket}' rejected the ${operation}: ${status} ${code}`.trim(),
       {
         details: { bucket, status, code },
         retryable: status >= 500 || status === 408 || status === 429,
@@ -82,30 +106,30 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       prefix: prefix + below,
       ...(token === undefined ? {} : { 'continuation-token': token }),
     });
-    const answer = await ask('GET', `${base}?${query.toString().replaceAll('+', '%20')}`);
-    if (!answer.ok) throw await refused(answer, 'list');
+    const answer = await send('GET', `${base}?${query.toString().replaceAll('+', '%20')}`);
+    if (!answer.ok) throw await rejection(answer, 'list');
     return answer.text();
   }
 
   return {
     async put(name, data, { ifAbsent = false } = {}) {
       const headers = ifAbsent ? { 'if-none-match': '*' } : {};
-      const answer = await ask('PUT', urlOf(name), { body: data, headers });
+      const answer = await send('PUT', urlOf(name), { body: data, headers });
       if (ifAbsent && answer.status === 412) {
         await answer.body?.cancel();
         return false;
       }
-      if (!answer.ok) throw await refused(answer, 'write');
+      if (!answer.ok) throw await rejection(answer, 'write');
       await answer.body?.cancel();
       return true;
     },
     async get(name) {
-      const answer = await ask('GET', urlOf(name));
+      const answer = await send('GET', urlOf(name));
       if (answer.status === 404) {
         await answer.body?.cancel();
         return undefined;
       }
-      if (!answer.ok) throw await refused(answer, 'read');
+      if (!answer.ok) throw await rejection(answer, 'read');
       return new Uint8Array(await answer.arrayBuffer());
     },
     async *list(below) {
@@ -120,11 +144,19 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       } while (token !== undefined);
     },
     async remove(name) {
-      const answer = await ask('DELETE', urlOf(name));
-      if (!answer.ok && answer.status !== 404) throw await refused(answer, 'removal');
+      const answer = await send('DELETE', urlOf(name));
+      if (!answer.ok && answer.status !== 404) throw await rejection(answer, 'removal');
       await answer.body?.cancel();
     },
   };
+}
+
+/** Percent-encodes by RFC 3986, which S3 signatures require: encodeURIComponent leaves some characters. */
+function encoded(text: string): string {
+  return encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 const entities: Readonly<Record<string, string>> = {

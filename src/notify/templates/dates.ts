@@ -1,12 +1,12 @@
-// Functions of templates over times and durations.
+// Template functions for times and durations.
 
+import { isTimeZone, localTimeZone } from '../../foundation/time-zone.ts';
 import { formatGoDuration, formatGoTime, parseGoTime } from './go-time.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { failed, text, time, type TemplateFunctions } from './arguments.ts';
-import { knownZone } from '../time-zones.ts';
 import { TemplateTime, type TemplateValue } from './values.ts';
 
-/** Go's zero time: 1 January of the year 1. */
+/** Go's zero time: January 1 of the year 1. */
 const zeroMs = -62_135_596_800_000;
 
 const isoDate = '2006-01-02';
@@ -34,7 +34,7 @@ export const dateFunctions: TemplateFunctions = {
   unixEpoch: (value) => String(Math.floor(time(value).ms / 1_000)),
 };
 
-/** A time, or Unix seconds; any other value means now. */
+/** A time or Unix seconds; any other value is the current time, as in Sprig. */
 function momentOf(value: TemplateValue): number {
   if (value instanceof TemplateTime) return value.ms;
   return typeof value === 'bigint' ? Number(value) * 1_000 : Date.now();
@@ -43,7 +43,9 @@ function momentOf(value: TemplateValue): number {
 function inZone(layout: string, value: TemplateValue, zone: string): string {
   const ms = momentOf(value);
   if (Math.abs(ms) > 8_640_000_000_000_000) return failed('the time is out of range');
-  return formatGoTime(ms, layout, knownZone(zone));
+  // Like Sprig: an unknown zone is UTC.
+  const known = zone === 'Local' ? localTimeZone() : isTimeZone(zone) ? zone : 'UTC';
+  return formatGoTime(ms, layout, known);
 }
 
 function secondsOf(value: TemplateValue): number {
@@ -53,7 +55,7 @@ function secondsOf(value: TemplateValue): number {
 
 function durationMs(value: TemplateValue): number {
   if (value instanceof TemplateTime) return Date.now() - value.ms;
-  // Go counts durations in nanoseconds.
+  // Go stores durations as nanoseconds.
   if (typeof value === 'bigint') return Number(value) / 1_000_000;
   return typeof value === 'string' ? (parseGoDuration(value) ?? 0) : 0;
 }

@@ -1,7 +1,8 @@
-// Formats and parses times by Go's layouts, which show how 2 January 2006, 15:04:05, is written. Pure.
+// Formats and parses times with Go layouts, which are the reference time January 2, 2006, 15:04:05 as it would be
+// written. Pure.
 
 import { RE2JS } from 're2js';
-import { fieldsIn, localZone, offsetSecondsIn, zoneName, type TimeFields } from '../time-zones.ts';
+import { localTimeZone, wallTimeAt } from '../../foundation/time-zone.ts';
 
 const months =
   'January February March April May June July August September October November December'.split(
@@ -18,11 +19,40 @@ const two = (value: number): string => String(value).padStart(2, '0');
 const hour12 = (hour: number): number => hour % 12 || 12;
 
 export function formatGoTime(ms: number, layout: string, zone: string): string {
-  const at = fieldsIn(ms, zone);
-  return layout.replaceAll(elements, (element) => written(element, at, { ms, zone }));
+  const at = fieldsOf(wallTimeAt(zone, ms));
+  return layout.replaceAll(elements, (element) => formatElement(element, at, { ms, zone }));
 }
 
-function written(
+interface TimeFields {
+  readonly year: number;
+  /** 1 is January. */
+  readonly month: number;
+  readonly day: number;
+  readonly hour: number;
+  readonly minute: number;
+  readonly second: number;
+  /** 0 is Sunday. */
+  readonly weekday: number;
+  readonly dayOfYear: number;
+}
+
+function fieldsOf(wallMs: number): TimeFields {
+  const date = new Date(wallMs);
+  const newYear = new Date(date);
+  newYear.setUTCMonth(0, 1);
+  return {
+    year: date.getUTCFullYear(),
+    month: date.getUTCMonth() + 1,
+    day: date.getUTCDate(),
+    hour: date.getUTCHours(),
+    minute: date.getUTCMinutes(),
+    second: date.getUTCSeconds(),
+    weekday: date.getUTCDay(),
+    dayOfYear: Math.floor((date.getTime() - newYear.getTime()) / 86_400_000) + 1,
+  };
+}
+
+function formatElement(
   element: string,
   at: TimeFields,
   { ms, zone }: { readonly ms: number; readonly zone: string },
@@ -92,7 +122,7 @@ function fraction(element: string, ms: number): string {
 }
 
 function offset(element: string, ms: number, zone: string): string {
-  const seconds = offsetSecondsIn(ms, zone);
+  const seconds = offsetSeconds(ms, zone);
   if (element.startsWith('Z') && seconds === 0) return 'Z';
   const size = Math.abs(seconds);
   const parts = [Math.floor(size / 3_600), Math.floor(size / 60) % 60, size % 60].map(two);
@@ -101,7 +131,23 @@ function offset(element: string, ms: number, zone: string): string {
   return `${seconds < 0 ? '-' : '+'}${parts.slice(0, digits).join(by)}`;
 }
 
-/** Returns milliseconds; undefined if the value does not match the layout. */
+function offsetSeconds(ms: number, zone: string): number {
+  return Math.round((wallTimeAt(zone, ms) - ms) / 1_000);
+}
+
+/** The abbreviation of a zone, such as CET; its offset if it has none. */
+function zoneName(ms: number, zone: string): string {
+  if (zone === 'UTC') return 'UTC';
+  for (const locale of ['en-GB', 'en-US', 'en-AU']) {
+    const format = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' });
+    const name = format.formatToParts(ms).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+    if (/^[A-Z]{3,5}$/.test(name)) return name;
+  }
+  const minutes = Math.floor(Math.abs(offsetSeconds(ms, zone)) / 60) % 60;
+  return offset(minutes === 0 ? '-07' : '-0700', ms, zone);
+}
+
+/** Milliseconds; undefined if the value does not match the layout. */
 export function parseGoTime(layout: string, value: string): number | undefined {
   if (layout.length > layoutCharsMax) return undefined;
   const found: Record<string, string> = {};
@@ -114,7 +160,7 @@ export function parseGoTime(layout: string, value: string): number | undefined {
     last = match.index + match[0].length;
   }
   pattern = `^${pattern}${quoted(layout.slice(last))}$`;
-  // Publishers choose the layout, so the pattern needs an engine with linear time.
+  // Publishers choose the layout: RE2 matches in linear time where a JavaScript RegExp could backtrack.
   const read = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE).matcher(value);
   if (!read.find()) return undefined;
   names.forEach((name, at) => (found[name] = read.group(at + 1) ?? ''));
@@ -139,7 +185,7 @@ function readable(element: string): string {
   if (/^[.,]/.test(element)) return element[1] === '9' ? '([.,][0-9]+)?' : '([.,][0-9]+)';
   if (['__2', '002'].includes(element)) return ' *([0-9]{1,3})';
   const isFixed = /^0|^15$/.test(element);
-  // A fraction may follow the seconds although the layout has none.
+  // As in Go, a fraction may follow the seconds even if the layout has none.
   const seconds = element === '05' || element === '5' ? '(?:[.,][0-9]+)?' : '';
   return `${element === '_2' ? ' *' : ''}([0-9]${isFixed ? '{2}' : '{1,2}'})${seconds}`;
 }
@@ -180,8 +226,7 @@ function timeOf(found: Readonly<Record<string, string>>): number | undefined {
   const zone = Object.keys(found).find((name) => /^[-Z]0/.test(name));
   if (zone !== undefined) return whole.getTime() - offsetOf(found[zone] ?? '') * 1_000;
   if (found['MST'] === 'UTC' || found['MST'] === 'GMT') return whole.getTime();
-  const local = localZone();
-  return whole.getTime() - offsetSecondsIn(whole.getTime(), local) * 1_000;
+  return whole.getTime() - offsetSeconds(whole.getTime(), localTimeZone()) * 1_000;
 }
 
 function offsetOf(text: string): number {
@@ -190,7 +235,7 @@ function offsetOf(text: string): number {
   return (text.startsWith('-') ? -1 : 1) * (hours * 3_600 + minutes * 60 + seconds);
 }
 
-/** A duration of whole seconds, as Go prints it. */
+/** A duration of whole seconds in Go's notation. */
 export function formatGoDuration(seconds: number): string {
   const size = Math.abs(Math.round(seconds));
   const [hours, minutes, rest] = [Math.floor(size / 3_600), Math.floor(size / 60) % 60, size % 60];

@@ -1,8 +1,8 @@
 // The values of templates: JSON values, with Go's distinction of whole and floating-point numbers.
 
+import { localTimeZone } from '../../foundation/time-zone.ts';
 import { formatGoTime } from './go-time.ts';
 import { TemplateProblem } from './syntax.ts';
-import { localZone } from '../time-zones.ts';
 
 const goTimeLayout = '2006-01-02 15:04:05.999999999 -0700 MST';
 
@@ -30,7 +30,7 @@ export function shownValue(value: TemplateValue): string {
   if (value === undefined || value === null) return '<no value>';
   if (typeof value === 'number') return shownNumber(value);
   if (Array.isArray(value)) return `[${value.map(inner).join(' ')}]`;
-  if (value instanceof TemplateTime) return formatGoTime(value.ms, goTimeLayout, localZone());
+  if (value instanceof TemplateTime) return formatGoTime(value.ms, goTimeLayout, localTimeZone());
   if (typeof value !== 'object') return String(value);
   const entries = Object.keys(value)
     .toSorted()
@@ -146,7 +146,7 @@ function plain(value: TemplateValue): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof TemplateTime) {
-    return formatGoTime(value.ms, '2006-01-02T15:04:05.999999999Z07:00', localZone());
+    return formatGoTime(value.ms, '2006-01-02T15:04:05.999999999Z07:00', localTimeZone());
   }
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.keys(value)

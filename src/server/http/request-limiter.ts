@@ -1,21 +1,15 @@
-// How many requests one caller may make: a bucket for each token or address, forgotten when it is full.
+// How many requests one caller may make: one token bucket per API token or address, dropped once it is full.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import {
-  checkRateLimit,
-  freshRate,
-  isFull,
-  takeToken,
-  type RateLimit,
-  type RateState,
-} from '../../delivery/rate-limit.ts';
+import { reserveTokens } from '../../foundation/token-bucket.ts';
+import { bucketOf, checkRateLimit, type RateLimit } from '../../delivery/rate-limit.ts';
 import type { Caller } from './http-server.ts';
 
 export interface RequestLimits {
-  /** Of each caller with credentials. Default: 1,000 per second. */
+  /** Per caller with credentials. Default: 1,000 per second. */
   readonly known: RateLimit;
-  /** Of each address without. Default: 50 per second. */
+  /** Per address without credentials. Default: 50 per second. */
   readonly unknown: RateLimit;
 }
 
@@ -32,28 +26,29 @@ export function createRequestLimiter(
 ): (caller: Caller) => void {
   checkRateLimit(limits.known, 'known callers');
   checkRateLimit(limits.unknown, 'unknown callers');
-  const states = new Map<string, RateState>();
+  const buckets = { known: bucketOf(limits.known), unknown: bucketOf(limits.unknown) };
+  const fullAt = new Map<string, number>();
 
   function makeRoom(nowMs: number): void {
-    for (const [key, state] of states) if (isFull(state, nowMs)) states.delete(key);
-    // All of them are busy: the oldest begins anew.
-    const [oldest] = states.keys();
-    if (states.size >= callersMax && oldest !== undefined) states.delete(oldest);
+    for (const [key, fullAtMs] of fullAt) if (fullAtMs <= nowMs) fullAt.delete(key);
+    // All buckets are in use: drop the oldest one.
+    const [oldest] = fullAt.keys();
+    if (fullAt.size >= callersMax && oldest !== undefined) fullAt.delete(oldest);
   }
 
   return ({ address, principal }) => {
-    // Names of JWTs are their tenants': two that are called alike do not hold each other up.
+    // JWT subjects are unique per tenant only, so the key contains the tenant.
     const key =
       principal === undefined
         ? `address ${address}`
         : `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
     const nowMs = clock.now();
-    const state = states.get(key);
-    if (state === undefined && states.size >= callersMax) makeRoom(nowMs);
-    const limit = principal === undefined ? limits.unknown : limits.known;
-    const { waitMs, taken } = takeToken(state ?? freshRate, limit, nowMs);
+    if (!fullAt.has(key) && fullAt.size >= callersMax) makeRoom(nowMs);
+    const bucket = principal === undefined ? buckets.unknown : buckets.known;
+    const state = { fullAtMs: fullAt.get(key) ?? 0, nowMs, wanted: 1 };
+    const { waitMs, fullAtMs } = reserveTokens({ ...bucket, ...state });
     if (waitMs === 0) {
-      states.set(key, taken);
+      fullAt.set(key, fullAtMs);
       return;
     }
     throw new MillraceError('RATE_LIMITED', 'too many requests', {

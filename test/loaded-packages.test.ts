@@ -1,0 +1,57 @@
+// A library or a driver is loaded only by the code that uses it, so an entry point costs what it needs.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+const root = new URL('../', import.meta.url);
+
+/** The packages from node_modules that importing a file loads; the hook sees ESM and CommonJS modules. */
+function packagesLoadedBy(file: string): readonly string[] {
+  const script = `
+    import { registerHooks } from 'node:module';
+    const urls = [];
+    registerHooks({
+      load(url, context, next) {
+        urls.push(url);
+        return next(url, context);
+      },
+    });
+    await import(${JSON.stringify(new URL(file, root).href)});
+    console.log(JSON.stringify(urls));`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  assert.equal(child.status, 0, child.stderr);
+  const urls = JSON.parse(child.stdout) as readonly string[];
+  assert.ok(urls.length > 0, 'the hook saw no module');
+  const names = urls.flatMap((url) => {
+    const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? [];
+    return name === undefined ? [] : [name];
+  });
+  return [...new Set(names)].toSorted();
+}
+
+test('millrace/store loads no driver and no library of another part', () => {
+  const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+    readonly peerDependencies: Readonly<Record<string, string>>;
+  };
+  const known = { ...manifest.dependencies, ...manifest.peerDependencies };
+  for (const name of ['pino', 'pino-pretty', 'croner', 'aws4fetch', 'ioredis', 'pg']) {
+    assert.ok(name in known, `${name} is not a dependency: update this test`);
+  }
+  // Filters match with RE2, and typebox checks inputs.
+  assert.deepEqual(packagesLoadedBy('src/store/index.ts'), ['re2js', 'typebox']);
+});
+
+test('each library is loaded by the part that uses it', () => {
+  assert.ok(packagesLoadedBy('src/tasks/index.ts').includes('croner'));
+  assert.ok(packagesLoadedBy('src/adapters/s3/index.ts').includes('aws4fetch'));
+  const telemetry = packagesLoadedBy('src/telemetry/index.ts');
+  assert.ok(telemetry.includes('pino'));
+  // Loaded by the first logger that writes text.
+  assert.ok(!telemetry.includes('pino-pretty'));
+});
