@@ -62,7 +62,6 @@ export {
 } from './subscription-name.ts';
 export { createTenantDirectory, type TenantDirectory, type TenantLookup } from './tenant.ts';
 export { consumerGroups } from './subject-groups.ts';
-export { createSubjectIndex, subjectIndexLimits, type SubjectIndex } from './subject-index.ts';
 export { matchSubject, validatePattern, validateSubject } from './subject-match.ts';
 export {
   parseSubject,
