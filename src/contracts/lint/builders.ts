@@ -6,8 +6,8 @@ import { buildEventType } from '../event-type.ts';
 import { redisKeys } from '../redis-keys.ts';
 import { slackAddressing } from '../slack-addressing.ts';
 import { buildCategory, buildStreamName, categoryStream, eventTypeStream } from '../stream-name.ts';
-import { consumerGroups } from '../subject-groups.ts';
-import { subjects } from '../subjects.ts';
+
+import { consumerGroups, subjects } from '../subjects.ts';
 import { buildSubscriptionName } from '../subscription-name.ts';
 import type { LintRule } from './finding.ts';
 

@@ -1,7 +1,7 @@
 // Redis keys: literals must be keys of the keyspace, computed ones go through redisKeys, which pins
 // the tenant's slot and keeps addresses of people out of keys.
 
-import { parseRedisKey } from '../../parse-redis-key.ts';
+import { parseRedisKey } from '../../redis-keys.ts';
 import { attempt, type Outcome } from '../builders.ts';
 import type { Report } from '../finding.ts';
 import { bare, readKey } from '../read-key.ts';

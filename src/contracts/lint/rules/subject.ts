@@ -4,7 +4,7 @@ import { parseSubject } from '../../subject-parse.ts';
 import { validatePattern } from '../../subject-match.ts';
 import { subjectRootDefault } from '../../subjects.ts';
 import { attempt } from '../builders.ts';
-import { closest } from '../closest.ts';
+import { closest } from '../../../foundation/closest.ts';
 import type { Report } from '../finding.ts';
 import { isInHierarchy, mendTokens, subjectCode, subjectDomains } from '../read-subject.ts';
 import type { TextRule } from '../rule.ts';
