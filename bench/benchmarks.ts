@@ -11,7 +11,7 @@ export interface BenchmarkEntry {
 export const benchmarks: readonly BenchmarkEntry[] = [
   {
     name: 'contracts',
-    summary: 'names, envelope validation, payloads, ids and subject matching',
+    summary: 'names, envelope validation, payloads and ids',
     load: () => import('./contracts.ts'),
   },
   {

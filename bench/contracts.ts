@@ -1,24 +1,20 @@
-// Benchmark of the contracts layer: names, envelopes, payloads, ids, and matching subjects.
+// Benchmark of the contracts layer: names, envelopes, payloads and ids.
 
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import {
   buildEventType,
   buildStreamName,
-  createSubjectIndex,
   createTenantDirectory,
   encodePayload,
   isEnvelope,
-  matchSubject,
   parseStreamName,
   redisKeys,
-  type SubjectIndex,
 } from '../src/contracts/index.ts';
 import { createIds } from '../src/foundation/index.ts';
 import { ours, type Benchmark, type Case, type Goal, type Subject } from './benchmark.ts';
 import * as document from './contracts/document.ts';
 import { createEnvelopes, createInvalidEnvelopes, createPayload } from './contracts/envelopes.ts';
 import { createHyphenatedTenants, createNameParts } from './contracts/names.ts';
-import { createSubjectPopulation, type SubjectPopulation } from './contracts/subjects.ts';
 import { ajvValidator, checkVerdicts, zodValidator } from './contracts/validators.ts';
 import { each } from './loops.ts';
 import { createRandom } from './random.ts';
@@ -33,7 +29,6 @@ export const benchmark: Benchmark = {
     payloadCase(),
     redisKeyCase(),
     idCase(),
-    ...subjectCases(),
   ],
 };
 
@@ -121,56 +116,6 @@ function idCase(): Case {
   ]);
 }
 
-function subjectCases(): Case[] {
-  const populationOf = remember((patterns: number) =>
-    createSubjectPopulation(createRandom(5), { patterns, subjects: 100_000 }),
-  );
-  const indexOf = remember((patterns: number) => buildIndex(populationOf(patterns)));
-  const indexed = (name: string, patterns: number): Subject => ({
-    name,
-    setup: () => {
-      const index = indexOf(patterns);
-      return { run: each(populationOf(patterns).subjects, (subject) => index.match(subject)) };
-    },
-  });
-  const scanned = (patterns: number): Subject => ({
-    name: 'linear scan',
-    setup: () => {
-      const population = populationOf(patterns);
-      return { run: each(population.subjects, (subject) => scan(population, subject)) };
-    },
-  });
-  return [
-    throughput('subject match, 10 patterns', [indexed(ours, 10), scanned(10)]),
-    throughput('subject match, 10k patterns', [indexed(ours, 10_000), scanned(10_000)]),
-    throughput('subject match, 500k patterns', [indexed(ours, 500_000), scanned(500_000)]),
-    // Ours is the large index; the small one takes turns with it, so that the ratio is the growth.
-    throughput(
-      'subject match growth 10k→500k',
-      [indexed(ours, 500_000), indexed('10k patterns', 10_000)],
-      { vs: '10k patterns', ratioMin: 0.5 },
-    ),
-  ];
-}
-
-function buildIndex(population: SubjectPopulation): SubjectIndex<number> {
-  const index = createSubjectIndex<number>();
-  for (const [value, pattern] of population.patterns.entries()) index.add(pattern, value);
-  for (const subject of population.subjects.slice(0, 5)) {
-    if (index.match(subject).length === scan(population, subject).length) continue;
-    throw new Error(`the index and the scan disagree on ${subject}`);
-  }
-  return index;
-}
-
-function scan({ patterns }: SubjectPopulation, subject: string): number[] {
-  const found: number[] = [];
-  for (let value = 0; value < patterns.length; value += 1) {
-    if (matchSubject(patterns[value] ?? '', subject)) found.push(value);
-  }
-  return found;
-}
-
 function throughput(name: string, subjects: readonly Subject[], ...goals: Goal[]): Case {
   return { name, measure: 'throughput', subjects, goals };
 }
@@ -181,13 +126,4 @@ function over<Item>(
   operation: (item: Item) => unknown,
 ): Subject {
   return { name, setup: () => ({ run: each(items, operation) }) };
-}
-
-function remember<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const made = new Map<Key, Value>();
-  return (key) => {
-    const value = made.get(key) ?? make(key);
-    made.set(key, value);
-    return value;
-  };
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { closest } from '../src/contracts/lint/closest.ts';
+import { closest } from '../src/foundation/closest.ts';
 import { commands } from '../src/cli/commands.ts';
 import { exitCodes } from '../src/cli/command.ts';
 import { commandHelp } from '../src/cli/help.ts';

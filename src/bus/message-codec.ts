@@ -2,7 +2,7 @@
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
-import { createSubjectIndex } from '../contracts/subject-index.ts';
+import { matchSubject, validatePattern } from '../contracts/subject-match.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
@@ -45,13 +45,7 @@ export function createMessageCodec(options: {
 }): MessageCodec {
   const { clock } = options;
   const ids = createIds({ clock });
-  const schemas = createSubjectIndex<StandardSchemaV1>();
-  for (const [pattern, schema] of Object.entries(options.payloads ?? {})) {
-    schemas.add(pattern, schema);
-  }
-  const checkPayload = (subject: string, payload: unknown): void => {
-    schemas.forEachMatch(subject, (schema) => void applySchema(subject, schema, payload));
-  };
+  const checkPayload = payloadCheck(options.payloads ?? {});
 
   return {
     encode(message, request) {
@@ -98,6 +92,24 @@ export function createMessageCodec(options: {
         return { kind: 'bad', cause, reason };
       }
     },
+  };
+}
+
+/** Applies the schema of the exact subject and the schemas of all patterns that match it. */
+function payloadCheck(schemas: PayloadSchemas): (subject: string, payload: unknown) => void {
+  const bySubject = new Map<string, StandardSchemaV1>();
+  const byPattern: (readonly [string, StandardSchemaV1])[] = [];
+  for (const [pattern, schema] of Object.entries(schemas)) {
+    validatePattern(pattern);
+    if (/[*>]/.test(pattern)) byPattern.push([pattern, schema]);
+    else bySubject.set(pattern, schema);
+  }
+  return (subject, payload) => {
+    const exact = bySubject.get(subject);
+    if (exact !== undefined) applySchema(subject, exact, payload);
+    for (const [pattern, schema] of byPattern) {
+      if (matchSubject(pattern, subject)) applySchema(subject, schema, payload);
+    }
   };
 }
 

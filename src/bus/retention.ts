@@ -1,7 +1,6 @@
 // How long messages stay, by domain.
 
-import { consumerGroups } from '../contracts/subject-groups.ts';
-import { createSubjects } from '../contracts/subjects.ts';
+import { consumerGroups, createSubjects } from '../contracts/subjects.ts';
 import { matchesFilter } from './bus-engine.ts';
 
 export interface RetentionRule {

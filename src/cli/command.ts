@@ -1,7 +1,7 @@
 // What a command of the command line is: a row of a table, from which help and completion come too.
 
 import { parseArgs } from 'node:util';
-import { closest } from '../contracts/lint/closest.ts';
+import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Paint } from './paint.ts';
 

@@ -1,4 +1,4 @@
-// `millrace lint`: names that break the grammar or go past the builders, for people and for CI.
+// `millrace lint`: finds invalid and hand-built names, for people and for CI.
 
 import { relative, resolve } from 'node:path';
 import { isLintRule, lintRules, type Finding, type LintRule } from '../contracts/lint/finding.ts';
@@ -13,21 +13,21 @@ const options = {
     type: 'string',
     multiple: true,
     value: 'rule',
-    summary: 'only this rule, any number of times',
+    summary: 'reports only this rule; repeatable',
   },
-  quiet: { type: 'boolean', summary: 'leaves warnings out' },
-  'max-warnings': { type: 'string', value: 'N', summary: 'fails when there are more warnings' },
+  quiet: { type: 'boolean', summary: 'omits warnings' },
+  'max-warnings': { type: 'string', value: 'N', summary: 'fails if there are more warnings' },
   root: {
     type: 'string',
     multiple: true,
     value: 'token',
-    summary: 'the first token of subjects, any number of times (gbe)',
+    summary: 'first token of subjects; repeatable (gbe)',
   },
 } as const;
 
 export const lintCommand: Command = {
   name: 'lint',
-  summary: 'finds names that break the grammar or go past the builders',
+  summary: 'finds invalid names and names built by hand',
   usage: 'lint <paths…> [options]',
   options,
   examples: [
@@ -41,7 +41,7 @@ export const lintCommand: Command = {
       rows: Object.entries(lintRules).map(([rule, { summary: text }]) => [rule, text]),
     },
     {
-      title: 'Exceptions',
+      title: 'Suppressions',
       rows: [
         ['// millrace-lint-disable-next-line <rule> -- <reason>', 'for one line'],
         ['// millrace-lint-disable-file <rule> -- <reason>', 'for a file'],
@@ -60,19 +60,19 @@ export const lintCommand: Command = {
       {
         signal,
         onProgress: ({ files, file }) => progress.show(`${files} files … ${shown(cwd, file)}`),
-        ...(rules === undefined ? {} : { rules }),
-        ...(values.root === undefined ? {} : { roots: values.root }),
+        rules,
+        roots: values.root,
       },
     ).finally(() => progress.clear());
 
     const { findings } = report;
     const warnings = findings.filter(({ severity }) => severity === 'warning').length;
     const errors = findings.length - warnings;
-    const told = withPaths(report, cwd, values.quiet === true);
+    const shownReport = withPaths(report, cwd, values.quiet === true);
     stdout.write(
       values.json === true
-        ? `${JSON.stringify(told, null, 2)}\n`
-        : `${told.findings.map((finding) => line(finding, paint)).join('')}${summary(report, { errors, warnings }, paint)}\n`,
+        ? `${JSON.stringify(shownReport, null, 2)}\n`
+        : `${shownReport.findings.map((finding) => line(finding, paint)).join('')}${summary(report, { errors, warnings }, paint)}\n`,
     );
     return errors > 0 || warnings > warningsMax ? exitCodes.failed : exitCodes.ok;
   },
@@ -89,7 +89,7 @@ function readCount(text: string | undefined): number {
   return Number(text);
 }
 
-/** Short paths, as the person who runs it would write them. */
+/** Replaces absolute paths by paths relative to the working directory. */
 function withPaths(report: LintReport, cwd: string, quiet: boolean): LintReport {
   return {
     ...report,
@@ -108,8 +108,8 @@ function shown(cwd: string, file: string): string {
 function line(finding: Finding, paint: Paint): string {
   const { file, line: row, column, severity, rule, reason, suggestion } = finding;
   const severe = severity === 'error' ? paint.red(severity) : paint.yellow(severity);
-  const mend = suggestion === undefined ? '' : `    ${paint.green(`→ ${suggestion}`)}\n`;
-  return `${paint.bold(`${file}:${row}:${column}`)}  ${severe}  ${paint.dim(rule)}  ${reason}\n${mend}`;
+  const fix = suggestion === undefined ? '' : `    ${paint.green(`→ ${suggestion}`)}\n`;
+  return `${paint.bold(`${file}:${row}:${column}`)}  ${severe}  ${paint.dim(rule)}  ${reason}\n${fix}`;
 }
 
 function summary(
@@ -125,7 +125,7 @@ function summary(
   const notes = [
     `${count(files, 'file')}: ${found}`,
     ...(left.length === 0 ? [] : [`${left.length} skipped (${[...new Set(left)].join(', ')})`]),
-    ...(truncated ? ['stopped early: there are more'] : []),
+    ...(truncated ? ['stopped early: there are more findings'] : []),
   ];
   return notes.join('; ');
 }

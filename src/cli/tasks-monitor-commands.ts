@@ -1,6 +1,6 @@
 // `millrace tasks monitor`, `tasks groups`: the ends of all jobs by a durable group, and who reads the streams of tasks.
 
-import { consumerGroups } from '../contracts/subject-groups.ts';
+import { consumerGroups } from '../contracts/subjects.ts';
 import { forgetMonitors, monitorTasks, taskGroups } from '../platform/monitor-tasks.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { outboxOnRecord } from './on-record.ts';

@@ -63,7 +63,6 @@ function names(): readonly TourLine[] {
     },
     { call: 'parseStreamName(stream, tenants)', result: JSON.stringify({ bc, agg, tenant, id }) },
     refused('the same without the directory of tenants', () =>
-      // millrace-lint-disable-next-line stream-name -- shows how it is refused
       buildStreamName('core-template-manager', 'template', 1, 'demo-za', 'inv-7'),
     ),
   ];
@@ -95,7 +94,6 @@ function keys(): readonly TourLine[] {
     },
     { call: "encodeJobId(redisKeys.jobId(…, 'p-1'))", result: encodeJobId(jobId) },
     refused("redisKeys.snapshot('core', 'crm', 'contact', 1, 'ada@example.com')", () =>
-      // millrace-lint-disable-next-line redis-key -- shows how it is refused
       redisKeys.snapshot('core', 'crm', 'contact', 1, 'ada@example.com'),
     ),
   ];

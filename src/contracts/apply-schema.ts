@@ -1,4 +1,4 @@
-// The one place where a user's Standard Schema meets a payload.
+// Validates a payload with a user's Standard Schema.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MillraceError } from '../foundation/error.ts';
@@ -11,7 +11,7 @@ export function applySchema<Output>(
 ): Output {
   const result = schema['~standard'].validate(payload);
   if (result instanceof Promise) {
-    // Nobody waits for it; its outcome must not become an unhandled rejection either.
+    // The result is not awaited: its failure must not become an unhandled rejection.
     result.catch(() => undefined);
     throw new MillraceError('SCHEMA_ASYNC', `the schema of '${name}' validates asynchronously`, {
       details: { name },

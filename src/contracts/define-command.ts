@@ -1,4 +1,4 @@
-// Typed command definitions, `<agg>.<verb>`: what somebody wants, before it is decided.
+// Typed command definitions, `<agg>.<verb>`: a request to change an aggregate.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from './apply-schema.ts';
@@ -36,15 +36,15 @@ export interface CommandDefinition<Type extends string, Input, Output> {
   is(command: NewCommand): command is NewCommand<Type, Output>;
 }
 
-/** The union of the commands that these definitions make. */
+/** The union of the commands that these definitions create. */
 export type CommandOf<Definition> =
   Definition extends CommandDefinition<infer Type, infer _Input, infer Output>
     ? NewCommand<Type, Output>
     : never;
 
 /**
- * Defines a command by its type and any Standard Schema. Commands are imperative and carry no
- * version, so that nobody takes one for an event.
+ * Defines a command by its type and any Standard Schema. Command types are imperative and have no
+ * version, which distinguishes them from event types.
  *
  * @example
  * import { defineCommand } from 'millrace/contracts';

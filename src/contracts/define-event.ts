@@ -1,4 +1,4 @@
-// Typed event definitions: the name, its schema and the way to make and recognise one, in a place.
+// Typed event definitions: the type, the payload schema, the constructor and the type guard.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { NewEvent } from './envelope.ts';
@@ -6,20 +6,20 @@ import { parseEventType, type EventType } from './event-type.ts';
 import { applySchema } from './apply-schema.ts';
 
 export interface EventDefinition<Type extends string, Input, Output> {
-  /** Makes a new event; the payload is validated and takes the schema's output form. */
+  /** Creates an event; the payload is validated and becomes the schema's output. */
   (payload: Input): NewEvent<Type, Output>;
   readonly type: Type;
   readonly agg: string;
   readonly action: string;
   readonly version: number;
   readonly schema: StandardSchemaV1<Input, Output>;
-  /** Validates a payload that came from outside. */
+  /** Validates a payload from an external source. */
   parse(payload: unknown): Output;
   /** Narrows any event to this one by its type. */
   is(event: NewEvent): event is NewEvent<Type, Output>;
 }
 
-/** The union of the events that these definitions make. */
+/** The union of the events that these definitions create. */
 export type EventOf<Definition> =
   Definition extends EventDefinition<infer Type, infer _Input, infer Output>
     ? NewEvent<Type, Output>

@@ -13,7 +13,7 @@ const completed = defineEvent(
 );
 const request = defineCommand('payment.request', z.object({ amount: z.number() }));
 
-test('a definition makes events in the schema’s output form', () => {
+test('a definition creates events with the output of the schema', () => {
   assert.deepEqual(completed({ amount: 12.5 }), {
     type: 'payment.completed.v1',
     payload: { amount: 12.5, note: '' },
@@ -32,7 +32,7 @@ test('a definition recognises its own events and narrows their type', () => {
   assert.ok(!completed.is({ type: 'payment.failed.v1', payload: {} }));
 });
 
-test('a payload that does not fit is refused with every problem', () => {
+test('an invalid payload is refused with all problems', () => {
   assert.throws(
     () => completed.parse({ amount: -1, note: 3 }),
     (error) => {
@@ -63,7 +63,7 @@ test('an asynchronous schema is refused', () => {
   );
 });
 
-test('wrong names do not compile where TypeScript can see them, and throw where it cannot', () => {
+test('invalid literal names do not compile, and other invalid names throw', () => {
   const schema = z.object({});
   const invalid = (work: () => unknown): void =>
     assert.throws(work, (error) => hasCode(error, 'NAME_INVALID'));

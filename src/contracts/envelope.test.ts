@@ -26,14 +26,14 @@ const valid = {
 };
 
 describe('envelope', () => {
-  test('a whole and a minimal envelope are accepted', () => {
+  test('accepts an envelope with all fields and one with only the required fields', () => {
     assert.equal(validateEnvelope(valid), valid);
     const { causationId: _1, idempotencyKey: _2, user: _3, headers: _4, ...minimal } = valid;
     for (const payload of [null, 0, '', false, [], {}])
       assert.ok(isEnvelope({ ...minimal, payload }));
   });
 
-  test('everything that is wrong is told at once, each with its path', () => {
+  test('the error lists all problems, each with its path', () => {
     const problems = problemsOf({
       ...valid,
       type: 'PaymentCompleted',
@@ -61,7 +61,7 @@ describe('envelope', () => {
     assert.match(byPath['/type'] ?? '', /payment\.completed\.v1/);
   });
 
-  test('what is no object at all is refused as a whole', () => {
+  test('refuses values that are not objects', () => {
     for (const bad of [undefined, null, 7, 'x', [], () => 1])
       assert.deepEqual(
         problemsOf(bad).map(({ path }) => path),
@@ -69,7 +69,7 @@ describe('envelope', () => {
       );
   });
 
-  test('only real days of the calendar pass', () => {
+  test('accepts only dates that exist', () => {
     const at = (occurredAt: string): boolean => isEnvelope({ ...valid, occurredAt });
     for (const good of [
       '2024-02-29T00:00:00Z',
@@ -90,7 +90,7 @@ describe('envelope', () => {
       assert.ok(!at(bad), bad);
   });
 
-  test('the published JSON Schema is the definition’s, written out', () => {
+  test('the published JSON Schema equals the definition', () => {
     const file = readFileSync(
       new URL('../../schemas/domain-event-envelope.json', import.meta.url),
       'utf8',
@@ -145,7 +145,7 @@ describe('envelope', () => {
     );
   });
 
-  test('a new envelope begins a flow, or goes on with the given one', () => {
+  test('a new envelope starts a flow or continues the given one', () => {
     const clock = fakeClock({ nowMs: Date.UTC(2025, 8, 30) });
     const context = { tenant: 'core', aggregate: { bc: 'paymenthub', type: 'payment', id: 'p-1' } };
     const first = createEnvelope({ type: 'payment.requested.v1', payload: {} }, context, { clock });
@@ -168,7 +168,7 @@ describe('envelope', () => {
 });
 
 describe('payloads', () => {
-  test('what JSON can hold comes back as it was', () => {
+  test('values that JSON can represent round-trip unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const { json, bytes } = encodePayload(value);
@@ -182,7 +182,7 @@ describe('payloads', () => {
     );
   });
 
-  test('what JSON would change or cannot hold is refused by its path', () => {
+  test('values that JSON would change or drop are refused, with their path', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = [cycle];
     for (const [value, path] of [

@@ -1,5 +1,5 @@
-// The canonical domain event envelope: one definition yields the type, the validator and the
-// published JSON Schema (schemas/domain-event-envelope.json, kept equal by a test).
+// The domain event envelope: one definition yields the type, the validator and the published JSON Schema
+// (schemas/domain-event-envelope.json, checked by a test).
 
 import type { Static, TString } from 'typebox';
 import { Type } from './type.ts';
@@ -13,7 +13,7 @@ import { encodePayload, type PayloadLimits } from './json-payload.ts';
 import { compileSchema } from './schema.ts';
 import { tenantPattern } from './tenant.ts';
 
-/** Bounds of the columns and headers that these fields travel through later. */
+/** Limits of the columns and headers that carry these fields. */
 const limits = { eventIdCharsMax: 100, correlationIdCharsMax: 120, textCharsMax: 255 } as const;
 
 const text = (charsMax: number): TString =>
@@ -26,7 +26,7 @@ const shaped = (description: string, pattern: string, maxLength: number): TStrin
 
 const identifier = shaped('kebab-case', identifierPattern, 100);
 
-/** A format of our own: TypeBox's `date-time` is ten times slower, and the registry is global. */
+/** A separate format: TypeBox's `date-time` is ten times slower, and its registry is global. */
 const dateTimeFormat = 'millrace:date-time';
 Format.Set(dateTimeFormat, isRealDay);
 
@@ -86,14 +86,14 @@ const envelopeDefinition = Type.Object(
 
 type EnvelopeFields = Static<typeof envelopeDefinition>;
 
-/** One shape for stored events and for messages between services. */
+/** The shape of stored events and of messages between services. */
 export type DomainEventEnvelope<Payload = unknown> = Readonly<Omit<EnvelopeFields, 'payload'>> & {
   readonly payload: Payload;
 };
 
 const schema = compileSchema(envelopeDefinition);
 
-/** The JSON Schema (2020-12) of the envelope, as it is published. */
+/** The published JSON Schema (2020-12) of the envelope. */
 export const envelopeJsonSchema: Readonly<Record<string, unknown>> = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: 'urn:millrace:schemas:domain-event-envelope:v1',
@@ -104,7 +104,7 @@ export const envelopeJsonSchema: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Tells whether a value is a well-formed envelope, without saying why not.
+ * Whether a value is a valid envelope.
  *
  * @example
  * import { isEnvelope } from 'millrace/contracts';
@@ -114,7 +114,7 @@ export const envelopeJsonSchema: Readonly<Record<string, unknown>> = {
 export const isEnvelope: (value: unknown) => value is DomainEventEnvelope = schema.check;
 
 /**
- * Returns the envelope, or throws `ENVELOPE_INVALID` with every problem and its path.
+ * Returns the envelope, or throws `ENVELOPE_INVALID` with all problems and their paths.
  *
  * @example
  * import { validateEnvelope } from 'millrace/contracts';
@@ -135,7 +135,7 @@ export function validateEnvelope(value: unknown): DomainEventEnvelope {
   });
 }
 
-/** An event as a decision produces it, before the runtime addresses it. */
+/** An event as `decide` returns it, before it gets an envelope. */
 export interface NewEvent<Type extends string = string, Payload = unknown> {
   readonly type: Type;
   readonly payload: Payload;
@@ -144,7 +144,7 @@ export interface NewEvent<Type extends string = string, Payload = unknown> {
 export interface EnvelopeContext {
   readonly tenant: string;
   readonly aggregate: DomainEventEnvelope['aggregate'];
-  /** Absent: this event begins a new flow. */
+  /** Default: the event's own id, which starts a new flow. */
   readonly correlationId?: string;
   readonly causationId?: string;
   readonly idempotencyKey?: string;
@@ -161,7 +161,7 @@ export interface EnvelopeOptions extends Partial<PayloadLimits> {
 const defaultIds = createIds();
 
 /**
- * Wraps a new event for the store or the wire, checked and bounded.
+ * Wraps a new event in a validated envelope for the store or for messages.
  *
  * @example
  * import { createEnvelope } from 'millrace/contracts';
@@ -191,7 +191,7 @@ export function createEnvelope<Type extends string, Payload>(
   return envelope;
 }
 
-/** The pattern has fixed the shape; what is left is February and the months of 30 days. */
+/** The pattern checks the digits; this checks February and the months of 30 days. */
 function isRealDay(time: string): boolean {
   const day = Number(time.slice(8, 10));
   if (day <= 28) return true;

@@ -1,4 +1,4 @@
-// Event types, `<agg>.<action>.v<version>`: what happened, to what kind of thing, in which schema.
+// Event types, `<agg>.<action>.v<version>`: the aggregate, what happened to it, and the schema version.
 
 import {
   checkIdentifier,
@@ -57,7 +57,7 @@ export function buildEventType<
 }
 
 /**
- * Takes an event type apart.
+ * Parses an event type.
  *
  * @example
  * import { parseEventType } from 'millrace/contracts';
@@ -79,7 +79,7 @@ export function parseEventType(type: string): ParsedEventType {
 }
 
 /**
- * Tells an event type from any other text.
+ * Whether a text is a valid event type.
  *
  * @example
  * import { isEventType } from 'millrace/contracts';
@@ -90,7 +90,7 @@ export function isEventType(type: string): boolean {
   return type.length <= nameLimits.eventTypeCharsMax && eventType.test(type);
 }
 
-/** The nearest valid spelling, where the parts can be told apart. */
+/** The corrected spelling, if the text has the three parts. */
 function suggestEventType(type: string): string | undefined {
   const parts = /^([^.]+)\.([^.]+)\.v0*([1-9][0-9]{0,8})$/i.exec(type);
   if (parts === null) return undefined;

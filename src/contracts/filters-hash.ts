@@ -1,4 +1,4 @@
-// The stable name of a query: equal filters share one list cache, however they were written down.
+// The hash of a query's filters: equal filters share one cached list, regardless of key order.
 
 import { createHash } from 'node:crypto';
 import { MillraceError } from '../foundation/error.ts';
@@ -6,8 +6,8 @@ import { MillraceError } from '../foundation/error.ts';
 const depthMax = 32;
 
 /**
- * Hashes filters independently of key order; `undefined` members count as absent, array order
- * counts. 128 bits, so that two queries of one tenant never share a cache by accident.
+ * Hashes filters independently of key order; `undefined` members are ignored, array order counts. With
+ * 128 bits, two different queries of a tenant do not share a cache by collision.
  *
  * @example
  * import { filtersHash } from 'millrace/contracts';

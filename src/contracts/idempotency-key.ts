@@ -1,4 +1,4 @@
-// Idempotency keys, `<tenant>|<service>|<operation>|<naturalKey>`: one key, one intent, one effect.
+// Idempotency keys, `<tenant>|<service>|<operation>|<naturalKey>`: commands with the same key take effect once.
 
 import { checkLength, nameInvalid, nameLimits } from './identifier.ts';
 import { checkTenant } from './tenant.ts';
@@ -7,16 +7,16 @@ export interface IdempotencyKeyParts {
   readonly tenant: string;
   readonly service: string;
   readonly operation: string;
-  /** What makes the intent this one: anything but control characters; it may hold `|`. */
+  /** Identifies the intent; any text without control characters, `|` included. */
   readonly naturalKey: string;
 }
 
 const token = /^[A-Za-z][A-Za-z0-9-]*$/;
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const control = /[\u0000-\u001f\u007f]/;
 
 /**
- * Builds the key that makes a command repeatable.
+ * Builds the key that makes a command safe to repeat.
  *
  * @example
  * import { buildIdempotencyKey } from 'millrace/contracts';
@@ -32,7 +32,7 @@ export function buildIdempotencyKey(parts: IdempotencyKeyParts): string {
     throw nameInvalid(
       'natural key',
       parts.naturalKey,
-      'must not be empty or hold control characters',
+      'must not be empty or contain control characters',
     );
   }
   const key = `${parts.tenant}|${parts.service}|${parts.operation}|${parts.naturalKey}`;
@@ -41,7 +41,7 @@ export function buildIdempotencyKey(parts: IdempotencyKeyParts): string {
 }
 
 /**
- * Takes an idempotency key apart; the natural key is everything behind the third bar.
+ * Parses an idempotency key; the natural key is the text after the third bar.
  *
  * @example
  * import { parseIdempotencyKey } from 'millrace/contracts';
@@ -57,5 +57,9 @@ export function parseIdempotencyKey(key: string): IdempotencyKeyParts {
 
 function checkToken(kind: string, text: string): void {
   if (token.test(text)) return;
-  throw nameInvalid(kind, text, 'must start with a letter and hold letters, digits and "-" only');
+  throw nameInvalid(
+    kind,
+    text,
+    'must start with a letter and contain letters, digits and "-" only',
+  );
 }

@@ -1,11 +1,11 @@
-// The tokens that every name is made of, and the one way to refuse a bad one.
+// The parts of every name: kebab-case identifiers, versions and ids, their limits, and the error for an invalid one.
 
 import { MillraceError } from '../foundation/error.ts';
 
-/** Names end up in Redis keys, SQL columns and broker subjects: one bound fits all of them. */
+/** Names are stored in Redis keys, SQL columns and broker subjects; these limits fit all of them. */
 export const nameLimits = {
   keyCharsMax: 255,
-  /** The outbox ledger keeps the source stream in 200 characters. */
+  /** The outbox column for the source stream has 200 characters. */
   streamCharsMax: 200,
   eventTypeCharsMax: 120,
   tenantCharsMax: 60,
@@ -59,16 +59,15 @@ export type IsIdentifier<S extends string> = string extends S
 export type Identifier<S extends string> =
   IsIdentifier<S> extends true ? S : `'${S}' is not kebab-case`;
 
-/** Kebab-case whose every part starts with a letter, so that camelCase and back is the identity. */
+/** Every part starts with a letter: only then does camelCase convert back to the same kebab-case. */
 export const identifierPattern = '[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*';
 export const versionPattern = '[1-9][0-9]{0,8}';
 export const idPattern = '[A-Za-z0-9._-]+';
 
 const identifier = new RegExp(`^${identifierPattern}$`);
-const id = new RegExp(`^${idPattern}$`);
+const idShape = new RegExp(`^${idPattern}$`);
 const onePart = /^[a-z][a-z0-9]*$/;
 
-/** Tells a plain kebab-case token from everything else. */
 export function isIdentifier(text: string): boolean {
   return identifier.test(text);
 }
@@ -89,8 +88,35 @@ export function checkVersion(version: number): void {
 }
 
 export function checkId(kind: string, text: string): void {
-  if (id.test(text)) return;
-  throw nameInvalid(kind, text, 'may hold letters, digits, ".", "_" and "-" only');
+  if (idShape.test(text)) return;
+  throw nameInvalid(kind, text, 'may contain letters, digits, ".", "_" and "-" only');
+}
+
+/**
+ * Refuses ids that look like an e-mail address or a phone number, because keys appear in dashboards
+ * and logs. Ten to fifteen digits count as a phone number; an order number of that length needs a
+ * prefix (`order-…`).
+ */
+export function checkNoPersonalData(id: string): void {
+  const kind = personalDataKind(id);
+  if (kind === undefined) return;
+  throw new MillraceError(
+    'KEY_HOLDS_PERSONAL_DATA',
+    `an id that looks like ${kind} must not become part of a key: use an opaque id`,
+    { details: { kind } },
+  );
+}
+
+const email = /^[^@\s]+@[^@\s]+$/;
+const phoneGroups = /^\+?\(?\d{1,4}\)?(?:[ .-]?\(?\d{2,4}\)?){2,5}$/;
+const date = /^(?:19|20)\d\d[.-]?(?:0[1-9]|1[0-2])[.-]?(?:0[1-9]|[12]\d|3[01])(?:[.-]?\d{2,6})?$/;
+
+export function personalDataKind(id: string): string | undefined {
+  if (email.test(id)) return 'an e-mail address';
+  if (!phoneGroups.test(id) || date.test(id)) return undefined;
+  const digits = id.replace(/\D/g, '').length;
+  const marked = id.startsWith('+') || id.startsWith('0');
+  return digits <= 15 && digits >= (marked ? 7 : 10) ? 'a phone number' : undefined;
 }
 
 export function checkLength(name: string, charsMax: number): void {
@@ -102,16 +128,16 @@ export function checkLength(name: string, charsMax: number): void {
   );
 }
 
-/** `core-template-manager` → `coreTemplateManager`: a category must not hold a hyphen. */
+/** `core-template-manager` → `coreTemplateManager`: a category must not contain a hyphen. */
 export function camelCase(kebab: string): string {
   return kebab.includes('-')
     ? kebab.replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase())
     : kebab;
 }
 
-/** The reverse of `camelCase`; on anything else, a guess that is good enough for a suggestion. */
+/** The reverse of `camelCase`; for any other text, a guess for the suggestion in an error. */
 export function kebabCase(text: string): string {
-  // Most names have one part, and nothing to change.
+  // Fast path: most names have one part.
   if (onePart.test(text)) return text;
   return text
     .replace(/([A-Z])/g, '-$1')
@@ -127,7 +153,7 @@ export function nameInvalid(
   reason: string,
   suggestion?: string,
 ): MillraceError {
-  // A hostile name must not flood the log that quotes it.
+  // A very long name must not flood the log.
   const shown = value.length > 80 ? `${value.slice(0, 80)}…` : value;
   const useful = suggestion !== undefined && suggestion !== '' && suggestion !== value;
   return new MillraceError(

@@ -36,11 +36,12 @@ export {
   type EncodedPayload,
   type PayloadLimits,
 } from './json-payload.ts';
-export { parseRedisKey, type ParsedRedisKey } from './parse-redis-key.ts';
 export {
   decodeJobId,
   encodeJobId,
+  parseRedisKey,
   redisKeys,
+  type ParsedRedisKey,
   type QueueAddress,
   type RedisMeta,
   type RedisWorkflowPart,
@@ -61,9 +62,13 @@ export {
   type ParsedSubscriptionName,
 } from './subscription-name.ts';
 export { createTenantDirectory, type TenantDirectory, type TenantLookup } from './tenant.ts';
-export { consumerGroups } from './subject-groups.ts';
-export { createSubjectIndex, subjectIndexLimits, type SubjectIndex } from './subject-index.ts';
-export { matchSubject, validatePattern, validateSubject } from './subject-match.ts';
+export {
+  matchSubject,
+  streamKeyToSubject,
+  subjectToStreamKey,
+  validatePattern,
+  validateSubject,
+} from './subject-match.ts';
 export {
   parseSubject,
   type BroadcastSubject,
@@ -74,9 +79,9 @@ export {
   type TaskSubject,
   type TopicSubject,
 } from './subject-parse.ts';
-export { streamKeyToSubject, subjectToStreamKey } from './subject-redis.ts';
 export { subjectLimits } from './subject-tokens.ts';
 export {
+  consumerGroups,
   createSubjects,
   subjectActions,
   subjects,

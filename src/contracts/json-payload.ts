@@ -1,4 +1,4 @@
-// What may travel as a payload: exactly what JSON can hold, up to a size, written down once.
+// Payloads: values that JSON represents exactly, up to a size limit.
 
 import { MillraceError } from '../foundation/error.ts';
 
@@ -15,8 +15,8 @@ export interface EncodedPayload {
 }
 
 /**
- * Serialises a payload, or says which value JSON would silently change or cannot hold at all:
- * `JSON.stringify` turns NaN into null and drops functions, which would lose data without a word.
+ * Serialises a payload, or throws with the path of a value that JSON cannot represent: `JSON.stringify`
+ * silently turns NaN into null and drops functions.
  *
  * @example
  * import { encodePayload } from 'millrace/contracts';
@@ -34,14 +34,14 @@ export function encodePayload(
   if (bytes > payloadBytesMax) {
     throw new MillraceError(
       'PAYLOAD_TOO_LARGE',
-      `the payload has ${bytes} bytes, at most ${payloadBytesMax} are allowed: keep the blob elsewhere and refer to it`,
+      `the payload has ${bytes} bytes, at most ${payloadBytesMax} are allowed: store large data elsewhere and refer to it`,
       { details: { bytes, payloadBytesMax } },
     );
   }
   return { json, bytes };
 }
 
-/** The check alone, for values that are written down together with others. */
+/** The check without the serialisation, for values that are serialised as part of others. */
 export function assertJson(value: unknown, limits: Partial<PayloadLimits> = {}): void {
   const found = unfaithful(value, limits.payloadDepthMax ?? payloadLimits.payloadDepthMax);
   if (found !== undefined) throw notJson(found.path, found.reason);
@@ -52,7 +52,7 @@ interface Unfaithful {
   readonly reason: string;
 }
 
-/** The first value that JSON would change; paths are put together only on the way out of a find. */
+/** The first value that JSON would change; its path is built only when one is found. */
 function unfaithful(value: unknown, depthLeft: number): Unfaithful | undefined {
   switch (typeof value) {
     case 'string':
@@ -89,7 +89,7 @@ function unfaithfulMember(value: object, depthLeft: number): Unfaithful | undefi
   }
   for (const key in value) {
     const member: unknown = value[key as keyof typeof value];
-    // An absent optional field; JSON leaves it out, and so does everyone who reads it back.
+    // An absent optional field, which JSON omits.
     if (member === undefined) continue;
     const found = unfaithful(member, depthLeft);
     if (found !== undefined) return { path: `/${key}${found.path}`, reason: found.reason };
@@ -100,7 +100,7 @@ function unfaithfulMember(value: object, depthLeft: number): Unfaithful | undefi
 function notJson(path: string, reason: string): MillraceError {
   return new MillraceError(
     'PAYLOAD_NOT_JSON',
-    `the value at '${path === '' ? '/' : path}' of the payload ${reason}, which JSON cannot hold`,
+    `the value at '${path === '' ? '/' : path}' of the payload ${reason}, which JSON cannot represent`,
     { details: { path, reason } },
   );
 }

@@ -6,9 +6,8 @@ import type { ErrorCode } from '../foundation/error-codes.ts';
 import { buildEventType, isEventType, parseEventType } from './event-type.ts';
 import { filtersHash } from './filters-hash.ts';
 import { buildIdempotencyKey, parseIdempotencyKey } from './idempotency-key.ts';
-import { parseRedisKey } from './parse-redis-key.ts';
-import { personalDataKind } from './personal-data.ts';
-import { decodeJobId, encodeJobId, redisKeys } from './redis-keys.ts';
+import { personalDataKind } from './identifier.ts';
+import { decodeJobId, encodeJobId, parseRedisKey, redisKeys } from './redis-keys.ts';
 import { slackAddressing } from './slack-addressing.ts';
 import {
   buildCategory,
@@ -45,7 +44,7 @@ const naturalKeys = fc.string({
 const ids = fc.oneof(fc.uuid(), fc.ulid(), naturalKeys, fc.constantFrom('USD', 'invoice-reminder'));
 const keyIds = ids.filter((id) => personalDataKind(id) === undefined);
 
-/** Hides a literal from the compiler, which would refuse it. */
+/** Hides an invalid literal from the compiler. */
 const untyped = (text: string): string => text;
 
 function refuses(code: ErrorCode, work: () => unknown, pattern = /./): void {
@@ -64,7 +63,7 @@ describe('event types', () => {
     }
   });
 
-  test('building and parsing are each other’s reverse', () => {
+  test('parsing reverses building', () => {
     fc.assert(
       fc.property(identifiers, identifiers, versions, (agg, action, version) => {
         const type = buildEventType(agg, action, version);
@@ -73,7 +72,7 @@ describe('event types', () => {
     );
   });
 
-  test('a wrong name is refused with the spelling that was meant', () => {
+  test('an invalid name is refused with the corrected spelling', () => {
     refuses('NAME_INVALID', () => parseEventType('Payment.Completed.v1'), /payment\.completed\.v1/);
     refuses(
       'NAME_INVALID',
@@ -98,14 +97,14 @@ describe('event types', () => {
     refuses('KEY_TOO_LONG', () => buildEventType('a'.repeat(130), 'b', 1));
   });
 
-  test('a hostile name is refused quickly and quoted shortly', () => {
+  test('a very long name is refused quickly and quoted in part', () => {
     refuses('NAME_INVALID', () => parseEventType(`${'a-'.repeat(50_000)}.b.v1`));
     refuses('NAME_INVALID', () => parseStreamName('a'.repeat(1_000_000)), /^.{0,300}$/s);
   });
 });
 
 describe('stream names', () => {
-  test('the document’s parser expectation holds to the letter', () => {
+  test('parses the document’s example exactly', () => {
     assert.deepEqual(parseStreamName('banking.currency.v1-core-USD'), {
       category: 'banking.currency.v1',
       bc: 'banking',
@@ -116,7 +115,7 @@ describe('stream names', () => {
     });
   });
 
-  test('a UUID behind the tenant does not leak into it', () => {
+  test('a UUID after the tenant does not become part of the tenant', () => {
     const parsed = parseStreamName(
       'paymenthub.payment.v1-core-017f8c4a-2b1c-7000-8000-000000000001',
     );
@@ -124,7 +123,7 @@ describe('stream names', () => {
     assert.equal(parsed.id, '017f8c4a-2b1c-7000-8000-000000000001');
   });
 
-  test('hyphens of context and aggregate are written in camelCase, so the category has none', () => {
+  test('hyphens of context and aggregate become camelCase, so the category has none', () => {
     const stream = buildStreamName(
       'core-template-manager',
       'template',
@@ -137,7 +136,7 @@ describe('stream names', () => {
     assert.equal(buildCategory('a-b', 'c-d', 2), 'aB.cD.v2');
   });
 
-  test('every stream that is built parses back, without a directory', () => {
+  test('every built stream name parses back, without a directory', () => {
     fc.assert(
       fc.property(
         identifiers,
@@ -161,7 +160,7 @@ describe('stream names', () => {
     );
   });
 
-  test('every stream that is built parses back, with overlapping hyphenated tenants known', () => {
+  test('every built stream name parses back, with overlapping hyphenated tenants known', () => {
     let ambiguous = 0;
     fc.assert(
       fc.property(
@@ -198,7 +197,7 @@ describe('stream names', () => {
     assert.equal(parseStreamName('a.b.v1-other-za-1', known).tenant, 'other');
   });
 
-  test('a tenant with a hyphen must be known before a stream can be built with it', () => {
+  test('a tenant with a hyphen must be in the directory', () => {
     refuses(
       'TENANT_UNKNOWN',
       () => buildStreamName('banking', 'currency', 1, 'demo-za', 'USD'),
@@ -215,7 +214,7 @@ describe('stream names', () => {
     assert.equal(stream, 'banking.currency.v1-demo-za-USD');
   });
 
-  test('an id that would read as another tenant’s is refused', () => {
+  test('an id that would parse as another tenant’s is refused', () => {
     const known = new Set(['demo', 'demo-za']);
     refuses(
       'STREAM_AMBIGUOUS',
@@ -227,7 +226,7 @@ describe('stream names', () => {
     );
   });
 
-  test('bad parts are refused', () => {
+  test('invalid parts are refused', () => {
     for (const bad of [
       'banking.currency-core-USD',
       'banking.currency.v1-core',
@@ -261,7 +260,7 @@ describe('stream names', () => {
 });
 
 describe('tenant directory', () => {
-  test('refuses a tenant that begins another, in either order of arrival', () => {
+  test('refuses a tenant that is a prefix of another, in either order', () => {
     refuses('TENANT_OVERLAP', () => createTenantDirectory(['demo', 'demo-za']), /demo-za/);
     refuses('TENANT_OVERLAP', () => createTenantDirectory(['demo-za', 'demo']));
     const directory = createTenantDirectory(['demo-za', 'demo-uk', 'core']);
@@ -270,7 +269,7 @@ describe('tenant directory', () => {
     assert.deepEqual([directory.size, directory.has('demo')], [3, false]);
   });
 
-  test('with its rule no id of any tenant can be ambiguous', () => {
+  test('no id of a listed tenant is ambiguous', () => {
     fc.assert(
       fc.property(fc.array(tenants, { minLength: 1, maxLength: 10 }), ids, (wanted, id) => {
         const directory = createTenantDirectory();
@@ -291,7 +290,7 @@ describe('tenant directory', () => {
 });
 
 describe('Redis keys', () => {
-  test('the document’s keys come out to the letter', () => {
+  test('builds the document’s keys exactly', () => {
     const at = ['core', 'banking', 'currency', 1] as const;
     assert.equal(redisKeys.snapshot(...at, 'USD'), 'app:{core}:banking:currency:v1:USD');
     assert.equal(redisKeys.hash(...at, 'USD'), 'app:{core}:banking:currency:v1:h:USD');
@@ -335,7 +334,7 @@ describe('Redis keys', () => {
     refuses('NAME_INVALID', () => redisKeys.workflowDue('payment', 'paymenthub', 1, -1));
   });
 
-  test('BullMQ’s prefix and name put together give the document’s queue', () => {
+  test('BullMQ’s prefix and name joined equal the document’s queue key', () => {
     const { prefix, name } = redisKeys.queueAddress('core', 'paymenthub', 'payment', 1, 'process');
     assert.deepEqual([prefix, name], ['mq:{core}:paymenthub:payment:v1', 'process']);
     assert.equal(
@@ -344,7 +343,7 @@ describe('Redis keys', () => {
     );
   });
 
-  test('every key that is built parses back to what it was built from', () => {
+  test('every built key parses back to its parts', () => {
     fc.assert(
       fc.property(
         tenants,
@@ -462,7 +461,7 @@ describe('Redis keys', () => {
     }
   });
 
-  test('job ids lose their colons for BullMQ and get them back', () => {
+  test('job ids are encoded without colons for BullMQ and decoded again', () => {
     assert.equal(encodeJobId('job:{core}:a:b:w:1'), 'job~{core}~a~b~w~1');
     fc.assert(
       fc.property(fc.string(), (text) => {
@@ -473,7 +472,7 @@ describe('Redis keys', () => {
     );
   });
 
-  test('ids that look like addresses of people are refused', () => {
+  test('ids that look like e-mail addresses or phone numbers are refused', () => {
     for (const id of [
       'jane.doe@example.com',
       '+27821234567',
@@ -502,7 +501,7 @@ describe('Redis keys', () => {
     }
   });
 
-  test('keys of 256 characters and bad parts are refused', () => {
+  test('keys of 256 characters and invalid parts are refused', () => {
     refuses('KEY_TOO_LONG', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x'.repeat(240)));
     refuses('NAME_INVALID', () => redisKeys.snapshot('co:re', 'a', 'b', 1, 'x'));
     refuses('NAME_INVALID', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x}y'));
@@ -513,7 +512,7 @@ describe('Redis keys', () => {
 });
 
 describe('filters hash', () => {
-  test('ignores key order at every depth and absent members, and nothing else', () => {
+  test('ignores only key order and absent members, at every depth', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.infiniteStream(fc.nat()), (value, random) => {
         assert.equal(filtersHash(shuffled(value, random)), filtersHash(value));
@@ -525,11 +524,11 @@ describe('filters hash', () => {
     assert.notEqual(filtersHash({ a: { b: 1 } }), filtersHash({ b: { a: 1 } }));
   });
 
-  test('stays the same for ever, since caches outlive a deployment', () => {
+  test('keeps its value across releases, because caches outlive a deployment', () => {
     assert.equal(filtersHash({ status: 'open', page: 1 }), '2e989569b6181ed44f8e3e3bfe5781cd');
   });
 
-  test('refuses what has no stable written form', () => {
+  test('refuses values without a stable JSON form', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     for (const bad of [cycle, { a: Number.NaN }, { a: 1n }, { a: () => 1 }]) {
@@ -599,7 +598,7 @@ describe('subscription names and idempotency keys', () => {
 });
 
 describe('Slack addressing', () => {
-  test('keys, stream and queue are the document’s', () => {
+  test('keys, stream and queue equal the document’s', () => {
     const id = '8d1f';
     assert.equal(
       slackAddressing.snapshot('core', id),
@@ -627,7 +626,7 @@ describe('Slack addressing', () => {
     for (const type of Object.values(slackAddressing.events)) assert.ok(isEventType(type));
   });
 
-  test('its streams parse back, with hyphenated tenants too', () => {
+  test('streams parse back, also with hyphenated tenants', () => {
     fc.assert(
       fc.property(tenants, ids, (tenant, id) => {
         const directory = createTenantDirectory([tenant]);

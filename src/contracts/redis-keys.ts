@@ -1,4 +1,4 @@
-// The Redis keyspace. Every key pins its tenant's slot with a hash tag, so that one Lua script can
+// The Redis keyspace: builders of all keys, and the parser. The tenant is the hash tag of a key, so a Lua script can
 // change a read model and its indexes together on a cluster.
 
 import { filtersHash } from './filters-hash.ts';
@@ -6,11 +6,11 @@ import {
   checkId,
   checkIdentifier,
   checkLength,
+  checkNoPersonalData,
   checkVersion,
   nameInvalid,
   nameLimits,
 } from './identifier.ts';
-import { checkNoPersonalData } from './personal-data.ts';
 import { parseSubscriptionName } from './subscription-name.ts';
 import { checkTenant } from './tenant.ts';
 
@@ -22,7 +22,7 @@ export interface QueueAddress {
 
 export type RedisMeta = 'fences' | 'generation' | 'lists';
 
-/** What the sagas of all tenants share: SET, HASH, a number. */
+/** Keys that the sagas of all tenants share: SET, HASH, a number. */
 export type RedisWorkflowPart = 'tenants' | 'revisions' | 'losses';
 
 const hashShape = /^[0-9a-f]{8,64}$/;
@@ -62,7 +62,7 @@ export const redisKeys = {
   zsetByUpdated: (tenant: string, bc: string, agg: string, v: number): string =>
     redisKeys.zset(tenant, bc, agg, v, 'updated'),
 
-  /** ZSET of ids, scored by the field; of `chat:c-1`, of those in one group only. */
+  /** ZSET of ids, scored by the field; the field `chat:c-1` selects the group `c-1` of the field `chat`. */
   zset: (tenant: string, bc: string, agg: string, v: number, field: string): string => {
     const at = field.indexOf(':');
     const group = at < 0 ? '' : `:${keyId(field.slice(at + 1))}`;
@@ -73,15 +73,15 @@ export const redisKeys = {
   list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
     redisKeys.listOf(tenant, bc, agg, v, filtersHash(filters)),
 
-  /** The same by the hash of its filters. */
+  /** The same key, by the hash of the filters. */
   listOf: (tenant: string, bc: string, agg: string, v: number, hash: string): string => {
     if (!hashShape.test(hash)) throw nameInvalid('filters hash', hash, 'is hexadecimal');
     return bounded(`${space(tenant, bc, agg, v)}:list:{${hash}}`);
   },
 
   /**
-   * What the engine of read models keeps for itself. HASH from the id to the fence of its document;
-   * a number that changes with every write; HASH of the lists that are cached.
+   * Bookkeeping of the read model engine: HASH from the id to the fence of its document, a number that
+   * changes with every write, HASH of the cached lists.
    */
   meta: (tenant: string, bc: string, agg: string, v: number, what: RedisMeta): string =>
     bounded(`${space(tenant, bc, agg, v)}:meta:${what}`),
@@ -89,7 +89,7 @@ export const redisKeys = {
   queue: (tenant: string, bc: string, agg: string, v: number, work: string): string =>
     bounded(`${queuePrefix(tenant, bc, agg, v)}:${token('work', work)}`),
 
-  /** The same queue as BullMQ wants it named: it refuses `:` in a name, not in a prefix. */
+  /** The same queue for BullMQ, which rejects `:` in a name but not in a prefix. */
   queueAddress: (
     tenant: string,
     bc: string,
@@ -113,7 +113,7 @@ export const redisKeys = {
     return bounded(`checkpoint:esdb:${subscriptionName}`);
   },
 
-  /** HASH of the leases, ZSET of the processes: all of a subscription's in one slot. */
+  /** HASH of the leases, ZSET of the processes; both of a subscription in one slot. */
   lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
     parseSubscriptionName(subscriptionName);
     return bounded(`lease:{${subscriptionName}}:${what}`);
@@ -124,11 +124,11 @@ export const redisKeys = {
     return bounded(`checkpoint:workflow:${token('saga', saga)}:{${tenant}}`);
   },
 
-  /** ZSET of `<status> <stream>`, in the slot of the hash that it finds entries of. */
+  /** ZSET of `<status> <stream>`, in the slot of the hash that it indexes. */
   workflowByStatus: (saga: string, tenant: string): string =>
     bounded(`${redisKeys.workflowCheckpoint(saga, tenant)}:by-status`),
 
-  /** ZSET of streams, scored by when they are due: of all tenants, in a slot of the saga's own. */
+  /** ZSET of the streams of all tenants, scored by due time; the saga is the hash tag. */
   workflowDue: (saga: string, bc: string, v: number, shard: number): string => {
     if (!Number.isSafeInteger(shard) || shard < 0) {
       throw nameInvalid('shard', String(shard), 'must be a whole number from 0');
@@ -144,7 +144,7 @@ export const redisKeys = {
 } as const;
 
 /**
- * Writes a job id so that BullMQ, which refuses `:`, accepts it; `decodeJobId` reads it back.
+ * Encodes a job id for BullMQ, which rejects `:`; `decodeJobId` reverses it.
  *
  * @example
  * import { decodeJobId, encodeJobId, redisKeys } from 'millrace/contracts';
@@ -193,7 +193,7 @@ function token(kind: string, text: string): string {
   return text;
 }
 
-/** `h`, `index`, `set`, … follow the version too, but with a colon behind them, which no id holds. */
+/** No id contains `:`, so an id is never confused with the markers `h:`, `index:` or `set:`. */
 function keyId(id: string): string {
   checkNoPersonalData(id);
   checkId('id', id);
@@ -203,4 +203,129 @@ function keyId(id: string): string {
 function bounded(key: string): string {
   checkLength(key, nameLimits.keyCharsMax);
   return key;
+}
+
+interface Owned {
+  readonly tenant: string;
+  readonly bc: string;
+  readonly agg: string;
+}
+
+/** The parts of a key. */
+export type ParsedRedisKey =
+  | (Owned & {
+      readonly kind: 'snapshot' | 'hash' | 'index' | 'set' | 'zset' | 'list' | 'meta' | 'queue';
+      readonly version: number;
+      /** The id, the field (with its group: `chat:c-1`), the set, the filters hash, the bookkeeping or the work. */
+      readonly name: string;
+    })
+  | (Owned & { readonly kind: 'job'; readonly work: string; readonly id: string })
+  | { readonly kind: 'checkpoint'; readonly subscription: string }
+  | {
+      readonly kind: 'lease';
+      readonly subscription: string;
+      readonly what: 'shards' | 'workers';
+    }
+  | {
+      readonly kind: 'workflow' | 'workflow-by-status';
+      readonly saga: string;
+      readonly tenant: string;
+    }
+  | {
+      readonly kind: 'workflow-part';
+      readonly saga: string;
+      readonly bc: string;
+      readonly version: number;
+      /** `due:<shard>` or a `RedisWorkflowPart`. */
+      readonly name: string;
+    }
+  | { readonly kind: 'workflows' };
+
+const owned = String.raw`\{(?<tenant>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):(?<agg>[a-z0-9-]+)`;
+const version = String.raw`v(?<version>[1-9]\d{0,8})`;
+const readModel = new RegExp(
+  `^app:${owned}:${version}:(?:(?:(?<marker>h|set|meta|index:by|zset:by)(?::|(?<=by)-))?(?<name>[A-Za-z0-9._-]+(?:(?<=:zset:by-[a-z0-9-]+):[A-Za-z0-9._-]+)?)|list:\\{(?<hash>[0-9a-f]+)\\})$`,
+);
+const queue = new RegExp(`^mq:${owned}:${version}:(?<name>[a-z0-9-]+)$`);
+const job = new RegExp(`^job:${owned}:(?<work>[a-z0-9-]+):(?<id>[A-Za-z0-9._-]+)$`);
+const checkpoint = /^checkpoint:esdb:(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})$/;
+const lease =
+  /^lease:\{(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})\}:(?<what>shards|workers)$/;
+const workflow =
+  /^checkpoint:workflow:(?<saga>[a-z0-9-]+):\{(?<tenant>[a-z0-9-]+)\}(?<by>:by-status)?$/;
+const workflowPart = new RegExp(
+  String.raw`^checkpoint:workflow:\{(?<saga>[a-z0-9-]+)\}:(?<bc>[a-z0-9-]+):${version}:(?<name>due:\d+|tenants|revisions|losses)$`,
+);
+
+const markers = {
+  h: 'hash',
+  set: 'set',
+  meta: 'meta',
+  'index:by': 'index',
+  'zset:by': 'zset',
+} as const;
+
+/**
+ * Parses a key: its kind, its tenant and its aggregate.
+ *
+ * @example
+ * import { parseRedisKey } from 'millrace/contracts';
+ *
+ * const key = parseRedisKey('app:{core}:banking:currency:v1:USD');
+ * if (key.kind === 'snapshot') console.log(key.tenant, key.name); // core USD
+ */
+export function parseRedisKey(key: string): ParsedRedisKey {
+  const app = readModel.exec(key)?.groups;
+  if (app !== undefined) {
+    const marker = app['marker'] as keyof typeof markers | undefined;
+    const hash = app['hash'];
+    const kind = hash !== undefined ? 'list' : marker === undefined ? 'snapshot' : markers[marker];
+    return {
+      kind,
+      ...owner(app),
+      version: Number(app['version']),
+      name: hash ?? app['name'] ?? '',
+    };
+  }
+  const mq = queue.exec(key)?.groups;
+  if (mq !== undefined) {
+    return { kind: 'queue', ...owner(mq), version: Number(mq['version']), name: mq['name'] ?? '' };
+  }
+  const jobId = job.exec(key)?.groups;
+  if (jobId !== undefined) {
+    return { kind: 'job', ...owner(jobId), work: jobId['work'] ?? '', id: jobId['id'] ?? '' };
+  }
+  const subscription = checkpoint.exec(key)?.groups?.['subscription'];
+  if (subscription !== undefined) return { kind: 'checkpoint', subscription };
+  const leased = lease.exec(key)?.groups;
+  if (leased !== undefined) {
+    const what = leased['what'] === 'shards' ? 'shards' : 'workers';
+    return { kind: 'lease', subscription: leased['subscription'] ?? '', what };
+  }
+  const saga = workflow.exec(key)?.groups;
+  if (saga !== undefined) {
+    const kind = saga['by'] === undefined ? 'workflow' : 'workflow-by-status';
+    return { kind, saga: saga['saga'] ?? '', tenant: saga['tenant'] ?? '' };
+  }
+  const part = workflowPart.exec(key)?.groups;
+  if (part !== undefined) {
+    const { saga: name = '', bc = '' } = part;
+    return {
+      kind: 'workflow-part',
+      saga: name,
+      bc,
+      version: Number(part['version']),
+      name: part['name'] ?? '',
+    };
+  }
+  if (key === redisKeys.workflows()) return { kind: 'workflows' };
+  throw nameInvalid('key', key, 'is none of app:{…}, mq:{…}, job:{…}, checkpoint:…, lease:{…}');
+}
+
+function owner(groups: Record<string, string | undefined>): Owned {
+  return {
+    tenant: groups['tenant'] ?? '',
+    bc: groups['bc'] ?? '',
+    agg: groups['agg'] ?? '',
+  };
 }

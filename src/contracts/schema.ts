@@ -1,12 +1,12 @@
-// Our own schemas: one TypeBox definition gives the TypeScript type, a compiled check, readable
-// problems and the JSON Schema. It is also a Standard Schema, like those that users bring.
+// Schemas of Millrace itself: one TypeBox definition yields the TypeScript type, a compiled check, readable problems
+// and the JSON Schema. The result is a Standard Schema, like the schemas of users.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 
-/** One thing that is wrong, and where: `path` is a JSON pointer. */
+/** A problem and its place: `path` is a JSON pointer. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
@@ -15,11 +15,11 @@ export interface Problem {
 export interface Schema<T> extends StandardSchemaV1<unknown, T> {
   readonly definition: TSchema;
   readonly check: (value: unknown) => value is T;
-  /** Everything that is wrong at once; empty when the value fits. */
+  /** All problems; empty if the value is valid. */
   readonly problems: (value: unknown) => readonly Problem[];
 }
 
-/** A hostile document must not turn into an endless error. */
+/** Bounds the error for a hostile document. */
 const problemsMax = 100;
 
 /** Compiles a definition; a `description` on a string becomes part of its problem's message. */
@@ -27,7 +27,7 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
   type T = Static<D>;
   const compiled = Compile(definition);
   const known = knownFields(definition);
-  // TypeBox tries a pattern on every name of a closed object; a set is three times as fast.
+  // TypeBox matches every field name of a closed object with a pattern; a set is three times as fast.
   const open = known === undefined ? compiled : Compile(opened(definition));
   const check = (value: unknown): value is T => open.Check(value) && hasOnly(value, known);
   const problems = (value: unknown): readonly Problem[] =>
@@ -78,12 +78,12 @@ function hasOnly(value: unknown, known: ReadonlySet<string> | undefined): boolea
 
 type CompiledErrors = ReturnType<ReturnType<typeof Compile>['Errors']>[1];
 
-/** TypeBox stops at eight errors by a global setting: ours holds only while we ask. */
-function allErrors(ask: () => CompiledErrors): CompiledErrors {
+/** TypeBox stops at eight errors by a global setting: raise it only for this call. */
+function allErrors(collect: () => CompiledErrors): CompiledErrors {
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: problemsMax });
   try {
-    return ask();
+    return collect();
   } finally {
     Settings.Set({ maxErrors });
   }
@@ -93,7 +93,7 @@ function explain(errors: CompiledErrors, definition: TSchema): Problem[] {
   const found = new Map<string, string>();
   for (const error of errors) {
     const { instancePath, keyword } = error;
-    if (keyword === 'boolean') continue; // The same complaint as additionalProperties.
+    if (keyword === 'boolean') continue; // Repeats additionalProperties.
     if (keyword === 'required') {
       for (const name of error.params.requiredProperties)
         add(`${instancePath}/${name}`, 'is missing');
@@ -109,7 +109,7 @@ function explain(errors: CompiledErrors, definition: TSchema): Problem[] {
   return [...found].map(([path, message]) => ({ path, message }));
 
   function add(path: string, message: string): void {
-    // The first complaint about a place says most: 'must be string' before 'must match …'.
+    // The first problem of a path is the most specific: 'must be string' before 'must match …'.
     if (!found.has(path)) found.set(path, message);
   }
 }

@@ -1,11 +1,16 @@
-// Where Slack message requests live: keys, stream, queue and the reference-only job.
+// Names of Slack message requests: keys, stream, queue and the job.
 
-import { checkId, checkIdentifier, checkLength, nameInvalid, nameLimits } from './identifier.ts';
-import { checkNoPersonalData } from './personal-data.ts';
-import { checkTenant, type TenantLookup } from './tenant.ts';
-import { splitTenant, joinTenant } from './tenant-split.ts';
+import {
+  checkId,
+  checkIdentifier,
+  checkLength,
+  checkNoPersonalData,
+  nameInvalid,
+  nameLimits,
+} from './identifier.ts';
+import { checkTenant, joinTenant, splitTenant, type TenantLookup } from './tenant.ts';
 
-/** The whole job: a pointer. The worker loads everything else when it runs. */
+/** The job refers to the message request; the worker loads the request when it runs. */
 export interface SendMessageJob {
   readonly messageRequestId: string;
   readonly tenant: string;
@@ -73,7 +78,7 @@ function requestKey(tenant: string, id: string): string {
   checkNoPersonalData(id);
   checkId('message request id', id);
   const key = `${space(tenant)}:message-request:${id}`;
-  // The longest key that is built from it ends in `:dispatched`.
+  // `:dispatched` is the longest suffix of this key.
   checkLength(key, nameLimits.keyCharsMax - ':dispatched'.length);
   return key;
 }

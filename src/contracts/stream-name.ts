@@ -1,4 +1,4 @@
-// Stream names, `<bc>.<agg>.v<version>-<tenant>-<id>`: one stream holds one aggregate's history.
+// Stream names, `<bc>.<agg>.v<version>-<tenant>-<id>`: one stream contains the events of one aggregate.
 
 import type { MillraceError } from '../foundation/error.ts';
 import { parseEventType } from './event-type.ts';
@@ -14,11 +14,10 @@ import {
   versionPattern,
   type Identifier,
 } from './identifier.ts';
-import { joinTenant, splitTenant } from './tenant-split.ts';
-import type { TenantLookup } from './tenant.ts';
+import { joinTenant, splitTenant, type TenantLookup } from './tenant.ts';
 
 export interface ParsedStreamName {
-  /** What `$ce-` indexes: everything before the first hyphen. */
+  /** The text before the first hyphen, which `$ce-` streams index. */
   readonly category: string;
   readonly bc: string;
   readonly agg: string;
@@ -51,9 +50,8 @@ export function buildCategory<const Bc extends string, const Agg extends string>
 }
 
 /**
- * Builds the name of an aggregate's stream. What it builds always parses back to what it was built
- * from: a tenant with a hyphen must be in `tenants`, and a name that another tenant could claim is
- * refused.
+ * Builds the name of an aggregate's stream. The name always parses back to the same parts: a tenant
+ * with a hyphen must be in `tenants`, and a name that would parse as another tenant's is refused.
  *
  * @example
  * import { buildStreamName } from 'millrace/contracts';
@@ -75,8 +73,8 @@ export function buildStreamName<const Bc extends string, const Agg extends strin
 }
 
 /**
- * Takes a stream's name apart. With a directory, the longest known tenant that fits wins; without
- * one, or when none fits, the tenant ends at the first hyphen.
+ * Parses a stream name. The tenant is the longest match in the directory; without a directory or a
+ * match, it ends at the first hyphen.
  *
  * @example
  * import { parseStreamName } from 'millrace/contracts';
@@ -133,7 +131,7 @@ function streamInvalid(stream: string): MillraceError {
     stream.length > nameLimits.streamCharsMax
       ? `has ${stream.length} characters, at most ${nameLimits.streamCharsMax} are allowed`
       : streamName.test(stream)
-        ? 'needs -<tenant>-<id> behind its category'
+        ? 'needs -<tenant>-<id> after its category'
         : 'must be <bc>.<agg>.v<version>-<tenant>-<id>, hyphens in bc and agg written in camelCase';
   return nameInvalid('stream', stream, reason);
 }

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
-import { matchSubject, validatePattern, validateSubject } from './subject-match.ts';
+import { propertyRuns } from '../testing/property-runs.ts';
+import {
+  matchSubject,
+  streamKeyToSubject,
+  subjectToStreamKey,
+  validatePattern,
+  validateSubject,
+} from './subject-match.ts';
 
 const table: readonly (readonly [pattern: string, subject: string, expected: boolean])[] = [
   ['gbe.notify.customer.cust_abc123.>', 'gbe.notify.customer.cust_abc123.alert', true],
@@ -22,7 +30,7 @@ const table: readonly (readonly [pattern: string, subject: string, expected: boo
   ['*.>', 'a.b', true],
   ['a.b', 'a.b.c', false],
   ['a.b.c', 'a.b', false],
-  // A wildcard is a whole token or no wildcard.
+  // A wildcard is a whole token.
   ['foo*', 'foobar', false],
   ['foo*', 'foo*', true],
   ['foo.*-', 'foo.x-', false],
@@ -31,10 +39,10 @@ const table: readonly (readonly [pattern: string, subject: string, expected: boo
   ['foo.>-', 'foo.a.b', false],
   ['**', 'a', false],
   ['>>', 'a', false],
-  // The subject's tokens are only text.
+  // Wildcard characters in the subject are plain text.
   ['a', '*', false],
   ['*', '>', true],
-  // What NATS refuses matches nothing, itself included.
+  // Text that NATS refuses matches nothing, not even itself.
   ['', '', false],
   ['>', '', false],
   ['*', '', false],
@@ -52,7 +60,7 @@ const table: readonly (readonly [pattern: string, subject: string, expected: boo
 ];
 
 for (const [pattern, subject, expected] of table) {
-  test(`"${pattern}" ${expected ? 'takes' : 'does not take'} "${subject}"`, () => {
+  test(`"${pattern}" ${expected ? 'matches' : 'does not match'} "${subject}"`, () => {
     assert.equal(matchSubject(pattern, subject), expected);
   });
 }
@@ -80,14 +88,14 @@ test('agrees with a naive matcher on 100,000 random pairs', () => {
   assert.ok(invalid > 5000, `${invalid} invalid`);
 });
 
-test('takes valid subjects, of any script', () => {
+test('accepts valid subjects in any script', () => {
   for (const subject of ['a', 'gbe.events.api.error', '$SYS.x', 'größe.价格.🚀', deep(32)]) {
     validateSubject(subject);
     validatePattern(subject);
   }
 });
 
-test('takes wildcards in patterns', () => {
+test('accepts wildcards in patterns', () => {
   for (const pattern of ['>', '*', '*.*', 'a.*.b', 'a.>', '*.>', `${deep(31)}.>`]) {
     validatePattern(pattern);
   }
@@ -110,7 +118,7 @@ const invalid: readonly (readonly [text: string, reason: RegExp])[] = [
   [deep(33), /33 tokens, at most 32/],
 ];
 
-test('refuses what some transport could not carry, and says why', () => {
+test('refuses subjects that a transport cannot carry, with the reason', () => {
   for (const [text, reason] of invalid) {
     assert.throws(() => validateSubject(text), isInvalid('subject', reason), text);
     assert.throws(() => validatePattern(text), isInvalid('subject pattern', reason), text);
@@ -127,7 +135,7 @@ test('refuses wildcards in a subject', () => {
   }
 });
 
-test('refuses wildcards that NATS would take for letters, or not take at all', () => {
+test('refuses wildcards that NATS treats as text or refuses', () => {
   for (const pattern of ['a*', '*a', '**', 'a.>b', '>>', 'a.b*.c']) {
     assert.throws(() => validatePattern(pattern), isInvalid('subject pattern', /inside a token/));
   }
@@ -136,7 +144,7 @@ test('refuses wildcards that NATS would take for letters, or not take at all', (
   }
 });
 
-test('takes 255 characters and refuses 256', () => {
+test('accepts 255 characters and refuses 256', () => {
   validateSubject('x'.repeat(255));
   assert.throws(
     () => validateSubject('x'.repeat(256)),
@@ -144,7 +152,7 @@ test('takes 255 characters and refuses 256', () => {
   );
 });
 
-test('refuses what is not a string with the same error', () => {
+test('refuses values that are not strings with the same error', () => {
   for (const value of [undefined, null, 5, ['a']]) {
     assert.throws(
       () => validateSubject(value as unknown as string),
@@ -152,6 +160,55 @@ test('refuses what is not a string with the same error', () => {
     );
   }
 });
+
+test('maps the subjects of the document to its stream keys', () => {
+  const key = subjectToStreamKey('gbe.notify.customer.cust_abc123.alert');
+  assert.equal(key, 'gbe:notify:customer:cust_abc123:alert');
+  assert.equal(streamKeyToSubject(key), 'gbe.notify.customer.cust_abc123.alert');
+  assert.equal(subjectToStreamKey('gbe.tasks.email-send.queue'), 'gbe:tasks:email-send:queue');
+});
+
+test('maps every valid subject to a key and back', () => {
+  const token = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 6 });
+  const subject = fc
+    .array(token, { minLength: 1, maxLength: 6 })
+    .map((tokens) => tokens.join('.'))
+    .filter(isValid);
+  fc.assert(
+    fc.property(subject, (text) => {
+      const key = subjectToStreamKey(text);
+      assert.ok(!key.includes('.'));
+      assert.equal(streamKeyToSubject(key), text);
+    }),
+    { numRuns: propertyRuns(500) },
+  );
+});
+
+test('refuses a colon, wildcards and empty tokens in a subject', () => {
+  for (const subject of ['a:b', 'a.b:', 'a.*', 'a.>', 'a..b', '', 'a b']) {
+    assert.throws(() => subjectToStreamKey(subject), isInvalidName, subject);
+  }
+});
+
+test('refuses a key that is not the key of a subject', () => {
+  for (const key of ['a.b', 'a:b.c', 'a::b', ':a', 'a:', '', 'a:*', 'a:>']) {
+    assert.throws(() => streamKeyToSubject(key), isInvalidName, key);
+  }
+});
+
+function isValid(subject: string): boolean {
+  try {
+    validateSubject(subject);
+    return true;
+  } catch (error) {
+    if (isInvalidName(error)) return false;
+    throw error;
+  }
+}
+
+function isInvalidName(error: unknown): boolean {
+  return hasCode(error, 'NAME_INVALID');
+}
 
 function naiveMatch(pattern: string, subject: string): boolean {
   const p = pattern.split('.');
@@ -175,7 +232,7 @@ function isInvalid(kind: string, reason: RegExp) {
     reason.test(String(error.details['reason']));
 }
 
-/** mulberry32: quick enough for a hundred thousand pairs, and the same on every run. */
+/** mulberry32: a fast deterministic generator. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-// Subjects against patterns, as a NATS server matches them; every transport shares this rule.
+// Valid subjects and patterns, matching by the rules of NATS on every transport, and Redis stream keys of subjects.
 
 import { checkLength, nameInvalid } from './identifier.ts';
 import { subjectLimits } from './subject-tokens.ts';
@@ -9,16 +9,15 @@ const greater = 0x3e;
 const colon = 0x3a;
 
 /**
- * Tells whether a pattern takes a subject: `*` stands for exactly one token, `>` for one or more at
- * the end. It checks nothing and never throws; what NATS refuses (an empty token on either side, a
- * `>` that is not last) simply matches nothing. As in NATS, only a token that is `*` and nothing
- * else is a wildcard: in `foo*` the star is an ordinary character.
+ * Whether a pattern matches a subject: `*` matches exactly one token, `>` one or more at the end. It
+ * never throws: input that NATS refuses (an empty token, a `>` that is not last) matches nothing. As
+ * in NATS, `*` is a wildcard only as a whole token: in `foo*` it is an ordinary character.
  *
  * @example
  * import { matchSubject } from 'millrace/contracts';
  *
  * console.log(matchSubject('gbe.notify.customer.*.alert', 'gbe.notify.customer.c1.alert')); // true
- * console.log(matchSubject('gbe.events.>', 'gbe.events')); // false: `>` wants a token
+ * console.log(matchSubject('gbe.events.>', 'gbe.events')); // false: `>` needs a token
  */
 export function matchSubject(pattern: string, subject: string): boolean {
   const patternEnd = pattern.length;
@@ -26,7 +25,7 @@ export function matchSubject(pattern: string, subject: string): boolean {
   let p = 0;
   let s = 0;
   for (;;) {
-    // Both stand at the start of a token here, so an end means an empty one.
+    // Both indexes are at the start of a token, so an end here means an empty token.
     if (p === patternEnd || s === subjectEnd) return false;
     const first = pattern.charCodeAt(p);
     const alone = p + 1 === patternEnd || pattern.charCodeAt(p + 1) === dot;
@@ -62,8 +61,8 @@ function hasNoEmptyToken(subject: string, from: number): boolean {
 }
 
 /**
- * Throws unless this is one full subject that every transport can carry: tokens without wildcards,
- * whitespace or control characters, at most 32 of them and below 256 characters in all.
+ * Throws unless the text is a full subject that every transport accepts: at most 32 tokens without
+ * wildcards, whitespace or control characters, at most 255 characters in total.
  *
  * @example
  * import { validateSubject } from 'millrace/contracts';
@@ -75,9 +74,8 @@ export function validateSubject(subject: string): void {
 }
 
 /**
- * Throws unless this is a pattern to subscribe with. Stricter than NATS in one point: `foo*` and
- * `>foo` are refused. NATS takes them literally, so whoever meant "begins with foo" would hear
- * nothing and see no error.
+ * Throws unless the text is a pattern to subscribe with. Stricter than NATS, which treats `foo*` and
+ * `>foo` as literal text: a subscriber that means "starts with foo" would silently receive nothing.
  *
  * @example
  * import { validatePattern } from 'millrace/contracts';
@@ -86,6 +84,41 @@ export function validateSubject(subject: string): void {
  */
 export function validatePattern(pattern: string): void {
   validate('subject pattern', pattern);
+}
+
+/**
+ * The key of a subject's Redis stream: the subject with `:` for `.`. The mapping is reversible because
+ * `validateSubject` refuses `:` in a subject.
+ *
+ * @example
+ * import { subjectToStreamKey } from 'millrace/contracts';
+ *
+ * console.log(subjectToStreamKey('gbe.tasks.email-send.queue')); // gbe:tasks:email-send:queue
+ */
+export function subjectToStreamKey(subject: string): string {
+  validateSubject(subject);
+  return subject.replaceAll('.', ':');
+}
+
+/**
+ * The subject of a Redis stream key; the reverse of `subjectToStreamKey`.
+ *
+ * @example
+ * import { streamKeyToSubject } from 'millrace/contracts';
+ *
+ * console.log(streamKeyToSubject('gbe:tasks:email-send:queue')); // gbe.tasks.email-send.queue
+ */
+export function streamKeyToSubject(key: string): string {
+  if (key.includes('.')) {
+    throw nameInvalid(
+      'stream key',
+      key,
+      'contains "." where a stream key has ":": is it a subject?',
+    );
+  }
+  const subject = key.replaceAll(':', '.');
+  validateSubject(subject);
+  return subject;
 }
 
 type Kind = 'subject' | 'subject pattern';
@@ -103,7 +136,7 @@ function problemOf(text: string, wildcards: boolean): string | undefined {
   for (let i = 0; i <= text.length; i += 1) {
     const code = i === text.length ? dot : text.charCodeAt(i);
     if (code === dot) {
-      if (i === tokenStart) return 'holds an empty token: remove the dot that is too many';
+      if (i === tokenStart) return 'contains an empty token: remove the extra dot';
       if (i === text.length) break;
       tokenStart = i + 1;
       tokens += 1;
@@ -111,18 +144,18 @@ function problemOf(text: string, wildcards: boolean): string | undefined {
       const problem = wildcardProblem(text, { at: i, tokenStart, wildcards });
       if (problem !== undefined) return problem;
     } else if (code === colon) {
-      return 'holds ":", which separates tokens in Redis stream keys: use "-" or "_"';
+      return 'contains ":", which separates tokens in Redis stream keys: use "-" or "_"';
     }
   }
   if (tokens > subjectLimits.tokensMax) {
     return `has ${tokens} tokens, at most ${subjectLimits.tokensMax} are allowed`;
   }
   return unprintable.test(text)
-    ? 'holds whitespace, control or invisible characters: use letters, digits, "_" and "-"'
+    ? 'contains whitespace, control or invisible characters: use letters, digits, "_" and "-"'
     : undefined;
 }
 
-/** Lone surrogates and U+FFFD among them: in UTF-8 both come out as the same character. */
+/** Includes lone surrogates and U+FFFD, which UTF-8 encodes as the same character. */
 const unprintable = /[\s\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u;
 
 function wildcardProblem(
@@ -132,11 +165,11 @@ function wildcardProblem(
   const { at, tokenStart, wildcards } = where;
   const wildcard = text.charAt(at);
   const last = at + 1 === text.length;
-  if (!wildcards) return `holds "${wildcard}": a message goes to one full subject`;
+  if (!wildcards) return `contains "${wildcard}": a message is published to one full subject`;
   if (at !== tokenStart || !(last || text.charCodeAt(at + 1) === dot)) {
-    return `holds "${wildcard}" inside a token, which matches itself only: make it a token of its own`;
+    return `contains "${wildcard}" inside a token, where it is no wildcard: use it as a whole token`;
   }
   return wildcard === '>' && !last
-    ? 'holds ">" before its end: use "*" for one token in the middle'
+    ? 'contains ">" before its end: use "*" for one token in the middle'
     : undefined;
 }

@@ -32,7 +32,7 @@ const parsed: fc.Arbitrary<ParsedSubject> = fc.oneof(
   fc.record({ ...at('tasks', 'control'), ...oneOf(tasks.control) }),
 );
 
-test('parses what was built into what it was built from', () => {
+test('parses built subjects back to their parts', () => {
   fc.assert(
     fc.property(parsed, (parts) => {
       assert.deepEqual(parseSubject(build(parts), { root: parts.root }), { ...parts });
@@ -66,17 +66,17 @@ test('parses the examples of the document below the default root', () => {
 
 const wrong: readonly (readonly [subject: string, reason: RegExp])[] = [
   ['', /empty token/],
-  ['gbe', /does not begin with "gbe\."/],
-  ['gbx.events.api.error', /does not begin with "gbe\."/],
+  ['gbe', /does not start with "gbe\."/],
+  ['gbx.events.api.error', /does not start with "gbe\."/],
   ['gbe.', /empty token/],
   ['gbe.other.x', /unknown domain: expected notify, events, tasks/],
   ['gbe.notify', /unknown entity/],
   ['gbe.notify.customers.c1.alert', /unknown entity: expected customer, broadcast, topic/],
-  ['gbe.notify.customer.c1', /has 2 tokens after its domain where 3 are expected/],
+  ['gbe.notify.customer.c1', /has 2 tokens after its domain; expected 3/],
   ['gbe.notify.customer.c1.alert.now', /has 4 tokens/],
   ['gbe.notify.customer.c1.urgent', /unknown last token: expected alert, info, digest/],
   ['gbe.notify.customer.é.alert', /"é", which is not a customer id/],
-  ['gbe.notify.customer.*.alert', /holds "\*"/],
+  ['gbe.notify.customer.*.alert', /contains "\*"/],
   ['gbe.notify.topic.a.b', /has 3 tokens/],
   ['gbe.events.toString.x', /unknown entity: expected system, api, auth, audit/],
   ['gbe.events.api.login', /expected request, error/],
@@ -86,7 +86,7 @@ const wrong: readonly (readonly [subject: string, reason: RegExp])[] = [
 ];
 
 for (const [subject, reason] of wrong) {
-  test(`refuses "${subject}" and says what is wrong with it`, () => {
+  test(`refuses "${subject}" with the reason`, () => {
     assert.throws(
       () => parseSubject(subject),
       (error) => hasCode(error, 'NAME_INVALID') && reason.test(String(error.details['reason'])),
@@ -94,7 +94,7 @@ for (const [subject, reason] of wrong) {
   });
 }
 
-test('refuses a subject of 256 characters by its length', () => {
+test('refuses a subject of 256 characters', () => {
   const subject = `gbe.notify.topic.${'x'.repeat(256)}`;
   assert.throws(
     () => parseSubject(subject),

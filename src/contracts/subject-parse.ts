@@ -1,4 +1,4 @@
-// Reads a subject back into what it was built from; routers and retention branch on the result.
+// Parses a subject into its parts: domain, entity, variable token and action.
 
 import { nameInvalid } from './identifier.ts';
 import { validateSubject } from './subject-match.ts';
@@ -46,7 +46,7 @@ export type ParsedSubject =
   | TaskControlSubject;
 
 /**
- * The parts of a subject that `createSubjects` can build; throws `NAME_INVALID` for any other.
+ * Parses a subject that `createSubjects` can build; throws `NAME_INVALID` for any other.
  *
  * @example
  * import { parseSubject } from 'millrace/contracts';
@@ -59,7 +59,7 @@ export function parseSubject(subject: string, options: SubjectOptions = {}): Par
   checkSubjectRoot(root);
   validateSubject(subject);
   if (!subject.startsWith(`${root}.`)) {
-    throw unknownSubject(subject, `does not begin with "${root}.": pass its own root`);
+    throw unknownSubject(subject, `does not start with "${root}.": pass the root of this subject`);
   }
   const [domain, ...tokens] = subject.slice(root.length + 1).split('.');
   switch (domain) {
@@ -107,7 +107,7 @@ function parseEvents(subject: string, root: string, tokens: readonly string[]): 
   }
   checkCount(subject, tokens, 2);
   const actions: readonly string[] = subjectActions.events[entity];
-  // The action comes from the list of this very entity, a tie that the union cannot express.
+  // The action comes from the list of this entity; TypeScript cannot express that relation.
   return {
     root,
     domain: 'events',
@@ -133,15 +133,12 @@ function isEventEntity(text: string | undefined): text is EventEntity {
 
 function checkCount(subject: string, tokens: readonly string[], count: number): void {
   if (tokens.length === count) return;
-  throw unknownSubject(
-    subject,
-    `has ${tokens.length} tokens after its domain where ${count} are expected`,
-  );
+  throw unknownSubject(subject, `has ${tokens.length} tokens after its domain; expected ${count}`);
 }
 
 function variable(subject: string, kind: SubjectTokenKind, token: string | undefined): string {
   if (token !== undefined && isSubjectToken(kind, token)) return token;
-  throw unknownSubject(subject, `holds "${token}", which is not a ${kind}`);
+  throw unknownSubject(subject, `contains "${token}", which is not a ${kind}`);
 }
 
 function oneOf<const A extends string>(

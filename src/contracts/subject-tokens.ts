@@ -1,9 +1,9 @@
-// The variable parts of our subjects: what a root, customer id, topic or task type may look like.
+// The variable tokens of subjects: root, customer id, topic and task type, and the limits of subjects.
 
 import { kebabCase, isIdentifier, nameInvalid } from './identifier.ts';
 
 /**
- * How large a subject and its parts may be, on every transport.
+ * Limits of a subject and its parts, on every transport.
  *
  * @example
  * import { subjectLimits } from 'millrace/contracts';
@@ -11,9 +11,9 @@ import { kebabCase, isIdentifier, nameInvalid } from './identifier.ts';
  * console.log(subjectLimits.charsMax); // 255
  */
 export const subjectLimits = {
-  /** "Below 256": the bound that all names share. */
+  /** The limit of all names. */
   charsMax: 255,
-  /** NATS keeps 32 tokens without allocating; a deeper subject is an attack or a mistake. */
+  /** NATS parses 32 tokens without allocating. */
   tokensMax: 32,
   rootCharsMax: 64,
   idCharsMax: 64,
@@ -21,14 +21,14 @@ export const subjectLimits = {
 
 export type SubjectTokenKind = 'customer id' | 'topic' | 'task type';
 
-/** One token of ASCII that NATS, Redis keys, URLs and ntfy all take as it is. */
+/** An ASCII token that NATS, Redis keys, URLs and ntfy accept without escaping. */
 const plainToken = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function isSubjectToken(kind: SubjectTokenKind, value: string): boolean {
   return plainToken.test(value) && (kind !== 'task type' || isIdentifier(value));
 }
 
-/** Takes `unknown`, since a missing id would otherwise become the customer `undefined`. */
+/** Accepts `unknown`: a missing id must not become the customer `undefined`. */
 export function checkSubjectToken(kind: SubjectTokenKind, value: unknown): void {
   if (typeof value !== 'string') throw nameInvalid(kind, String(value), 'must be a string');
   if (isSubjectToken(kind, value)) return;
@@ -44,7 +44,7 @@ export function checkSubjectRoot(value: unknown): void {
   throw nameInvalid(
     'subject root',
     value,
-    `must be one or more tokens of letters, digits, "_" and "-" with dots between them, at most ${subjectLimits.rootCharsMax} characters (gbe, prod.gbe)`,
+    `must be one or more tokens of letters, digits, "_" and "-" separated by dots, at most ${subjectLimits.rootCharsMax} characters (gbe, prod.gbe)`,
   );
 }
 
@@ -54,13 +54,13 @@ interface Rule {
 }
 
 const rules: Readonly<Record<SubjectTokenKind, Rule>> = {
-  // Nothing is suggested: a mended id may be the id of another customer.
+  // No suggestion: a corrected id could be the id of another customer.
   'customer id': {
     reason:
       'must be 1 to 64 letters, digits, "_" or "-"; use the opaque id of the customer, or a hash of it',
   },
   topic: {
-    reason: 'must be 1 to 64 letters, digits, "_" or "-", as ntfy has it',
+    reason: 'must be 1 to 64 letters, digits, "_" or "-", as in ntfy',
     suggest: (value) => value.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, subjectLimits.idCharsMax),
   },
   'task type': {

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
-import { consumerGroups } from './subject-groups.ts';
 import { validatePattern, validateSubject } from './subject-match.ts';
-import { createSubjects, subjects } from './subjects.ts';
+import { consumerGroups, createSubjects, subjects } from './subjects.ts';
 
 /** Fails to compile unless the literal type is exact. */
 const typed = <const S extends string>(actual: S, expected: S): void =>
@@ -42,7 +41,7 @@ test('builds the examples of the document, with their literal types', () => {
   typed<'gbe.tasks._control.sweep'>(tasks.control.sweep, 'gbe.tasks._control.sweep');
 });
 
-test('builds the patterns that the document subscribes with', () => {
+test('builds the patterns of the document', () => {
   const { notify, events, tasks } = subjects;
   typed<'gbe.notify.customer.cust_abc123.>'>(
     notify.customer('cust_abc123').all,
@@ -59,13 +58,13 @@ test('builds the patterns that the document subscribes with', () => {
   typed<'gbe.>'>(subjects.all, 'gbe.>');
 });
 
-test('keeps the form of the subject in the type when the id is known only at run time', () => {
+test('keeps the shape of the subject in the type if the id is known only at run time', () => {
   const id: string = 'c1';
   const alert: `gbe.notify.customer.${string}.alert` = subjects.notify.customer(id).alert;
   assert.equal(alert, 'gbe.notify.customer.c1.alert');
 });
 
-test('holds the whole hierarchy and nothing else', () => {
+test('contains exactly the subjects of the hierarchy', () => {
   const all = [
     ...Object.values(subjects.notify.customer('c')),
     ...Object.values(subjects.notify.broadcast),
@@ -104,7 +103,7 @@ test('holds the whole hierarchy and nothing else', () => {
   );
 });
 
-test('puts every subject below another root, which may have several tokens', () => {
+test('builds every subject below another root, also of several tokens', () => {
   const staging = createSubjects({ root: 'staging.gbe' });
   typed<'staging.gbe.events.api.request'>(
     staging.events.api.request,
@@ -119,7 +118,7 @@ test('refuses a root that would break the subjects below it', () => {
   }
 });
 
-test('refuses a customer id that is more or less than one token', () => {
+test('refuses a customer id that is not exactly one token', () => {
   for (const id of ['', 'a.b', '*', '>', 'a*', 'a b', 'a\n', 'a:b', '\u0000', 'jo@x.org', long]) {
     assert.throws(() => subjects.notify.customer(id), isInvalid('customer id'), id);
   }
@@ -132,7 +131,7 @@ test('refuses a missing id instead of building a subject for the customer "undef
   assert.throws(() => subjects.tasks.type(missing), isInvalid('task type'));
 });
 
-test('takes the topic names that ntfy takes, and suggests one for others', () => {
+test('accepts the topic names of ntfy, and suggests one for others', () => {
   assert.equal(subjects.notify.topic('-_Az09'), 'gbe.notify.topic.-_Az09');
   for (const name of ['', 'a.b', 'a/b', 'a b', 'é', long]) {
     assert.throws(() => subjects.notify.topic(name), isInvalid('topic'), name);
@@ -140,14 +139,14 @@ test('takes the topic names that ntfy takes, and suggests one for others', () =>
   assert.throws(() => subjects.notify.topic('server.alerts'), /did you mean 'server-alerts'\?/);
 });
 
-test('takes kebab-case task types only, so that none can be the control plane', () => {
+test('accepts only kebab-case task types, so none equals _control', () => {
   for (const type of ['', '_control', 'emailSend', 'email_send', 'a.b', '-a', 'a-', 'a--b', long]) {
     const untyped: string = type;
     assert.throws(() => subjects.tasks.type(untyped), isInvalid('task type'), type);
     assert.throws(() => consumerGroups.workers(untyped), isInvalid('task type'), type);
     assert.throws(() => consumerGroups.orchestrator(untyped), isInvalid('task type'), type);
   }
-  // @ts-expect-error a literal that is not kebab-case does not even compile
+  // @ts-expect-error a literal that is not kebab-case does not compile
   assert.throws(() => subjects.tasks.type('emailSend'), /did you mean 'email-send'\?/);
 });
 
@@ -160,7 +159,7 @@ test('names the consumer groups of the document', () => {
   assert.deepEqual([consumerGroups.monitors, consumerGroups.archiver], ['monitors', 'archiver']);
 });
 
-test('builds only what is valid and below 256 characters, even from the longest parts', () => {
+test('builds only valid subjects below 256 characters, even from the longest parts', () => {
   const token = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
   fc.assert(
     fc.property(token, token, token, (root, id, topic) => {

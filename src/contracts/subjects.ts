@@ -1,10 +1,10 @@
-// Every subject that messages travel on, as builders: nobody writes a subject by hand.
+// Builders of all subjects, and the names of the consumer groups of the task streams.
 
 import type { Identifier } from './identifier.ts';
 import { checkSubjectRoot, checkSubjectToken } from './subject-tokens.ts';
 
 /**
- * The last token of each kind of subject; builders, parser and their types come from here.
+ * The last tokens of each kind of subject; builders, parser and types derive from this table.
  *
  * @example
  * import { subjectActions } from 'millrace/contracts';
@@ -31,8 +31,8 @@ export const subjectActions = {
 export const subjectRootDefault = 'gbe';
 
 export interface SubjectOptions<Root extends string = string> {
-  /** One token or several with dots between them (`prod.gbe`); `gbe` unless given. */
-  readonly root?: Root;
+  /** One token, or several separated by dots (`prod.gbe`); default `gbe`. */
+  readonly root?: Root | undefined;
 }
 
 export type Subjects<Root extends string = typeof subjectRootDefault> = ReturnType<
@@ -40,8 +40,8 @@ export type Subjects<Root extends string = typeof subjectRootDefault> = ReturnTy
 >;
 
 /**
- * The subjects below a root: `alert`, `queue` and the like are full subjects to publish to, `all`
- * and everything of `every…` are patterns to subscribe with.
+ * The subjects below a root. `alert`, `queue` and so on are full subjects to publish to; `all` and the
+ * members of `every…` are patterns to subscribe with.
  *
  * @example
  * import { createSubjects } from 'millrace/contracts';
@@ -87,7 +87,7 @@ export function createSubjects<const Root extends string = typeof subjectRootDef
         checkSubjectToken('task type', taskType);
         return below(`${root}.tasks.${taskType as Type}`, tasks.type);
       },
-      // Without `all`: `tasks.*.>` would take the control plane too, and NATS cannot exclude it.
+      // Without `all`: `tasks.*.>` would include the control subjects, and NATS cannot exclude them.
       everyType: leaves(`${root}.tasks.*`, tasks.type),
       control: below(`${root}.tasks._control`, tasks.control),
     },
@@ -104,6 +104,28 @@ export function createSubjects<const Root extends string = typeof subjectRootDef
  * console.log(subjects.events.all); // gbe.events.>
  */
 export const subjects = createSubjects();
+
+/**
+ * The consumer groups of the task streams. Workers read the queue of a task type and an orchestrator
+ * its progress; monitors and the archiver read the terminal streams of all types.
+ *
+ * @example
+ * import { consumerGroups } from 'millrace/contracts';
+ *
+ * console.log(consumerGroups.workers('email-send')); // email-send-workers
+ */
+export const consumerGroups = {
+  workers<const Type extends string>(taskType: Identifier<Type>): `${Type}-workers` {
+    checkSubjectToken('task type', taskType);
+    return `${taskType}-workers` as `${Type}-workers`;
+  },
+  orchestrator<const Type extends string>(taskType: Identifier<Type>): `${Type}-orchestrator` {
+    checkSubjectToken('task type', taskType);
+    return `${taskType}-orchestrator` as `${Type}-orchestrator`;
+  },
+  monitors: 'monitors',
+  archiver: 'archiver',
+} as const;
 
 type Leaves<Prefix extends string, Action extends string> = {
   readonly [A in Action]: `${Prefix}.${A}`;

@@ -1,4 +1,4 @@
-// Subscription names, `sub:<service>:<name>:v<version>`: what a checkpoint is kept under.
+// Subscription names, `sub:<service>:<name>:v<version>`: a checkpoint is stored under this name.
 
 import {
   checkIdentifier,
@@ -43,7 +43,7 @@ export function buildSubscriptionName<const Service extends string, const Name e
 }
 
 /**
- * Takes a subscription's name apart.
+ * Parses a subscription name.
  *
  * @example
  * import { parseSubscriptionName } from 'millrace/contracts';

@@ -39,7 +39,7 @@ for (const [name, build] of Object.entries(definitions)) {
   });
 }
 
-test("an optional field of TypeBox's is optional in an object of ours, and ours in one of its own", () => {
+test('optional fields of TypeBox and of Type are interchangeable', () => {
   const ours = Type.Object({ a: TypeBox.Optional(TypeBox.String()), b: TypeBox.String() });
   const theirs = TypeBox.Object({ a: Type.Optional(Type.String()), b: Type.String() });
   assert.deepEqual(plain(ours), plain(theirs));

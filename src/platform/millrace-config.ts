@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { closest } from '../contracts/lint/closest.ts';
+import { closest } from '../foundation/closest.ts';
 import type { RateLimit } from '../delivery/rate-limit.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Platform, PlatformConfig } from './create-platform.ts';

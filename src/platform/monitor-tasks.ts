@@ -1,8 +1,7 @@
 // Whoever must hear of every job's end: a durable group on the terminal streams, which goes on where it was.
 
 import type { Bus, BusGroup, GroupInfo } from '../bus/bus.ts';
-import { consumerGroups } from '../contracts/subject-groups.ts';
-import { subjects } from '../contracts/subjects.ts';
+import { consumerGroups, subjects } from '../contracts/subjects.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 export interface MonitorTasksOptions {

@@ -1,7 +1,7 @@
 // The role of leases: kept beside the store's database, in what its URL names. Only the chosen
 // adapter and its driver are loaded.
 
-import { closest } from '../contracts/lint/closest.ts';
+import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { LeaseStore } from '../subscriptions/subscription-storage.ts';

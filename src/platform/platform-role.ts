@@ -1,6 +1,6 @@
 // What a process does of all that there is to do.
 
-import { closest } from '../contracts/lint/closest.ts';
+import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 /** What a process does; together they are the product, apart they scale. */

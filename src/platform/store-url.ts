@@ -1,6 +1,6 @@
 // Store URLs: which engine they choose, what it is told, and how they are shown without passwords.
 
-import { closest } from '../contracts/lint/closest.ts';
+import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 export type StoreUrl =

@@ -3,7 +3,7 @@
 // moments; the sweeper last.
 
 import { hasCode } from '../foundation/error.ts';
-import { consumerGroups } from '../contracts/subject-groups.ts';
+import { consumerGroups } from '../contracts/subjects.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
 import { insideOf } from './tasks-inside.ts';
 import type { Tasks } from './tasks.ts';

@@ -4,8 +4,7 @@
 import type { GroupSettings } from '../../bus/bus-engine.ts';
 import { busLimits } from '../../bus/bus-limits.ts';
 import { redoSubject } from '../../bus/dead-letter.ts';
-import { consumerGroups } from '../../contracts/subject-groups.ts';
-import type { Subjects } from '../../contracts/subjects.ts';
+import { consumerGroups, type Subjects } from '../../contracts/subjects.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { Append } from './bus-append.ts';
 import { createBusConsumers, type ConsumerInfo } from './bus-consumers.ts';

@@ -1,6 +1,6 @@
 // Removes all of a model's version. Which tenants have it is written nowhere: their keys tell.
 
-import { parseRedisKey } from '../../contracts/parse-redis-key.ts';
+import { parseRedisKey } from '../../contracts/redis-keys.ts';
 import type { ModelKey } from '../../projections/read-model-store.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { readModelSpace } from './read-model-space.ts';

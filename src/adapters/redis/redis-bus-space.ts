@@ -3,7 +3,7 @@
 // server (or with a hash tag in the prefix) everything does, on a cluster what belongs to one stream.
 
 import { nameInvalid } from '../../contracts/identifier.ts';
-import { streamKeyToSubject, subjectToStreamKey } from '../../contracts/subject-redis.ts';
+import { streamKeyToSubject, subjectToStreamKey } from '../../contracts/subject-match.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
 export interface BusSpace {

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { parseRedisKey } from '../../contracts/parse-redis-key.ts';
-import { redisKeys } from '../../contracts/redis-keys.ts';
+import { parseRedisKey, redisKeys } from '../../contracts/redis-keys.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { documentsOf, type Documents } from '../../projections/documents.ts';
 import { readModel } from '../../projections/read-model.ts';

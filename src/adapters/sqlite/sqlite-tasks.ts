@@ -4,8 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, extname } from 'node:path';
 import { createMessageCodec } from '../../bus/message-codec.ts';
-import { consumerGroups } from '../../contracts/subject-groups.ts';
-import { createSubjects } from '../../contracts/subjects.ts';
+import { consumerGroups, createSubjects } from '../../contracts/subjects.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { createWaiters } from '../../store/waiters.ts';

@@ -1,12 +1,11 @@
-// What the linter says: one finding per bad name, with its place, its reason and its mend.
+// The rules of the linter and the shape of a finding.
 
 export type Severity = 'error' | 'warning';
 
-/** Every rule, what it is about, and how bad a finding of it is. */
 export const lintRules = {
   'event-type': {
     severity: 'error',
-    summary: 'event types are <agg>.<action>.v<version>, put together by buildEventType',
+    summary: 'event types are <agg>.<action>.v<version>, built by buildEventType',
   },
   'event-tense': {
     severity: 'warning',
@@ -14,7 +13,7 @@ export const lintRules = {
   },
   'stream-name': {
     severity: 'error',
-    summary: 'streams are <bc>.<agg>.v<version>-<tenant>-<id>, put together by buildStreamName',
+    summary: 'streams are <bc>.<agg>.v<version>-<tenant>-<id>, built by buildStreamName',
   },
   'subscription-name': {
     severity: 'error',
@@ -22,59 +21,60 @@ export const lintRules = {
   },
   'redis-key': {
     severity: 'error',
-    summary: 'Redis keys follow the keyspace, with the tenant as their hash tag',
+    summary: 'Redis keys follow the keyspace, with the tenant as the hash tag',
   },
   subject: {
     severity: 'error',
-    summary: 'subjects and patterns lie in the subject hierarchy',
+    summary: 'subjects and patterns belong to the subject hierarchy',
   },
   'queue-name': {
     severity: 'error',
-    summary: 'BullMQ refuses ":" in queue names and job ids',
+    summary: 'queue names and job ids contain no ":", which BullMQ rejects',
   },
   suppression: {
     severity: 'error',
-    summary: 'a suppression names a rule, gives its reason and is needed',
+    summary: 'a suppression names a rule, gives a reason and is needed',
   },
   syntax: { severity: 'error', summary: 'the file parses' },
 } as const satisfies Record<string, { readonly severity: Severity; readonly summary: string }>;
 
 export type LintRule = keyof typeof lintRules;
 
+export function isLintRule(text: string): text is LintRule {
+  return Object.hasOwn(lintRules, text);
+}
+
 export interface Finding {
   readonly rule: LintRule;
   readonly severity: Severity;
   readonly file: string;
-  /** Both from 1; columns count UTF-16 units, as editors do. */
+  /** Line and column start at 1; columns count UTF-16 units. */
   readonly line: number;
   readonly column: number;
-  /** Offsets into the text, without a byte order mark: where `suggestion` goes. */
+  /** Offsets into the text without its byte order mark; `suggestion` replaces this range. */
   readonly start: number;
   readonly end: number;
-  /** The code that it is about, shortened. */
+  /** The code in question, at most 120 characters of it. */
   readonly text: string;
   readonly reason: string;
-  /** Code to put in its place; absent where only a person can know the parts. */
-  readonly suggestion?: string;
+  /** Replacement code; absent if it cannot be derived from the code. */
+  readonly suggestion?: string | undefined;
 }
 
-/** A finding before the linter gives it a place in a file. */
+/** A finding before it gets the file, line and column. */
 export interface Report {
   readonly rule: LintRule;
   readonly start: number;
   readonly end: number;
   readonly reason: string;
   readonly suggestion?: string | undefined;
-  readonly severity?: Severity;
+  /** Default: the severity of the rule. */
+  readonly severity?: Severity | undefined;
 }
 
 export interface LintOptions {
-  /** Only findings of these rules. */
-  readonly rules?: readonly LintRule[];
-  /** First tokens of subjects; `gbe` unless told. */
-  readonly roots?: readonly string[];
-}
-
-export function isLintRule(text: string): text is LintRule {
-  return Object.hasOwn(lintRules, text);
+  /** Report only these rules. */
+  readonly rules?: readonly LintRule[] | undefined;
+  /** First tokens of subjects; default `['gbe']`. */
+  readonly roots?: readonly string[] | undefined;
 }

@@ -8,7 +8,7 @@ import { lintLimits, lintPaths } from './lint-paths.ts';
 
 const bad = "get('app:core:banking:currency:v1:USD');\n";
 
-/** A folder with these files, gone at the end of the test. */
+/** A temporary folder with these files. */
 async function folderWith(
   files: Readonly<Record<string, string>>,
 ): Promise<{ readonly path: string } & AsyncDisposable> {
@@ -21,7 +21,7 @@ async function folderWith(
 }
 
 describe('linting paths', () => {
-  test('reads all code below a folder, in a stable order, and nothing that is not ours', async () => {
+  test('lints the code files below a folder in order, without node_modules, dist and hidden folders', async () => {
     await using folder = await folderWith({
       'b.ts': bad,
       'a.mjs': bad,
@@ -42,7 +42,7 @@ describe('linting paths', () => {
     assert.deepEqual([files, skipped, truncated], [4, [], false]);
   });
 
-  test('says which files it skipped and why', async () => {
+  test('reports the skipped files with the reason', async () => {
     await using folder = await folderWith({
       'big.ts': `// ${'x'.repeat(lintLimits.fileBytesMax)}`,
       'video.ts': 'G\0\u0011\u0000',
@@ -62,17 +62,22 @@ describe('linting paths', () => {
     assert.deepEqual([findings.length, findings[0]?.rule, files], [1, 'syntax', 1]);
   });
 
-  test('reads a file once though two paths lead to it', async () => {
+  test('lints a file once even if several paths contain it', async () => {
     await using folder = await folderWith({ 'a/b.ts': bad });
     const paths = [folder.path, join(folder.path, 'a'), join(folder.path, 'a', 'b.ts')];
     assert.equal((await lintPaths(paths)).findings.length, 1);
   });
 
-  test('a path that does not exist is an error, not a clean run', async () => {
+  test('the payments module of this repository has no findings', async () => {
+    const { findings } = await lintPaths([join(import.meta.dirname, '../../../modules/payments')]);
+    assert.deepEqual(findings, []);
+  });
+
+  test('a path that does not exist is an error', async () => {
     await assert.rejects(lintPaths(['no/such/path']), (error) => hasCode(error, 'USAGE'));
   });
 
-  test('tells its progress and stops when asked', async () => {
+  test('reports its progress and stops when it is aborted', async () => {
     await using folder = await folderWith({ 'a.ts': bad, 'b.ts': bad, 'c.ts': bad });
     const stopping = new AbortController();
     const seen: string[] = [];
@@ -87,9 +92,9 @@ describe('linting paths', () => {
     assert.deepEqual(seen, ['a.ts 0 0', 'b.ts 1 1']);
   });
 
-  test('ends at the limit of findings and says so', async () => {
+  test('stops at the limit of findings and reports it', async () => {
     await using folder = await folderWith({
-      'a.ts': bad.repeat(9_999),
+      'a.ts': bad.trim().repeat(9_999),
       'b.ts': bad.repeat(2),
       'c.ts': bad,
     });

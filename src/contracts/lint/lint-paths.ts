@@ -1,22 +1,27 @@
-// The linter for files and folders: what the command line and continuous integration call.
+// The linter for files and folders.
 
-import { readFile, stat } from 'node:fs/promises';
+import { glob, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { aborted } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import type { Finding, LintOptions } from './finding.ts';
-import { createLinter } from './linter.ts';
-import { holdsCode, sourceFiles } from './source-files.ts';
+import { lintSource } from './lint-source.ts';
 
 export const lintLimits = {
-  /** Larger files are generated: they are skipped, and said to be. */
+  /** Larger files are usually generated: they are skipped and listed in the report. */
   fileBytesMax: 1_048_576,
-  /** The run ends here: somebody who has that many will not read more at once. */
+  /** The run stops here. */
   findingsMax: 10_000,
 } as const;
 
+const codeFile = /\.(?:[cm]?[jt]s|[jt]sx)$/;
+const codeFiles = '**/*.{ts,tsx,mts,cts,js,jsx,mjs,cjs}';
+const skippedFolders = new Set(['node_modules', 'dist']);
+
 export interface LintPathsOptions extends LintOptions {
-  readonly signal?: AbortSignal;
-  /** Told before each file. */
-  readonly onProgress?: (progress: LintProgress) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** Called before each file. */
+  readonly onProgress?: ((progress: LintProgress) => void) | undefined;
 }
 
 export interface LintProgress {
@@ -27,16 +32,16 @@ export interface LintProgress {
 
 export interface LintReport {
   readonly findings: readonly Finding[];
-  /** How many files were read. */
+  /** The number of linted files. */
   readonly files: number;
   readonly skipped: readonly { readonly file: string; readonly reason: string }[];
-  /** Whether the run ended early, at `lintLimits.findingsMax`. */
+  /** Whether the run stopped at `lintLimits.findingsMax`. */
   readonly truncated: boolean;
 }
 
 /**
- * Lints every TypeScript and JavaScript file below the paths, except in `node_modules`, `dist` and
- * `.git`. One file at a time is in memory. A path that does not exist throws `USAGE`.
+ * Lints the TypeScript and JavaScript files below the paths, except in `node_modules`, `dist` and folders
+ * whose name starts with a dot. A path that does not exist throws `USAGE`.
  *
  * @example
  * import { lintPaths } from 'millrace/contracts';
@@ -51,11 +56,10 @@ export async function lintPaths(
   options: LintPathsOptions = {},
 ): Promise<LintReport> {
   const { signal, onProgress } = options;
-  const linter = await createLinter(options);
   const findings: Finding[] = [];
   const skipped: { readonly file: string; readonly reason: string }[] = [];
   let files = 0;
-  for await (const file of sourceFiles(paths)) {
+  for (const file of await sourceFiles(paths)) {
     if (signal?.aborted === true) throw aborted(signal);
     onProgress?.({ file, files, findings: findings.length });
     const source = await readSource(file);
@@ -64,22 +68,39 @@ export async function lintPaths(
       continue;
     }
     files += 1;
-    findings.push(...linter.lint(file, source.text));
+    findings.push(...(await lintSource(file, source.text, options)));
     if (findings.length >= lintLimits.findingsMax) break;
   }
   const truncated = findings.length >= lintLimits.findingsMax;
   return { findings: findings.slice(0, lintLimits.findingsMax), files, skipped, truncated };
 }
 
+/** The given files, and the code files below the given folders in alphabetical order. */
+async function sourceFiles(paths: readonly string[]): Promise<ReadonlySet<string>> {
+  const files = new Set<string>();
+  const exclude = (path: string): boolean => skippedFolders.has(basename(path));
+  for (const path of paths) {
+    const found = await stat(path).catch((cause: unknown) => {
+      throw new MillraceError('USAGE', `no file or folder '${path}'`, { cause });
+    });
+    if (!found.isDirectory()) files.add(path);
+    else {
+      const below = await Array.fromAsync(glob(codeFiles, { cwd: path, exclude }));
+      for (const file of below.toSorted()) files.add(join(path, file));
+    }
+  }
+  return files;
+}
+
 async function readSource(
   file: string,
 ): Promise<{ readonly text: string } | { readonly skip: string }> {
-  if (!holdsCode(file)) return { skip: 'not TypeScript or JavaScript' };
+  if (!codeFile.test(file)) return { skip: 'not TypeScript or JavaScript' };
   const { size } = await stat(file);
   if (size > lintLimits.fileBytesMax) {
     return { skip: `larger than ${lintLimits.fileBytesMax} bytes` };
   }
   const text = await readFile(file, 'utf8');
-  // MPEG transport streams are called .ts as well.
+  // MPEG transport streams have the extension .ts, too.
   return text.includes('\0') ? { skip: 'not text' } : { text };
 }

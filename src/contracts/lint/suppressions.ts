@@ -1,5 +1,5 @@
-// `// millrace-lint-disable-next-line <rule> -- reason`: an exception, with its reason beside it;
-// `millrace-lint-disable-file` is for the modules that builders are made of, and for tests of bad names.
+// Suppression comments: `// millrace-lint-disable-next-line <rule> -- <reason>` applies to the next line,
+// `// millrace-lint-disable-file <rule> -- <reason>` to the file.
 
 import { isLintRule, type LintRule, type Report } from './finding.ts';
 
@@ -11,64 +11,63 @@ export interface Comment {
   readonly end: number;
 }
 
-interface Suppression extends Comment {
+interface Suppression {
+  readonly comment: Comment;
   readonly rules: readonly LintRule[];
-  /** The line that it speaks for; absent for all of them. */
+  /** `undefined`: the whole file. */
   readonly line: number | undefined;
-  readonly used: Set<LintRule>;
+  readonly usedRules: Set<LintRule>;
 }
 
-/** Takes the suppressed reports out, and reports suppressions that are wrong or not needed. */
+/** Removes the suppressed reports, and adds reports of invalid and unused suppressions. */
 export function applySuppressions(
   reports: readonly Report[],
   comments: readonly Comment[],
   lineAt: (offset: number) => number,
   isOn: (rule: LintRule) => boolean,
 ): readonly Report[] {
-  const complaints: Report[] = [];
   const suppressions: Suppression[] = [];
+  const problems: Report[] = [];
   for (const comment of comments) {
-    const text = directive.exec(comment.value);
-    if (text === null) continue;
-    const read = readDirective(text[2] ?? '');
-    if (typeof read === 'string') complaints.push(complaint(comment, read));
-    else {
-      const line = text[1] === 'file' ? undefined : lineAt(comment.end) + 1;
-      suppressions.push({ ...comment, rules: read, line, used: new Set() });
+    const [, scope, text = ''] = directive.exec(comment.value) ?? [];
+    if (scope === undefined) continue;
+    const rules = parseDirective(text);
+    if (typeof rules === 'string') {
+      problems.push(suppressionReport(comment, rules));
+    } else {
+      const line = scope === 'file' ? undefined : lineAt(comment.end) + 1;
+      suppressions.push({ comment, rules, line, usedRules: new Set() });
     }
   }
-  const kept = reports.filter((report) => {
-    const line = lineAt(report.start);
+  const kept = reports.filter(({ rule, start }) => {
+    const line = lineAt(start);
     const match = suppressions.find(
-      (it) => (it.line ?? line) === line && it.rules.includes(report.rule),
+      (suppression) => (suppression.line ?? line) === line && suppression.rules.includes(rule),
     );
-    match?.used.add(report.rule);
+    match?.usedRules.add(rule);
     return match === undefined;
   });
-  for (const suppression of suppressions) {
-    for (const rule of suppression.rules) {
-      // A rule that does not run cannot show that its suppression is needed.
-      if (suppression.used.has(rule) || !isOn(rule)) continue;
-      complaints.push({
-        ...complaint(suppression, `nothing breaks ${rule} here: remove the suppression`),
-        severity: 'warning',
-      });
+  for (const { comment, rules, usedRules } of suppressions) {
+    // A rule that is off cannot show that its suppression is needed.
+    for (const rule of rules.filter((name) => isOn(name) && !usedRules.has(name))) {
+      const reason = `unused suppression of ${rule}: remove it`;
+      problems.push({ ...suppressionReport(comment, reason), severity: 'warning' });
     }
   }
-  return [...kept, ...complaints];
+  return [...kept, ...problems];
 }
 
-/** The rules, or what is wrong with the directive. */
-function readDirective(text: string): readonly LintRule[] | string {
+/** The rules of a directive, or the problem with it. */
+function parseDirective(text: string): readonly LintRule[] | string {
   const [names = '', ...reason] = text.split(/(?:^|\s)--(?:\s|$)/);
   const rules = names.split(/[\s,]+/).filter((name) => name !== '');
   const unknown = rules.find((rule) => !isLintRule(rule));
-  if (unknown !== undefined) return `there is no rule '${unknown}'`;
-  if (reason.join('').trim() === '') return `a suppression needs its reason: … <rule> -- <reason>`;
-  if (rules.length === 0) return `a suppression names its rule: … <rule> -- <reason>`;
+  if (unknown !== undefined) return `unknown rule '${unknown}'`;
+  if (reason.join('').trim() === '') return 'a suppression needs a reason: … <rule> -- <reason>';
+  if (rules.length === 0) return 'a suppression needs a rule: … <rule> -- <reason>';
   return rules.filter(isLintRule);
 }
 
-function complaint({ start, end }: Comment, reason: string): Report {
+function suppressionReport({ start, end }: Comment, reason: string): Report {
   return { rule: 'suppression', start, end, reason };
 }

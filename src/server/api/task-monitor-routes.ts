@@ -1,7 +1,7 @@
 // The streams of tasks over HTTP: the ends of all jobs by a durable group, and who reads them.
 
 import { Type } from '../../contracts/type.ts';
-import { consumerGroups } from '../../contracts/subject-groups.ts';
+import { consumerGroups } from '../../contracts/subjects.ts';
 import {
   forgetMonitors,
   monitorTasks,

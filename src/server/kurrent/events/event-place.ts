@@ -2,8 +2,7 @@
 
 import { categoryOf } from '../../../store/recorded-event.ts';
 import { parseStreamName } from '../../../contracts/stream-name.ts';
-import { splitTenant } from '../../../contracts/tenant-split.ts';
-import type { TenantLookup } from '../../../contracts/tenant.ts';
+import { splitTenant, type TenantLookup } from '../../../contracts/tenant.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 
 export interface EventPlace {

@@ -1,6 +1,6 @@
-// "Did you mean …?": the option nearest to what was typed, if any is near.
+// "Did you mean …?": the known option that is most similar to a mistyped text.
 
-/** At most a third of the letters may differ, so that `lnit` finds `lint` and `foo` finds nothing. */
+/** The most similar option, or `undefined` if more than a third of the letters differ from every option. */
 export function closest(text: string, options: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.floor(Math.max(text.length, 3) / 3) + 1;
@@ -11,7 +11,7 @@ export function closest(text: string, options: Iterable<string>): string | undef
   return best;
 }
 
-/** Letters to add, drop, replace or swap; stops counting at `limit`. */
+/** The number of letters to add, remove, replace or swap, up to `limit`. */
 function editDistance(from: string, to: string, limit: number): number {
   if (Math.abs(from.length - to.length) >= limit) return limit;
   let beforeLast: readonly number[] = [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closest } from './closest.ts';
 
-test('finds the option that was meant, and nothing where none is near', () => {
+test('finds the similar option, and nothing if no option is similar', () => {
   const commands = ['lint', 'new', 'tour', 'completion'];
   for (const [typed, meant] of [
     ['lnit', 'lint'],
@@ -17,6 +17,6 @@ test('finds the option that was meant, and nothing where none is near', () => {
   }
 });
 
-test('prefers the nearer of two', () => {
+test('prefers the more similar of two options', () => {
   assert.equal(closest('alerts', ['alarm', 'alert']), 'alert');
 });
