@@ -102,7 +102,7 @@ async function examineStore(
     return examineMongodb(target.connection, options);
   }
   if (target.engine === 'kurrentdb') {
-    const { examineKurrentdb } = await import('../adapters/kurrentdb/kurrentdb-doctor.ts');
+    const { examineKurrentdb } = await import('../adapters/kurrentdb/doctor.ts');
     return examineKurrentdb(target.connection, options);
   }
   const remedy = 'Take sqlite:<file> for anything that has to be kept.';

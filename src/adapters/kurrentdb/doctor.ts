@@ -1,4 +1,4 @@
-// Whether a KurrentDB answers, and lets us read everything.
+// Checks whether a KurrentDB server is reachable and permits reading all streams.
 
 import {
   examineOver,
@@ -8,8 +8,8 @@ import {
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { serverVersion } from './kurrentdb-client.ts';
-import { connectKurrentdb, type KurrentdbConnection } from './kurrentdb-connection.ts';
+import { serverVersion } from './client.ts';
+import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
 
 /** Reads only. */
 export async function examineKurrentdb(
@@ -17,21 +17,25 @@ export async function examineKurrentdb(
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
   const readLast = (connection: KurrentdbConnection): Promise<unknown> =>
-    connection.ask((client) =>
+    connection.request((client) =>
       Array.fromAsync(client.readAll({ direction: 'backwards', fromPosition: 'end', maxCount: 1 })),
     );
   const checks: Checks<KurrentdbConnection> = {
     reachable: async (connection) => [
-      { check: 'reachable', level: 'ok', detail: `version ${await connection.ask(serverVersion)}` },
+      {
+        check: 'reachable',
+        level: 'ok',
+        detail: `version ${await connection.request(serverVersion)}`,
+      },
     ],
     async permissions(connection) {
       await readLast(connection);
-      return [{ check: 'permissions', level: 'ok', detail: 'it may read all streams' }];
+      return [{ check: 'permissions', level: 'ok', detail: 'the user may read all streams' }];
     },
     read: (connection) =>
       latencyOf('read', () => readLast(connection), {
         slowMs: 50,
-        remedy: 'Put the server nearer: every command waits for some of these.',
+        remedy: 'Move the server closer: every command waits for several reads.',
       }),
   };
   return examineOver(() => connectKurrentdb(url, () => undefined), checks, { timeoutMs, remedyOf });

@@ -1,8 +1,8 @@
-// The client's errors told apart: what a caller can decide by, and what is merely away.
+// Classifies the client's errors: refusals that callers handle, transient failures, and others.
 
 import { MillraceError } from '../../foundation/error.ts';
 
-/** Kinds that another try may end otherwise; whether the work was done is not known. */
+/** A retry may succeed; the operation may have been executed nevertheless. */
 const transientKinds = new Set([
   'unavailable',
   'deadline-exceeded',
@@ -17,10 +17,10 @@ const tooLargeKinds = new Set([
   'transaction-max-size-exceeded',
 ]);
 
-/** The bridge's own words where it has no name for a connection that is gone. */
+/** Messages of the native bridge, which has no error type for a lost connection. */
 const transientWords = /unavailable|connect|connection|transport|deadline|timed? ?out|closed/i;
 
-/** `wrong-expected-version`, `stream-not-found`, …; undefined for what is not the client's. */
+/** `wrong-expected-version`, `stream-not-found`, …; undefined for errors of other origin. */
 function kindOf(error: unknown): string | undefined {
   const type = (error as { readonly type?: unknown } | undefined)?.type;
   return typeof type === 'string' ? type : undefined;
@@ -31,13 +31,13 @@ export function isKind(error: unknown, ...kinds: readonly string[]): boolean {
   return kind !== undefined && kinds.includes(kind);
 }
 
-/** The stream's last revision in a wrong-expected-version error; −1: it has none. */
+/** The last revision of the stream in a wrong-expected-version error; −1: no events. */
 export function actualRevisionOf(error: unknown): number {
   const { actualState } = error as { readonly actualState?: unknown };
   return typeof actualState === 'bigint' && actualState >= 0n ? Number(actualState) : -1;
 }
 
-/** Which stream a wrong-expected-version or a tombstone is about, where the server says it. */
+/** The stream of a wrong-expected-version or tombstone error, if the server reports it. */
 export function streamOf(error: unknown): string | undefined {
   const { streamName, stream } = error as {
     readonly streamName?: unknown;
@@ -54,22 +54,18 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && transientWords.test(error.message);
 }
 
-/** What callers get for everything that the adapter does not decide itself. */
+/** Translates every error that the adapter does not handle. */
 export function unavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const kind = kindOf(error);
   const reason = (error instanceof Error ? error.message : String(error)) || (kind ?? 'no reason');
   if (kind !== undefined && tooLargeKinds.has(kind)) {
-    return new MillraceError(
-      'APPEND_INVALID',
-      `the append is too large for the server: ${reason}`,
-      {
-        cause: error,
-        details: { reason, kind },
-      },
-    );
+    return new MillraceError('APPEND_INVALID', `append too large for the server: ${reason}`, {
+      cause: error,
+      details: { reason, kind },
+    });
   }
-  return new MillraceError('STORE_UNAVAILABLE', `the server did not do it: ${reason}`, {
+  return new MillraceError('STORE_UNAVAILABLE', `KurrentDB request failed: ${reason}`, {
     cause: error,
     retryable: isTransient(error),
     details: { reason, ...(kind === undefined ? {} : { kind }) },

@@ -1,19 +1,19 @@
-// One client at a time, and a new one when it failed: the bridge that a client reads through never
-// recovers from a first read that found no server.
+// One client at a time, replaced after a failure: the client's native bridge does not recover if its first read
+// finds no server.
 
 import { aborted } from '../../foundation/clock.ts';
-import { closeClient, loadClient, type Client } from './kurrentdb-client.ts';
-import { isTransient, storeClosed, unavailable } from './kurrentdb-error.ts';
+import { closeClient, loadClient, type Client } from './client.ts';
+import { isTransient, storeClosed, unavailable } from './errors.ts';
 
 export interface KurrentdbConnection extends AsyncDisposable {
   readonly isClosed: boolean;
-  /** Runs the work with a client; its errors come out as the client's own. */
+  /** Runs the work with a client; errors of the client pass unchanged. */
   use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** For what is not decided by an error: everything comes out as ours. */
-  ask<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Like `use`, with errors translated to `MillraceError`. */
+  request<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-interface Held {
+interface SharedClient {
   readonly client: Client;
   users: number;
   failed: boolean;
@@ -23,15 +23,15 @@ export async function connectKurrentdb(
   target: string | Client,
   onFailure: (error: unknown) => void,
 ): Promise<KurrentdbConnection> {
-  const isOurs = typeof target === 'string';
-  const create = isOurs ? clientsOf(await loadClient(), target) : () => target;
+  const isOwn = typeof target === 'string';
+  const create = isOwn ? clientsOf(await loadClient(), target) : () => target;
   const closing = Promise.withResolvers<never>();
   closing.promise.catch(() => undefined);
-  let current: Held | undefined = { client: create(), users: 0, failed: false };
+  let current: SharedClient | undefined = { client: create(), users: 0, failed: false };
   let isClosed = false;
 
-  const discard = async ({ client }: Held): Promise<void> => {
-    if (!isOurs) return;
+  const discard = async ({ client }: SharedClient): Promise<void> => {
+    if (!isOwn) return;
     try {
       await closeClient(client);
     } catch (error) {
@@ -43,20 +43,20 @@ export async function connectKurrentdb(
     if (isClosed) throw storeClosed();
     if (signal?.aborted === true) throw aborted(signal);
     current ??= { client: create(), users: 0, failed: false };
-    const held = current;
-    held.users += 1;
+    const shared = current;
+    shared.users += 1;
     try {
-      return await orStopped(work(held.client), signal, closing.promise);
+      return await orStopped(work(shared.client), signal, closing.promise);
     } catch (error) {
-      if (isOurs && isTransient(error)) {
-        held.failed = true;
-        if (current === held) current = undefined;
+      if (isOwn && isTransient(error)) {
+        shared.failed = true;
+        if (current === shared) current = undefined;
       }
       throw isClosed ? storeClosed() : error;
     } finally {
-      held.users -= 1;
-      // Others may still wait for answers through it.
-      if (held.failed && held.users === 0) void discard(held);
+      shared.users -= 1;
+      // Other requests may still use the client.
+      if (shared.failed && shared.users === 0) void discard(shared);
     }
   };
 
@@ -65,7 +65,7 @@ export async function connectKurrentdb(
       return isClosed;
     },
     use,
-    async ask(work, signal) {
+    async request(work, signal) {
       try {
         return await use(work, signal);
       } catch (error) {
@@ -85,7 +85,7 @@ function clientsOf(connect: (url: string) => Client, url: string): () => Client 
   return () => connect(url);
 }
 
-/** The client takes no signals: what it still does after one is nobody's business any more. */
+/** The client does not support signals: after an abort, its result is ignored. */
 async function orStopped<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,

@@ -1,4 +1,4 @@
-// The official client, as much of it as the adapter asks for.
+// The used part of the official client.
 
 import type {
   AllStreamSubscription,
@@ -14,7 +14,7 @@ export type ClientEvent = EventData;
 export type ClientRecord = RecordedEvent;
 export type ClientSubscription = AllStreamSubscription;
 
-/** What the client keeps to itself, though nothing else tells a server's methods or ends a channel. */
+/** Private members of the client: only they report the server's methods and close the channel. */
 interface ClientInside {
   readonly capabilities: Promise<{
     readonly serverVersion: string;
@@ -32,11 +32,11 @@ export async function loadClient(): Promise<(url: string) => Client> {
     try {
       return Driver.connectionString(url);
     } catch (error) {
-      // The client's words quote the URL, which may hold a password.
+      // The client's message quotes the URL, which may contain a password.
       const reason = error instanceof Error ? error.name : typeof error;
       throw new MillraceError(
         'CONFIG_INVALID',
-        'the URL of a KurrentDB looks like kurrentdb://user:password@host:2113?tls=true',
+        'invalid KurrentDB URL: use kurrentdb://user:password@host:2113?tls=true',
         { details: { reason } },
       );
     }
@@ -47,7 +47,7 @@ const multiStreamMethod = {
   path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
 } as const;
 
-/** Also the first thing that is asked of a server, and so the test whether there is one. */
+/** Also the first request to a server, so it fails if the server is unreachable. */
 export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
   const features = await inside(client).capabilities;
   return features.supports(multiStreamMethod);
@@ -57,7 +57,7 @@ export async function serverVersion(client: Client): Promise<string> {
   return (await inside(client).capabilities).serverVersion;
 }
 
-/** `dispose` ends the calls; the connection itself would stay for half an hour. */
+/** `dispose` ends the calls, but would keep the connection for half an hour. */
 export async function closeClient(client: Client): Promise<void> {
   await client.dispose();
   (await inside(client).getChannel()).close();

@@ -1,22 +1,21 @@
-// Reading: pages of a stream and of everything, one event by its id, and what a stream is.
+// Reads pages of a stream and of all events, single events by id, and stream states.
 
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
 import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
-import { fromClientRecord, toClientEvent, type ReadRecord } from './event-record.ts';
-import { eventUuid } from './event-uuid.ts';
-import type { Client, ClientRecord } from './kurrentdb-client.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { actualRevisionOf, isKind, unavailable } from './kurrentdb-error.ts';
-import { isKeyStream } from './kurrentdb-keys.ts';
+import { eventUuid, fromClientRecord, toClientEvent, type ReadRecord } from './event-record.ts';
+import type { Client, ClientRecord } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { actualRevisionOf, isKind, unavailable } from './errors.ts';
+import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
 import { scanAll } from './scan-all.ts';
 
 export interface ReaderOptions {
   readonly names: 'strict' | 'open';
-  /** Up to where a live reader has already seen everything; undefined: nobody looks. */
+  /** The position up to which the listener has seen everything; undefined: no listener. */
   readonly seen: () => number | undefined;
 }
 
@@ -26,17 +25,17 @@ export interface KurrentdbReader {
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   head(): Promise<number>;
   streamState(stream: string): Promise<StreamState | undefined>;
-  /** As many as can be seen. */
+  /** The visible ones, at most `count`. */
   recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
-  /** The event right at this position, hidden or not. */
+  /** The event at exactly this position, hidden or not. */
   eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined>;
 }
 
-/** Where the server decides only a part of the filter, so many events are looked at together. */
-const lookAtMin = 500;
-/** Farther from the end than this, what a filter passes over is gone through in stages. */
+/** The smallest page if the server evaluates only a part of the filter. */
+const pageMin = 500;
+/** Farther from the end than this, a filtered read scans in stages. */
 const scanFrom = 5_000;
-/** Of a search for one event. */
+/** The page size of a search for one event. */
 const searchPage = 1_000;
 
 const tombstone: StreamState = { revision: -1, truncateBefore: 0, tombstoned: true };
@@ -88,17 +87,17 @@ export function createKurrentdbReader(
     const forwards = direction === 'forwards';
     if (!forwards && after === 0) return { rows: [], considered: 0, end: true };
     const { server, isExact } = pushDown(filter, names);
-    // One more than wanted: reading forwards begins at the event that was the last one.
-    const maxCount = isExact ? limit + 1 : Math.max(limit + 1, lookAtMin);
-    // Asked before the page: what comes between the two is found later, never passed over.
+    // One more than the limit: a forward read starts at the last event that was read.
+    const maxCount = isExact ? limit + 1 : Math.max(limit + 1, pageMin);
+    // Queried before the page: an event in between is found later, never skipped.
     const floor = forwards ? (seen() ?? (await head())) : 0;
     if (server !== undefined && !isExact && floor - after > scanFrom) {
       const scanned = await scan({ ...query, server, floor });
       if (scanned !== undefined) return scanned;
     }
-    return connection.ask(async (client) => {
+    return connection.request(async (client) => {
       const rows: StoredRow[] = [];
-      let looked = 0;
+      let scanned = 0;
       let considered = after;
       for await (const record of allRecords(client, {
         direction,
@@ -106,7 +105,7 @@ export function createKurrentdbReader(
         maxCount,
         ...(server === undefined ? {} : { filter: server }),
       })) {
-        looked += 1;
+        scanned += 1;
         const read = fromClientRecord(record);
         const { sequence } = read.row;
         if (forwards ? sequence <= after : sequence >= after) continue;
@@ -114,25 +113,25 @@ export function createKurrentdbReader(
           considered = sequence;
           continue;
         }
-        // One more than the page takes: there is another page.
+        // One more than the limit: there is another page.
         if (rows.length === limit) {
           return { rows, considered: rows.at(-1)?.sequence ?? after, end: false };
         }
         rows.push(read.row);
         considered = sequence;
       }
-      const end = looked < maxCount;
+      const end = scanned < maxCount;
       return { rows, considered: end && forwards ? Math.max(considered, floor) : considered, end };
     }, signal);
   }
 
-  /** Undefined: this server does not tell how far it got. */
+  /** Undefined: this server does not report its progress. */
   async function scan(
     query: AllQuery & { readonly server: ServerFilter; readonly floor: number },
   ): Promise<AllPage | undefined> {
     const { after, limit, filter, server, floor, signal } = query;
     const fromPosition = positionOf(after, 'forwards');
-    const { records, stop } = await connection.ask(
+    const { records, stop } = await connection.request(
       (client) => scanAll(client, { fromPosition, filter: server, limit }),
       signal,
     );
@@ -140,16 +139,16 @@ export function createKurrentdbReader(
     const last = read.at(-1)?.row.sequence ?? after;
     if (stop === 'silent' && last === after) return undefined;
     const rows = read
-      .filter((each) => !isKeyStream(each.row.stream) && isWanted(filter, each))
+      .filter((record) => !isKeyStream(record.row.stream) && isWanted(filter, record))
       .map(({ row }) => row);
     if (stop === 'caughtUp') return { rows, considered: Math.max(last, floor), end: true };
-    // Events behind the checkpoint may have come with it.
+    // Events after the checkpoint may have arrived with it.
     const considered = typeof stop === 'object' ? Math.max(last, stop.considered) : last;
     return { rows, considered, end: false };
   }
 
   async function head(): Promise<number> {
-    return connection.ask(async (client) => {
+    return connection.request(async (client) => {
       for await (const record of allRecords(client, {
         direction: 'backwards',
         fromPosition: 'end',
@@ -162,9 +161,9 @@ export function createKurrentdbReader(
   }
 
   async function eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined> {
-    return connection.ask(async (client) => {
+    return connection.request(async (client) => {
       const fromPosition = positionOf(sequence, 'forwards');
-      // A follower may not have it yet.
+      // A follower may not have the event yet.
       const requiresLeader = true;
       const at = { direction: 'forwards', fromPosition, maxCount: 1, requiresLeader } as const;
       for await (const record of allRecords(client, at)) {
@@ -175,7 +174,7 @@ export function createKurrentdbReader(
     }, signal);
   }
 
-  /** There is no index of ids: the stream is looked through from its end, then everything. */
+  /** The server has no index of ids: search the stream from its end, then all events. */
   async function findEvent(stream: string, eventId: string): Promise<StoredRow | undefined> {
     const id = eventUuid(eventId);
     let from = Number.MAX_SAFE_INTEGER;
@@ -198,11 +197,11 @@ export function createKurrentdbReader(
     return isWhole ? undefined : findHidden(stream, id);
   }
 
-  /** What retention hides is still among all events, until the server scavenges. */
+  /** Events hidden by retention remain among all events until the server scavenges. */
   async function findHidden(stream: string, id: string): Promise<StoredRow | undefined> {
     const state = await streamState(stream);
     if (state === undefined || (state.revision === -1 && !state.tombstoned)) return undefined;
-    return connection.ask(async (client) => {
+    return connection.request(async (client) => {
       for await (const record of allRecords(client, {
         direction: 'backwards',
         fromPosition: 'end',
@@ -236,7 +235,7 @@ export function createKurrentdbReader(
     );
     return {
       revision,
-      // An append brought it back; not every server writes that down.
+      // An append restored the deleted stream; not every server records that in the metadata.
       truncateBefore:
         truncateBefore === softDeleted && last !== undefined
           ? await firstRevision(stream, last.revision)
@@ -247,14 +246,14 @@ export function createKurrentdbReader(
     };
   }
 
-  async function firstRevision(stream: string, otherwise: number): Promise<number> {
+  async function firstRevision(stream: string, fallback: number): Promise<number> {
     const first = { stream, direction: 'forwards', from: 0, limit: 1, nowMs: 0 } as const;
-    return (await readStream(first)).rows[0]?.revision ?? otherwise;
+    return (await readStream(first)).rows[0]?.revision ?? fallback;
   }
 
   /**
-   * The revision of a stream that shows no events. Only the refusal of an append that cannot succeed
-   * tells it: reading says of such a stream that it is not there.
+   * The revision of a stream without visible events. Only the refusal of an append that cannot succeed contains it:
+   * a read reports such a stream as missing.
    */
   async function hiddenRevision(stream: string): Promise<number | 'tombstone'> {
     const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };
@@ -284,7 +283,7 @@ async function* allRecords(
   yield* recordsOf(client.readAll(options));
 }
 
-/** Links are read as they are; one whose own record is gone is nothing to anybody. */
+/** Links are not resolved; a link without a record is skipped. */
 async function* recordsOf(
   reading: AsyncIterable<{ readonly event?: unknown }>,
 ): AsyncGenerator<ClientRecord, void, undefined> {
@@ -293,7 +292,7 @@ async function* recordsOf(
   }
 }
 
-/** The server's position; those that clients get are one number where it has two. */
+/** The server's position has two numbers; a Millrace position is one number. */
 export function positionOf(
   sequence: number,
   direction: 'forwards' | 'backwards',

@@ -1,32 +1,32 @@
-// The keys of people whose payloads are sealed: a stream for each, in the server itself. The newest
-// event counts, so that no order of two processes brings a key back. Forgetting hides the key at
-// once; the bytes go with the server's next scavenge. Who cannot wait for that keeps keys elsewhere.
+// The encryption keys of data subjects: one stream per subject on the server. The newest event counts, so that no
+// interleaving of two processes restores a key. Forgetting hides the key immediately; the server's next scavenge
+// deletes its bytes. If that is too late, store keys elsewhere (option `keys`).
 
 import { createHash, randomUUID } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
-import type { ClientEvent, ClientRecord } from './kurrentdb-client.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { isKind, unavailable } from './kurrentdb-error.ts';
+import type { ClientEvent, ClientRecord } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { isKind, unavailable } from './errors.ts';
 
-/** Types that begin with $ are the system's: no reader of ours shows them unless asked. */
+/** Types with $ are system types, which readers skip by default. */
 const keyType = '$subjectKey';
 const forgottenType = '$subjectForgotten';
 const streamPrefix = 'millrace.subjectKeys-';
 
-/** Answers that are waited for at a time. */
+/** Concurrent requests. */
 const inFlightMax = 32;
-/** Changes by other processes that a change of ours gives way to. */
+/** Lost races with changes of other processes. */
 const attemptsMax = 20;
 
-/** Such streams are no part of what a store holds: with the keys, sealed payloads could be read. */
+/** Key streams are never read as events: with the keys, encrypted payloads could be read. */
 export function isKeyStream(stream: string): boolean {
   return stream.startsWith(streamPrefix) || stream.startsWith(`$$${streamPrefix}`);
 }
 
 export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKeys {
-  /** Forgotten is for ever, and so is this; what is a key may be one no longer. */
+  /** Only forgotten subjects are cached, because that is final; a key may be forgotten later. */
   const forgotten = new Map<string, SubjectKey>();
   const forgottenMax = 10_000;
 
@@ -34,7 +34,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
     try {
       return await connection.use(async (client) => {
         const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
-        // A follower may not know yet that a key is gone.
+        // A follower may not have the deletion yet.
         const reading = client.readStream(stream, { ...newest, requiresLeader: true });
         for await (const { event } of reading) {
           if (event !== undefined) return fromRecord(event);
@@ -47,7 +47,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
     }
   }
 
-  /** False: somebody else was faster. */
+  /** False: another process changed the stream first. */
   async function append(stream: string, event: ClientEvent, after: number): Promise<boolean> {
     try {
       await connection.use((client) =>
@@ -90,7 +90,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const stored = await latest(stream);
       if (stored?.key.kind === 'forgotten') {
-        // A process that ended right after it forgot left the key behind the newest event.
+        // A process that crashed right after the append did not hide the key.
         if (stored.revision > 0) await hideBelow(stream, stored.revision);
         return false;
       }
@@ -104,7 +104,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
   }
 
   async function hideBelow(stream: string, truncateBefore: number): Promise<void> {
-    await connection.ask((client) => client.setStreamMetadata(stream, { truncateBefore }));
+    await connection.request((client) => client.setStreamMetadata(stream, { truncateBefore }));
   }
 
   return {
@@ -129,7 +129,7 @@ interface Stored {
   readonly key: SubjectKey;
 }
 
-/** A hash: the subject may itself be something that a person wants forgotten. */
+/** Hashed, because the subject may itself be personal data. */
 function streamFor(subject: string): string {
   return `${streamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
 }
@@ -159,5 +159,5 @@ function fromRecord(record: ClientRecord): Stored {
 }
 
 function contended(): MillraceError {
-  return new MillraceError('STORE_UNAVAILABLE', 'too many processes change one key at a time');
+  return new MillraceError('STORE_UNAVAILABLE', 'too many concurrent changes of one subject key');
 }

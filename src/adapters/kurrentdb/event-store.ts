@@ -8,35 +8,35 @@ import { decodeRows } from '../../store/decode-rows.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine, SubjectKeys } from '../../store/store-engine.ts';
 import { consumeGroup, type ConsumeOptions, type Delivery } from './competing-consumers.ts';
-import { hasMultiStreamAppend, type Client } from './kurrentdb-client.ts';
-import { connectKurrentdb } from './kurrentdb-connection.ts';
-import { storeClosed } from './kurrentdb-error.ts';
-import { createKurrentdbAppender } from './kurrentdb-appender.ts';
-import { createKurrentdbKeys } from './kurrentdb-keys.ts';
-import { createKurrentdbLive } from './kurrentdb-live.ts';
-import { createKurrentdbReader } from './kurrentdb-reader.ts';
+import { hasMultiStreamAppend, type Client } from './client.ts';
+import { connectKurrentdb } from './connection.ts';
+import { storeClosed } from './errors.ts';
+import { createKurrentdbAppender } from './appender.ts';
+import { createKurrentdbKeys } from './subject-keys.ts';
+import { createKurrentdbListener } from './listener.ts';
+import { createKurrentdbReader } from './reader.ts';
 
 export interface KurrentdbOptions extends EventStoreOptions {
   /**
-   * Where the keys of data subjects are kept. Default: in streams of the server, which gives a
-   * forgotten key's bytes up with its next scavenge, and its backups later.
+   * Stores the keys of data subjects. Default: streams of the server, which deletes the bytes of a forgotten key
+   * with its next scavenge, and from backups later.
    */
-  readonly keys?: SubjectKeys;
-  /** The backstop behind the server's own word that there is more. Default: 5,000. */
-  readonly pollIntervalMs?: number;
+  readonly keys?: SubjectKeys | undefined;
+  /** How often live readers poll in addition to the server's notifications. Default: 5,000. */
+  readonly pollIntervalMs?: number | undefined;
 }
 
 export interface KurrentdbEventStore extends EventStore {
-  /** Shares events among consumers, by a persistent subscription of the server's. */
+  /** Distributes events among consumers through a persistent subscription of the server. */
   consume(options: ConsumeOptions): AsyncIterable<Delivery>;
 }
 
 /**
- * Opens the event store in a KurrentDB or EventStoreDB, by URL or with a client of yours. A client
- * of yours is left open, and is not replaced when it fails.
+ * Opens the event store in KurrentDB or EventStoreDB, by URL or with your client. Your client is left open, and is
+ * not replaced when it fails.
  *
- * The older client, `@eventstore/db-client`, must not be loaded into the same process: the messages
- * of the two register themselves under the same global names.
+ * Do not load the older client, `@eventstore/db-client`, into the same process: both register their messages under
+ * the same global names.
  *
  * @example
  * import { kurrentdbEventStore } from 'millrace/adapters/kurrentdb';
@@ -59,19 +59,23 @@ export async function kurrentdbEventStore(
     observer = silentObserver,
   } = options;
   const onFailure = (err: unknown): void =>
-    observer.log?.warn({ err }, 'the connection to KurrentDB failed and is tried again');
+    observer.log?.warn({ err }, 'connection lost, reconnecting');
 
   const connection = await connectKurrentdb(target, onFailure);
   let multiStreamAppend: boolean;
   try {
-    multiStreamAppend = await connection.ask(hasMultiStreamAppend);
+    multiStreamAppend = await connection.request(hasMultiStreamAppend);
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
   }
-  const live = createKurrentdbLive(connection, { pollIntervalMs, onFailure });
-  const reader = createKurrentdbReader(connection, { names, seen: () => live.seen() });
-  const write = createKurrentdbAppender({ connection, reader, onAppended: () => live.wakeAll() });
+  const listener = createKurrentdbListener(connection, { pollIntervalMs, onFailure });
+  const reader = createKurrentdbReader(connection, { names, seen: () => listener.seen() });
+  const write = createKurrentdbAppender({
+    connection,
+    reader,
+    onAppended: () => listener.wakeAll(),
+  });
   const subjectKeys = keys ?? createKurrentdbKeys(connection);
 
   const engine: StoreEngine = {
@@ -81,7 +85,7 @@ export async function kurrentdbEventStore(
       durable: true,
       crossProcess: true,
       scavenge: false,
-      // The client's bridge cuts the time of an event down to seconds.
+      // The client's bridge truncates event times to seconds.
       exactTimes: false,
     },
     write,
@@ -89,18 +93,18 @@ export async function kurrentdbEventStore(
     readAll: (query) => reader.readAll(query),
     findEvent: (stream, eventId) => reader.findEvent(stream, eventId),
     streamState: (stream) => reader.streamState(stream),
-    head: async () => Math.max(await reader.head(), live.seen() ?? 0),
-    whenMore: (after, signal) => live.whenMore(after, signal),
+    head: async () => Math.max(await reader.head(), listener.seen() ?? 0),
+    whenMore: (after, signal) => listener.whenMore(after, signal),
     async scavenge() {
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'KurrentDB scavenges as a whole: start it there, or let its schedule do it',
+        'KurrentDB scavenges the whole database: start a scavenge on the server, or schedule it there',
         { details: { capability: 'scavenge' } },
       );
     },
     subjectKeys,
     async [Symbol.asyncDispose]() {
-      await live[Symbol.asyncDispose]();
+      await listener[Symbol.asyncDispose]();
       await connection[Symbol.asyncDispose]();
     },
   };

@@ -1,5 +1,5 @@
-// Appending: what the server decides comes back as outcomes, and what it does not tell, whether the
-// same events had been there before, is seen by the mark that every append leaves on its last event.
+// Appends events and converts the server's answers to outcomes. The server does not report duplicates: they are
+// recognized by the mark on the last event of every append.
 
 import { randomUUID } from 'node:crypto';
 import { aborted } from '../../foundation/clock.ts';
@@ -7,17 +7,17 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
 import { toClientEvent } from './event-record.ts';
-import type { Client, ClientEvent } from './kurrentdb-client.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { actualRevisionOf, isKind, streamOf, unavailable } from './kurrentdb-error.ts';
-import type { KurrentdbReader } from './kurrentdb-reader.ts';
+import type { Client, ClientEvent } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { actualRevisionOf, isKind, streamOf, unavailable } from './errors.ts';
+import type { KurrentdbReader } from './reader.ts';
 import { mergeWrites } from './merge-writes.ts';
 import { changesStream, metadataOf, writeChange } from './stream-changes.ts';
 
 export interface AppenderParts {
   readonly connection: KurrentdbConnection;
   readonly reader: KurrentdbReader;
-  /** Told of every append that was acknowledged. */
+  /** Runs after every acknowledged append. */
   readonly onAppended: () => void;
 }
 
@@ -28,8 +28,8 @@ export type KurrentdbWrite = (
 
 export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
   const { connection, reader, onAppended } = parts;
-  /** The highest position that was known to be taken; what comes at or below it is not new. */
-  let taken = 0;
+  /** The highest known position; an append at or below it is a duplicate. */
+  let highest = 0;
 
   async function appendOne(
     { stream, expected, rows, retention }: StreamWrite,
@@ -40,23 +40,23 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     const events = rows.map((row, index) =>
       toClientEvent(stream, row, index === rows.length - 1 ? { mark, ...data } : {}),
     );
-    const takenBefore = taken;
+    const highestBefore = highest;
     const result = await connection.use(
       (client) => client.appendToStream(stream, events, { streamState: toStreamState(expected) }),
       signal,
     );
     const revision = Number(result.nextExpectedRevision);
     const sequence = Number(result.position?.commit ?? 0n);
-    taken = Math.max(taken, sequence);
+    highest = Math.max(highest, sequence);
     onAppended();
-    if (sequence === 0) return earlier(stream, revision);
-    if (sequence <= takenBefore) return { kind: 'repeated', revision, sequence };
+    if (sequence === 0) return duplicateAt(stream, revision);
+    if (sequence <= highestBefore) return { kind: 'repeated', revision, sequence };
     const stored = await reader.eventAt(sequence);
     return { kind: stored?.mark === mark ? 'appended' : 'repeated', revision, sequence };
   }
 
-  /** Some servers give no position for events that they have already. */
-  async function earlier(stream: string, revision: number): Promise<WriteOutcome> {
+  /** Some servers return no position for duplicates. */
+  async function duplicateAt(stream: string, revision: number): Promise<WriteOutcome> {
     const at = { stream, direction: 'backwards', from: revision, limit: 1, nowMs: 0 } as const;
     const { rows } = await reader.readStream(at);
     return { kind: 'repeated', revision, sequence: rows[0]?.sequence ?? 0 };
@@ -75,26 +75,23 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
       events: rows.map((row, at): ClientEvent => {
         const isLast = at === rows.length - 1;
         const mark = isLast ? marks[index] : undefined;
-        return toClientEvent(stream, row, {
-          textsOnly: true,
-          ...(mark === undefined ? {} : { mark }),
-        });
+        return toClientEvent(stream, row, { textsOnly: true, mark });
       }),
     }));
     const response = await connection.use((client) => sendAll(client, requests), signal);
     onAppended();
     const outcomes: WriteOutcome[] = [];
-    for (const [index, each] of merged.streams.entries()) {
-      const last = Number(response.revisions.get(each.stream) ?? 0n);
-      const { length } = each.rows;
-      const stored = await reader.recordsFrom(each.stream, last - length + 1, length);
+    for (const [index, { stream, rows, parts: places }] of merged.streams.entries()) {
+      const last = Number(response.revisions.get(stream) ?? 0n);
+      const { length } = rows;
+      const stored = await reader.recordsFrom(stream, last - length + 1, length);
       const kind = stored.at(-1)?.mark === marks[index] ? 'appended' : 'repeated';
-      for (const part of each.parts) {
-        const revision = last - part.fromEnd;
+      for (const { index: place, fromEnd } of places) {
+        const revision = last - fromEnd;
         const record = stored.find(({ row }) => row.revision === revision);
-        // Hidden right away by the stream's retention: then only the whole append's place is known.
+        // If retention hides the event already, only the position of the whole append is known.
         const sequence = record?.row.sequence ?? response.position;
-        outcomes[part.index] = { kind, revision, sequence };
+        outcomes[place] = { kind, revision, sequence };
       }
     }
     return outcomes;
@@ -102,9 +99,13 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
 
   return async (writes, { signal, transaction }) => {
     if (transaction !== undefined) {
-      throw new MillraceError('NOT_SUPPORTED', 'KurrentDB has no transactions of the caller’s', {
-        details: { capability: 'callerTransaction' },
-      });
+      throw new MillraceError(
+        'NOT_SUPPORTED',
+        'KurrentDB does not support transactions of the caller',
+        {
+          details: { capability: 'callerTransaction' },
+        },
+      );
     }
     if (signal?.aborted === true) throw aborted(signal);
     const [first] = writes;
@@ -133,7 +134,7 @@ function outcomeOf(error: unknown): WriteOutcome | undefined {
   return isKind(error, 'stream-deleted', 'stream-tombstoned') ? { kind: 'deleted' } : undefined;
 }
 
-/** One refusal is all there is to tell: nothing was written. */
+/** Nothing was written: one outcome is the refusal, the others are placeholders. */
 function refuse(
   writes: readonly StreamWrite[],
   at: number,

@@ -1,29 +1,29 @@
-// Telling live readers that there is more. One subscription to everything serves all of them: its
-// filter matches nothing, so that what comes is not the events but how far the server has got.
+// Wakes live readers. One subscription to all events serves all readers. Its filter matches nothing, so the server
+// sends only its progress, not the events.
 
 import { createWaiters } from '../../store/waiters.ts';
-import type { ClientSubscription } from './kurrentdb-client.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { positionOf } from './kurrentdb-reader.ts';
+import type { ClientSubscription } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { positionOf } from './reader.ts';
 
-export interface KurrentdbLive extends AsyncDisposable {
+export interface KurrentdbListener extends AsyncDisposable {
   whenMore(after: number, signal: AbortSignal): Promise<void>;
-  /** Whoever waits looks again. */
+  /** Waiting readers read again. */
   wakeAll(): void;
-  /** Everything up to here can be read; undefined while nobody follows the server. */
+  /** All events up to here can be read; undefined while there is no subscription. */
   seen(): number | undefined;
 }
 
-export interface LiveOptions {
-  /** Behind a subscription that works, readers look by themselves this seldom. */
+export interface ListenerOptions {
+  /** How often readers poll in addition to the subscription. */
   readonly pollIntervalMs: number;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** While there is no subscription; every failure doubles it. */
+/** The pause before a new subscription; every failure doubles it. */
 const retryMs = { first: 50, max: 2_000 } as const;
 
-/** One checkpoint for every event that is looked at; none is of this type. */
+/** One checkpoint per scanned event; no event has this type. */
 const nothing = {
   filterOn: 'eventType',
   prefixes: ['$millrace.none'],
@@ -31,10 +31,10 @@ const nothing = {
   maxSearchWindow: 1,
 } as const;
 
-export function createKurrentdbLive(
+export function createKurrentdbListener(
   connection: KurrentdbConnection,
-  { pollIntervalMs, onFailure }: LiveOptions,
-): KurrentdbLive {
+  { pollIntervalMs, onFailure }: ListenerOptions,
+): KurrentdbListener {
   const waiters = createWaiters();
   let seenAt = 0;
   let subscription: ClientSubscription | undefined;
@@ -87,7 +87,7 @@ export function createKurrentdbLive(
       () => {
         timer = undefined;
         if (waiters.size > 0) start(seenAt);
-        // They look by themselves: whether the server is there is theirs to find out.
+        // The readers read again and report an outage themselves.
         waiters.wakeAll();
       },
       Math.min(retryMs.max, retryMs.first * 2 ** (failures - 1)),
@@ -104,7 +104,7 @@ export function createKurrentdbLive(
     async whenMore(after, signal) {
       if (closed) return;
       start(after);
-      // Without a subscription nothing makes a reader get as far as was once seen: it would spin.
+      // Only with a subscription: after an outage, a reader may not reach the position seen before, and would spin.
       await waiters.wait(signal, () => isLive && seenAt > after);
     },
     async [Symbol.asyncDispose]() {
