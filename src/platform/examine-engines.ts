@@ -98,7 +98,7 @@ async function examineStore(
     return examinePostgres(target.connection, { ...options, schemas });
   }
   if (target.engine === 'mongodb') {
-    const { examineMongodb } = await import('../adapters/mongodb/mongodb-doctor.ts');
+    const { examineMongodb } = await import('../adapters/mongodb/doctor.ts');
     return examineMongodb(target.connection, options);
   }
   if (target.engine === 'kurrentdb') {

@@ -1,5 +1,5 @@
-// Appends that arrive together become one commit of the log, each decided on its own. One commit is
-// under way at a time; what arrives meanwhile is the next.
+// Batches concurrent appends into one commit of the log, with a separate decision for every append. One commit
+// runs at a time; appends that arrive during a commit form the next batch.
 
 import { randomUUID } from 'node:crypto';
 import { aborted, systemClock } from '../../foundation/clock.ts';
@@ -11,34 +11,33 @@ import type {
   WriteOutcome,
 } from '../../store/store-engine.ts';
 import type { CommitLog } from './commit-log.ts';
-import type { LogPoint } from './commit-number.ts';
 import { decideBatch, type DecidedBatch } from './decide-batch.ts';
 import { bytesAtMost, documentLimits } from './event-document.ts';
 import { loadKnownStreams, streamsOfUnits, type Unit } from './known-streams.ts';
-import { isTransient, unavailable } from './mongodb-connection.ts';
-import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';
-import type { MongodbTypes } from './mongodb-types.ts';
+import { isTransient, unavailable } from './connection.ts';
+import type { EventDocument, LogPoint, MongodbCollections } from './collections.ts';
+import type { MongodbEventTypes } from './event-types.ts';
 import type { StreamStates } from './stream-states.ts';
 
 export interface MongodbAppender {
   write(writes: readonly StreamWrite[], options: WriteOptions): Promise<readonly WriteOutcome[]>;
-  /** Resolves when everything that was asked for has been answered. */
+  /** Resolves when all appends have their outcomes. */
   drain(): Promise<void>;
 }
 
 const appendLimits = {
   unitsPerCommitMax: 500,
   eventsPerCommitMax: 5_000,
-  /** Of what a commit's events take at most; more is laid out in parts of this size. */
+  /** The largest size of events in one commit document; larger commits are stored in parts of this size. */
   portionBytesMax: 8 * 1_048_576,
   waitingMax: 10_000,
-  /** How long a commit is tried again whose answer did not come; ids make a repeat harmless. */
-  tryMs: 10_000,
+  /** How long a commit without an answer is retried; the event ids make a retry safe. */
+  retryMs: 10_000,
   pauseMsMax: 1_000,
-  /** Times that others may be faster before we claim the next number. */
-  lostBeforeClaim: 3,
-  /** Times that others may be faster in all; it takes a log that somebody tampered with. */
-  lostMax: 1_000,
+  /** Lost races for a number before the writer claims the next one. */
+  racesBeforeClaim: 3,
+  /** Lost races in total; only a corrupted log reaches this. */
+  racesMax: 1_000,
 } as const;
 
 interface Waiting {
@@ -53,7 +52,7 @@ interface Decision {
   readonly decided: DecidedBatch;
 }
 
-/** A commit whose answer did not come. */
+/** A commit without an answer. */
 interface Unanswered {
   readonly commit: number;
   readonly decided: DecidedBatch;
@@ -63,7 +62,7 @@ export interface AppenderParts {
   readonly collections: MongodbCollections;
   readonly log: CommitLog;
   readonly states: StreamStates;
-  readonly types: MongodbTypes;
+  readonly types: MongodbEventTypes;
   readonly now: () => number;
 }
 
@@ -73,16 +72,16 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
   let running: Promise<void> | undefined;
   let scheduled = false;
 
-  /** Decides on what is known at the end of the log, asking the database only for what is missing. */
+  /** Decides on the state at the end of the log; queries the database only for missing parts of it. */
   async function decide(
     units: readonly Unit[],
     by: string,
-    mustLook: boolean,
+    mustQuery: boolean,
   ): Promise<Decision | undefined> {
     const streams = streamsOfUnits(units);
     const recordedAt = new Date(parts.now());
     const at = (basis: LogPoint) => ({ position: basis.position + 1, recordedAt });
-    if (!mustLook && !log.isClaimed) {
+    if (!mustQuery && !log.isClaimed) {
       const basis = log.end;
       const known = states.known(streams);
       const all =
@@ -90,7 +89,7 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
           ? undefined
           : await loadKnownStreams(collections, units, known, 'states only');
       const decided = all === undefined ? undefined : decideBatch(units, all, at(basis));
-      // Only an insert proves that nothing happened meanwhile: who is refused has a right to a look.
+      // Only a successful insert proves that the cached state is current: refusals need a fresh read.
       if (decided?.isRefusing === false) return { basis, decided };
     }
     await log.advance();
@@ -98,52 +97,52 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     const basis = log.head;
     const known = await states.load(streams, basis);
     const all = await loadKnownStreams(collections, units, known, basis);
-    // Somebody committed while we were looking: what we know is not the end any more.
+    // Another process committed during the queries: the state is outdated.
     if (log.end.commit !== basis.commit || all === undefined) return undefined;
     return { basis, decided: decideBatch(units, all, at(basis)) };
   }
 
   async function commitUnits(units: readonly Unit[]): Promise<DecidedBatch['outcomes']> {
     const by = randomUUID();
-    let mustLook = false;
+    let mustQuery = false;
     let failures = 0;
-    const lastTryAt = performance.now() + appendLimits.tryMs;
+    const retryUntil = performance.now() + appendLimits.retryMs;
     let unanswered: Unanswered | undefined;
     let hasClaimed = false;
-    let lost = 0;
-    while (lost < appendLimits.lostMax) {
+    let races = 0;
+    while (races < appendLimits.racesMax) {
       try {
         if (unanswered !== undefined && (await log.isOurs(unanswered.commit, by))) {
           return unanswered.decided.outcomes;
         }
         unanswered = undefined;
-        const decision = await decide(units, by, mustLook);
+        const decision = await decide(units, by, mustQuery);
         if (decision !== undefined) {
           const { basis, decided } = decision;
           if (decided.events.length === 0) {
-            if (hasClaimed) await giveBack(basis, by);
+            if (hasClaimed) await releaseClaim(basis, by);
             return decided.outcomes;
           }
           unanswered = { commit: basis.commit + 1, decided };
           if (await commit(units, by, decision)) return decided.outcomes;
           unanswered = undefined;
         }
-        mustLook = true;
-        lost += 1;
-        if (lost % appendLimits.lostBeforeClaim === 0) {
+        mustQuery = true;
+        races += 1;
+        if (races % appendLimits.racesBeforeClaim === 0) {
           await log.claim(by, new Date(parts.now()));
           hasClaimed = true;
-        } else await systemClock.sleep(Math.random() * 2 ** (lost % 5));
+        } else await systemClock.sleep(Math.random() * 2 ** (races % 5));
       } catch (error) {
-        if (!isTransient(error) || performance.now() > lastTryAt) throw error;
+        if (!isTransient(error) || performance.now() > retryUntil) throw error;
         failures += 1;
-        mustLook = true;
+        mustQuery = true;
         await systemClock.sleep(Math.min(50 * 2 ** failures, appendLimits.pauseMsMax));
       }
     }
     throw new MillraceError(
       'STORE_UNAVAILABLE',
-      `others committed ${appendLimits.lostMax} times while this append was waiting for its turn`,
+      `append failed: other writers committed ${appendLimits.racesMax} times before it`,
     );
   }
 
@@ -153,7 +152,7 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     { basis, decided }: Decision,
   ): Promise<boolean> {
     const { events } = decided;
-    await types.note(events.map(({ eventType }) => eventType));
+    await types.add(events.map(({ eventType }) => eventType));
     const at = events[0]?.recordedAt ?? new Date(parts.now());
     const rows = units.flat().flatMap((write) => write.rows);
     const bytes = rows.reduce((sum, { payload, meta }) => sum + payload.length + meta.length, 0);
@@ -161,28 +160,28 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     return log.commit(basis, batch, () => states.apply(decided.states));
   }
 
-  /** A turn that was asked for and is not needed after all: nobody has to wait for us. */
-  async function giveBack(basis: LogPoint, by: string): Promise<void> {
+  /** An empty commit ends a claim that is no longer needed, so that other writers do not wait. */
+  async function releaseClaim(basis: LogPoint, by: string): Promise<void> {
     const at = new Date(parts.now());
     await log.commit(basis, { by, at, events: [], bytes: 0, portions: [] }, () => undefined);
   }
 
-  async function runBatch(batch: readonly Waiting[], behind = waiting): Promise<void> {
+  async function runBatch(batch: readonly Waiting[], queued = waiting): Promise<void> {
     try {
       const outcomes = await commitUnits(batch.map(({ unit }) => unit));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] ?? []);
     } catch (error) {
-      const isAway = isTransient(error);
-      if (isAway || batch.length === 1) {
-        // Whoever waits behind them would find out the same, only later.
-        const told = isAway ? [...batch, ...behind.splice(0)] : batch;
-        for (const { reject } of told) reject(unavailable(error));
+      const isOutage = isTransient(error);
+      if (isOutage || batch.length === 1) {
+        // In an outage the queued appends would fail too, only later.
+        const failed = isOutage ? [...batch, ...queued.splice(0)] : batch;
+        for (const { reject } of failed) reject(unavailable(error));
         return;
       }
-      // One of them is at fault: each alone, so that nobody fails for another's sake.
+      // One append is at fault: run each alone, so that the others succeed.
       const left = [...batch];
-      for (let each = left.shift(); each !== undefined; each = left.shift()) {
-        await runBatch([each], left);
+      for (let single = left.shift(); single !== undefined; single = left.shift()) {
+        await runBatch([single], left);
       }
     }
   }
@@ -206,12 +205,12 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
       if (waiting.length >= appendLimits.waitingMax) {
         throw new MillraceError(
           'STORE_UNAVAILABLE',
-          `more than ${appendLimits.waitingMax} appends are waiting`,
+          `append queue is full: ${appendLimits.waitingMax} appends are waiting. Retry later.`,
         );
       }
       return new Promise((resolve, reject) => {
         waiting.push({ unit: writes, signal, resolve, reject });
-        // What arrives within one turn of the event loop belongs together.
+        // Appends of one turn of the event loop form one batch.
         if (!scheduled) setImmediate(pump);
         scheduled = true;
       });
@@ -229,12 +228,12 @@ function checkSize(eventId: string, bytes: number): void {
   if (bytes <= documentLimits.documentBytesMax) return;
   throw new MillraceError(
     'PAYLOAD_TOO_LARGE',
-    `event ${eventId} takes up to ${bytes} bytes, and MongoDB has room for ${documentLimits.documentBytesMax} in a document`,
+    `event ${eventId} may take ${bytes} bytes. A MongoDB document has room for ${documentLimits.documentBytesMax}.`,
     { details: { eventId, bytes, documentBytesMax: documentLimits.documentBytesMax } },
   );
 }
 
-/** The next commit's appends; one that is too large by itself still goes, alone. */
+/** The appends of the next commit; an append that exceeds the limits by itself forms a commit alone. */
 function takeBatch(waiting: Waiting[]): Waiting[] {
   const batch: Waiting[] = [];
   let events = 0;
@@ -258,7 +257,7 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
   return batch;
 }
 
-/** Cuts a commit's events into what fits into a document each; mostly that is one. */
+/** Splits the events of a commit into groups that fit into one document each; usually one group. */
 function portionsOf(
   events: readonly EventDocument[],
   rows: readonly RowToWrite[],

@@ -1,45 +1,44 @@
-// The collections of a store in MongoDB and what lies in them. `events` has the shape that the
-// architecture document gives it; everything else serves the global order (see commit-log.ts).
+// The collections of a store in MongoDB and their documents. `events` has the shape of the architecture document;
+// the other collections serve the global order (see commit-log.ts).
 
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { codeOf, isTransient } from './mongodb-connection.ts';
+import { codeOf, isTransient } from './connection.ts';
 
 /**
- * One event. The first eight fields are the document's own, the rest is ours.
+ * One event. The first eight fields come from the architecture document, the others are added by this adapter.
  *
- * `aggregateId` is the stream's name, not the bare id of the aggregate: two tenants, or two kinds of
- * aggregate, may use one id, while a stream's name holds tenant and category. So the document's
- * unique index on `aggregateId` and `version` holds as it stands there, and a query by
- * `aggregateId` can never mix tenants.
+ * `aggregateId` is the stream name, not the bare id of the aggregate, because tenants and aggregate types may
+ * use the same id. So the unique index on `aggregateId` and `version` is correct, and a query by `aggregateId`
+ * cannot mix tenants.
  */
 export interface EventDocument {
-  /** The event's id where it was free; the same event in a second stream gets another (`eventId`). */
+  /** The event id if it was free; the same event in a second stream gets another `_id` (see `eventId`). */
   readonly _id: string;
   readonly aggregateId: string;
   readonly aggregateType: string;
   readonly eventType: string;
-  /** The payload: as BSON where BSON gives it back unchanged, otherwise as JSON text (`encoding`). */
+  /** The payload: BSON if BSON preserves it exactly, otherwise JSON text (see `encoding`). */
   readonly eventData: unknown;
-  /** Counts from 1: the aggregate's version after this event. Always revision + 1. */
+  /** The version of the aggregate after this event, from 1: always revision + 1. */
   readonly version: number;
-  /** When it occurred. */
+  /** When the event occurred. */
   readonly timestamp: Date;
   readonly metadata: EventMetadata;
 
-  /** Where it stands among all events: from 1, without holes but for what was scavenged. */
+  /** The position among all events, from 1, with gaps only where events were scavenged. */
   readonly position: number;
   readonly tenant: string;
   readonly category?: string;
   readonly recordedAt: Date;
   readonly eventId?: string;
   readonly encoding?: 'json';
-  /** On metadata of a stream: the retention that is in force from here on. */
+  /** On stream metadata: the retention from here on. */
   readonly retention?: StoredRetention;
-  /** On the last event of an append to a stream that came back after a deletion. */
+  /** On the last event of an append that restored a deleted stream. */
   readonly truncateBefore?: number;
-  /** On the event that ended its stream. */
+  /** On the tombstone of a stream. */
   readonly tombstone?: true;
 }
 
@@ -49,7 +48,7 @@ export interface StoredRetention {
   readonly maxAgeSeconds?: number;
 }
 
-/** The rest of the envelope; members that would only repeat other fields are left out. */
+/** The rest of the envelope, without members that other fields already contain. */
 export interface EventMetadata {
   readonly correlationId?: string;
   readonly causationId?: string;
@@ -58,33 +57,65 @@ export interface EventMetadata {
   readonly idempotencyKey?: string;
   readonly aggregate?: unknown;
   readonly headers?: unknown;
-  /** Where `timestamp` cannot say it: with an offset, or finer than milliseconds. */
+  /** If `timestamp` cannot express it: with an offset, or finer than milliseconds. */
   readonly occurredAt?: string;
-  /** All of it as JSON text, where BSON would not give it back unchanged. */
+  /** The whole envelope as JSON text, if BSON would change it. */
   readonly envelope?: string;
 }
 
-/** One slot of the log; `_id` is its number, and taking it is what commits. */
+/** One slot of the log. `_id` is its number, and inserting it commits. */
 export interface CommitDocument {
   readonly _id: string;
   /** The position of its first event. */
   readonly from: number;
   readonly count: number;
-  /** Whose it is: how a writer knows its own commit after the answer was lost. */
+  /** The id of the batch: a writer recognizes its commit after a lost answer. */
   readonly by: string;
   readonly at: Date;
-  /** Holds no events: asks the others to leave the next number to this writer. */
+  /** Without events: reserves the next number for this writer. */
   readonly claim?: true;
-  /** Until they lie in `events`, in one of these two. */
+  /** The events, in one of these two fields until they are copied to `events`. */
   readonly events?: readonly EventDocument[];
   readonly parts?: readonly string[];
 }
 
-/** Events of a commit that is too large for one document; worth something for this slot only. */
+/** Some events of a commit that is too large for one document; valid for this slot only. */
 interface PartDocument {
   readonly _id: string;
   readonly slot: number;
   readonly events: readonly EventDocument[];
+}
+
+/** A point of the log: the number of its last commit, and the position of the last event in it. */
+export interface LogPoint {
+  readonly commit: number;
+  readonly position: number;
+}
+
+const digits = 16;
+
+/** Fixed width, so that the order of texts is the order of numbers. */
+export function commitId(number: number): string {
+  return number.toString(16).padStart(digits, '0');
+}
+
+export function numberOf(id: string): number {
+  return Number.parseInt(id, 16);
+}
+
+export function pointOf({ _id, from, count }: CommitDocument): LogPoint {
+  return { commit: numberOf(_id), position: from + count - 1 };
+}
+
+/** The commit still holds its events: they may be missing in `events`. */
+export function holdsEvents({ events, parts }: CommitDocument): boolean {
+  return events !== undefined || parts !== undefined;
+}
+
+export function missingCommit(number: number): MillraceError {
+  return new MillraceError('STORE_CORRUPT', `commit ${number} of the log was deleted`, {
+    details: { commit: commitId(number) },
+  });
 }
 
 export interface KeyDocument {
@@ -97,15 +128,14 @@ export interface MongodbCollections {
   readonly events: Collection<EventDocument>;
   readonly commits: Collection<CommitDocument>;
   readonly parts: Collection<PartDocument>;
-  /** Every type that was ever appended; filters are asked once for each. */
+  /** All event types that were ever appended; a filter is evaluated once per type. */
   readonly types: Collection<{ readonly _id: string }>;
   readonly keys: Collection<KeyDocument>;
 }
 
 /**
- * Acknowledged is on the disks of most of the servers, and a commit counts when it is there: a
- * change of the primary takes back nothing that anyone has seen. How values are read does not depend
- * on how the user's client was set up.
+ * An acknowledged commit is on the disks of a majority, and only such commits are read: an election rolls back
+ * nothing that was visible. The other options make reading independent of the settings of the user's client.
  */
 const logOptions = {
   readPreference: 'primary',
@@ -122,8 +152,8 @@ const logOptions = {
 } as const;
 
 /**
- * What follows from commits was on most of the servers before anyone goes by it. A primary has it
- * then, but one that just took over does not yet know that others have it too, and would leave it out.
+ * Derived data reached a majority before any process relies on it. A new primary has it, but may not know yet
+ * that the majority has it too, and would omit it from a majority read.
  */
 const derivedOptions = { ...logOptions, readConcern: { level: 'local' } } as const;
 
@@ -137,36 +167,36 @@ export function collectionsOf(db: Db, events: string): MongodbCollections {
   };
 }
 
-/** Each gets MongoDB's own name (`timestamp_1`), as if the document's commands had made it. */
+/** With MongoDB's default names (`timestamp_1`), like the commands of the architecture document. */
 const eventIndexes: readonly IndexDescription[] = [
-  // The document's four.
+  // From the architecture document.
   { key: { aggregateId: 1, version: 1 }, unique: true },
   { key: { timestamp: 1 } },
   { key: { eventType: 1, timestamp: 1 } },
   { key: { aggregateType: 1, timestamp: 1 } },
-  // Ours: the global order, and filtered reading along it.
+  // For the global order and filtered reads along it.
   { key: { position: 1 }, unique: true },
   { key: { eventType: 1, position: 1 } },
   { key: { category: 1, position: 1 } },
   { key: { tenant: 1, position: 1 } },
 ];
 
-/** Holds the few events whose `_id` is not their own id; an engine without such indexes scans. */
+/** For the few events whose `_id` is not their event id; engines without sparse indexes scan. */
 const otherIdIndex: IndexDescription = { key: { eventId: 1 }, sparse: true };
 
-const migrateTriesMax = 5;
+const migrateAttemptsMax = 5;
 const namespaceNotFound = 26;
 const namespaceExists = 48;
 const notImplemented = 238;
 
-/** Creates what is missing; several processes may do so at once, and get in each other's way. */
+/** Creates missing collections and indexes; retries, because concurrent processes may conflict. */
 export async function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await createMissing(db, collections);
       return;
     } catch (error) {
-      if (!isTransient(error) || attempt === migrateTriesMax) throw error;
+      if (!isTransient(error) || attempt === migrateAttemptsMax) throw error;
       await systemClock.sleep(50 * 2 ** attempt);
     }
   }
@@ -179,33 +209,33 @@ async function createMissing(db: Db, collections: MongodbCollections): Promise<v
     await ignoring(namespaceExists, () => db.createCollection(collectionName));
   }
   const { events } = collections;
-  const there = new Set((await events.listIndexes().toArray()).map(shownIndex));
-  const isMissing = (index: IndexDescription): boolean => !there.has(shownIndex(index));
+  const existing = new Set((await events.listIndexes().toArray()).map(describeIndex));
+  const isMissing = (index: IndexDescription): boolean => !existing.has(describeIndex(index));
   const missing = eventIndexes.filter(isMissing);
   if (missing.length > 0) await events.createIndexes(missing);
   if (isMissing(otherIdIndex))
     await ignoring(notImplemented, () => events.createIndexes([otherIdIndex]));
 }
 
-/** Without its two unique indexes the log could not be worked off twice without harm. */
+/** The two unique indexes are required: they make copying events from the log idempotent. */
 export async function checkMongodb({ events }: MongodbCollections): Promise<void> {
-  const there = new Set<string>();
+  const existing = new Set<string>();
   await ignoring(namespaceNotFound, async () => {
-    for (const index of await events.listIndexes().toArray()) there.add(shownIndex(index));
+    for (const index of await events.listIndexes().toArray()) existing.add(describeIndex(index));
   });
-  const needed = eventIndexes.filter(({ unique }) => unique === true).map(shownIndex);
-  const missing = needed.filter((index) => !there.has(index));
+  const needed = eventIndexes.filter(({ unique }) => unique === true).map(describeIndex);
+  const missing = needed.filter((index) => !existing.has(index));
   if (missing.length === 0) return;
   const { namespace } = events;
   throw new MillraceError(
     'CONFIG_INVALID',
-    `the collection ${namespace} has no index ${missing.join(' and ')}: open it once with migrate 'auto'`,
+    `collection ${namespace} lacks the index ${missing.join(' and ')}. Open the store once with migrate: 'auto'.`,
     { details: { namespace, missing } },
   );
 }
 
-/** Indexes are told apart by what they do: somebody may have made them under names of their own. */
-function shownIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
+/** By content, not by name: the user may have created an index under another name. */
+function describeIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
   return `${JSON.stringify(index.key)}${index.unique === true ? ' unique' : ''}`;
 }
 

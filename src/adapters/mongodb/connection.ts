@@ -1,7 +1,7 @@
-// How the adapter talks to the database: the user's client or one of our own, and the driver's
-// errors told apart.
+// Access to the database: the user's client or our own, and the translation of driver errors.
 
 import type { Db, MongoClient } from 'mongodb';
+import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
@@ -22,14 +22,14 @@ export async function connectMongodb(
 ): Promise<MongodbConnection> {
   if (typeof target !== 'string') {
     const db = 'databaseName' in target ? target : target.db(database);
-    // The user's own: the user closes it.
+    // The user closes it.
     return { db, async [Symbol.asyncDispose]() {} };
   }
   const named = /^mongodb(?:\+srv)?:\/\/[^/?]+(?:\/([^?]*))?/.exec(target);
   if (named === null) {
     throw new MillraceError(
       'CONFIG_INVALID',
-      'the URL of a MongoDB starts with mongodb:// or mongodb+srv://, and names a host',
+      'invalid MongoDB URL: use mongodb://host/database or mongodb+srv://host/database',
     );
   }
   const { MongoClient: Client } = await loadDriver('mongodb', () => import('mongodb'));
@@ -56,29 +56,29 @@ function clientOf(Client: typeof MongoClient, url: string, connectionsMax: numbe
       }),
     );
   } catch (error) {
-    // The driver's words name the option at fault; the URL itself may hold a password.
+    // The driver's message names the invalid option. The URL may contain a password, so it is not quoted.
     const reason = error instanceof Error ? error.message : String(error);
-    throw new MillraceError('CONFIG_INVALID', `the URL of the MongoDB: ${reason}`, {
+    throw new MillraceError('CONFIG_INVALID', `invalid MongoDB URL: ${reason}`, {
       details: { reason },
     });
   }
 }
 
-/** What the URL says itself, holds: given as options of the driver, ours would override it. */
+/** Adds defaults to the URL: as driver options, they would override the options of the URL. */
 export function clientUrl(url: string, defaults: Readonly<Record<string, string>>): string {
   const [, address = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url) ?? [];
   const given = new Set([...new URLSearchParams(query).keys()].map((name) => name.toLowerCase()));
   const added = Object.entries(defaults)
     .filter(([name]) => !given.has(name.toLowerCase()))
     .map(([name, value]) => `${name}=${value}`);
-  const all = [query, ...added].filter((each) => each !== '').join('&');
-  // The query stands behind a path, be it an empty one.
+  const all = [query, ...added].filter((part) => part !== '').join('&');
+  // A query requires a path before it, even an empty one.
   return `${/:\/\/[^/]+\//.test(address) ? address : `${address}/`}?${all}`;
 }
 
 const duplicateKey = 11_000;
 
-/** Server codes of a primary that steps down, shuts down, is not reached or just took over. */
+/** Server codes of a primary that steps down, shuts down, is unreachable or was just elected. */
 const transientCodes: ReadonlySet<unknown> = new Set([
   6, 7, 43, 64, 89, 91, 134, 189, 237, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436,
 ]);
@@ -86,14 +86,17 @@ const transientNames =
   /^Mongo(Network|ServerSelection|PoolCleared|PoolClosed|WaitQueue|NotConnected|TopologyClosed)/;
 const socketCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET)/;
 
-/** Whether the only thing wrong is that the key is taken. */
+/** Whether duplicate keys are the only error. */
 export function isDuplicate(error: unknown): boolean {
   if (codeOf(error) !== duplicateKey) return false;
   const { writeErrors } = error as { readonly writeErrors?: unknown };
-  return !Array.isArray(writeErrors) || writeErrors.every((each) => codeOf(each) === duplicateKey);
+  return (
+    !Array.isArray(writeErrors) ||
+    writeErrors.every((writeError) => codeOf(writeError) === duplicateKey)
+  );
 }
 
-/** Whether trying again can help. What was asked for may have happened all the same. */
+/** Whether a retry can help. The operation may have succeeded nevertheless. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, errorResponse } = error as {
@@ -101,15 +104,21 @@ export function isTransient(error: unknown): boolean {
     readonly errorResponse?: unknown;
   };
   if (transientNames.test(error.name) || transientCodes.has(code)) return true;
-  // A socket's own error; and what befalls several writes at once is wrapped up.
+  // Socket errors, and errors of bulk writes, which the driver wraps.
   return (typeof code === 'string' && socketCodes.test(code)) || isTransient(errorResponse);
 }
+
+/** Waiting until a write of another process reaches a majority: all attempts together take about ten seconds. */
+export const majorityWait = {
+  attemptsMax: 12,
+  sleep: (attempt: number): Promise<void> => systemClock.sleep(5 * 2 ** attempt),
+} as const;
 
 export function unavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const code = codeOf(error);
   const reason = error instanceof Error ? error.message : String(error);
-  return new MillraceError('STORE_UNAVAILABLE', `the database did not do it: ${reason}`, {
+  return new MillraceError('STORE_UNAVAILABLE', `MongoDB operation failed: ${reason}`, {
     cause: error,
     retryable: isTransient(error),
     details: { reason, ...(code === undefined ? {} : { code }) },

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { hasCode } from '../../foundation/error.ts';
-import { clientUrl, isDuplicate, isTransient, unavailable } from './mongodb-connection.ts';
+import { clientUrl, isDuplicate, isTransient, unavailable } from './connection.ts';
 
 type BulkResult = ConstructorParameters<typeof MongoBulkWriteError>[1];
 
-/** As the driver makes it of an error that is no answer of the server's. */
+/** As the driver wraps an error that is not an answer of the server. */
 function bulkError(error: Error): MongoBulkWriteError {
   return new MongoBulkWriteError(error, {} as BulkResult);
 }
 
 const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
 
-test('a lost connection is worth another try, however the driver wraps it', () => {
+test('a lost connection is transient, however the driver wraps it', () => {
   for (const error of [
     new MongoNetworkError('gone'),
     reset,
@@ -23,13 +23,13 @@ test('a lost connection is worth another try, however the driver wraps it', () =
     bulkError(new MongoServerError({ message: 'stepped down', code: 189 })),
   ]) {
     assert.ok(isTransient(error), String(error));
-    const told = unavailable(error);
-    assert.ok(hasCode(told, 'STORE_UNAVAILABLE'));
-    assert.equal(told.retryable, true);
+    const translated = unavailable(error);
+    assert.ok(hasCode(translated, 'STORE_UNAVAILABLE'));
+    assert.equal(translated.retryable, true);
   }
 });
 
-test('what the server refuses is not worth another try', () => {
+test('a refusal by the server is not transient', () => {
   for (const error of [
     new MongoServerError({ message: 'no', code: 13 }),
     bulkError(new MongoServerError({ message: 'no', code: 13 })),
@@ -41,7 +41,7 @@ test('what the server refuses is not worth another try', () => {
   }
 });
 
-test('a key counts as taken only when nothing else went wrong', () => {
+test('an error counts as a duplicate key only if there is no other error', () => {
   const taken = { code: 11_000 };
   const bulk = (writeErrors: readonly object[]): Error =>
     Object.assign(new Error('bulk'), { code: 11_000, writeErrors });
@@ -51,7 +51,7 @@ test('a key counts as taken only when nothing else went wrong', () => {
   assert.equal(isDuplicate(reset), false);
 });
 
-test("the URL's own options hold, and ours are added where it is silent", () => {
+test('options of the URL take precedence over the defaults', () => {
   const ours = { appName: 'millrace', maxPoolSize: '10' };
   assert.equal(clientUrl('mongodb://h', ours), 'mongodb://h/?appName=millrace&maxPoolSize=10');
   assert.equal(clientUrl('mongodb://h/db', ours), 'mongodb://h/db?appName=millrace&maxPoolSize=10');

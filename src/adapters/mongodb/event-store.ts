@@ -1,5 +1,5 @@
-// The event store in MongoDB: the document's `events` collection, and a log of commits beside it
-// that gives all events one order without holes (see commit-log.ts).
+// The event store in MongoDB: the `events` collection of the architecture document, and a commit log that gives
+// all events one order without gaps (see commit-log.ts).
 
 import type { Db, MongoClient } from 'mongodb';
 import { aborted, systemClock } from '../../foundation/clock.ts';
@@ -9,34 +9,34 @@ import { createEventStore, type EventStoreOptions } from '../../store/create-eve
 import type { EventStore } from '../../store/event-store.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
 import { openCommitLog, type CommitLog } from './commit-log.ts';
-import { createMongodbAppender } from './mongodb-appender.ts';
-import { connectMongodb, unavailable } from './mongodb-connection.ts';
-import { createMongodbKeys } from './mongodb-keys.ts';
-import { createMongodbLive, type MongodbLive } from './mongodb-live.ts';
-import { createMongodbReader } from './mongodb-reader.ts';
-import { scavengeMongodb } from './mongodb-scavenge.ts';
-import { checkMongodb, collectionsOf, migrateMongodb } from './mongodb-schema.ts';
-import { createMongodbTypes } from './mongodb-types.ts';
+import { createMongodbAppender } from './appender.ts';
+import { connectMongodb, unavailable } from './connection.ts';
+import { createMongodbKeys } from './subject-keys.ts';
+import { createMongodbListener, type MongodbListener } from './listener.ts';
+import { createMongodbReader } from './reader.ts';
+import { scavengeMongodb } from './scavenge.ts';
+import { checkMongodb, collectionsOf, migrateMongodb } from './collections.ts';
+import { createMongodbEventTypes } from './event-types.ts';
 import { createStreamStates } from './stream-states.ts';
 
 export interface MongodbOptions extends EventStoreOptions {
-  /** Default: the URL's, or `millrace`; of a `MongoClient`, its own default. */
-  readonly database?: string;
-  /** The collection of events; those beside it begin with its name. Default: `events`. */
-  readonly collection?: string;
+  /** Default: the database of the URL, or `millrace`; for a `MongoClient`, its default. */
+  readonly database?: string | undefined;
+  /** The collection of events, and the prefix of the other collections. Default: `events`. */
+  readonly collection?: string | undefined;
   /** `auto` (default) creates missing collections and indexes when the store is opened. */
-  readonly migrate?: 'auto' | 'off';
-  /** Of our own client, when a URL is given. Default: 10. */
-  readonly connectionsMax?: number;
+  readonly migrate?: 'auto' | 'off' | undefined;
+  /** Pool size of the client that the store creates for a URL. Default: 10. */
+  readonly connectionsMax?: number | undefined;
   /**
-   * How long other processes' events may stay unseen by an idle live reader on a server without
-   * change streams; with them it is only the backstop. Default: 250.
+   * How often an idle live reader polls for events of other processes on a server without change streams; with
+   * change streams, a fallback. Default: 250.
    */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
 }
 
 /**
- * Opens the event store in a MongoDB database, by URL or with a `MongoClient` or `Db` of yours.
+ * Opens the event store in a MongoDB database, by URL or with your `MongoClient` or `Db`.
  *
  * @example
  * import { mongodbEventStore } from 'millrace/adapters/mongodb';
@@ -58,21 +58,21 @@ export async function mongodbEventStore(
     observer = silentObserver,
   } = options;
   const onFailure = (err: unknown): void =>
-    observer.log?.warn({ collection, err }, 'work in the background failed and is tried again');
+    observer.log?.warn({ collection, err }, 'background work failed, retrying');
 
   const connection = await connectMongodb(target, { database, connectionsMax });
   const collections = collectionsOf(connection.db, collection);
-  const types = createMongodbTypes(collections.types);
+  const types = createMongodbEventTypes(collections.types);
   const states = createStreamStates(collections.events, types, () => log.end);
   let log: CommitLog;
-  let live: MongodbLive;
+  let listener: MongodbListener;
   let hasChangeStreams: boolean;
   try {
     if (migrate === 'auto') await migrateMongodb(connection.db, collections);
     await checkMongodb(collections);
     const hello = await connection.db.command({ hello: 1 });
     hasChangeStreams = hello['setName'] !== undefined || hello['msg'] === 'isdbgrid';
-    live = createMongodbLive(collections, () => log, {
+    listener = createMongodbListener(collections, () => log, {
       hasChangeStreams,
       pollIntervalMs,
       onFailure,
@@ -83,7 +83,7 @@ export async function mongodbEventStore(
         types.refresh();
       },
       isForeignWanted: () => states.size > 0,
-      onMore: () => live.wakeAll(),
+      onMore: () => listener.wakeAll(),
       onFailure,
     });
   } catch (error) {
@@ -128,13 +128,13 @@ export async function mongodbEventStore(
     readAll: (query) => reading(query.signal, () => reader.readAll(query)),
     findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
     head: () => reading(undefined, async () => (await log.advance()).position),
-    whenMore: (after, signal) => live.whenMore(after, signal),
+    whenMore: (after, signal) => listener.whenMore(after, signal),
     scavenge: (scavengeOptions) => scavengeMongodb({ collections, log, states }, scavengeOptions),
     subjectKeys: createMongodbKeys(collections.keys),
     async [Symbol.asyncDispose]() {
       closed = true;
       await appender.drain();
-      await live[Symbol.asyncDispose]();
+      await listener[Symbol.asyncDispose]();
       await log.close();
       await connection[Symbol.asyncDispose]();
     },

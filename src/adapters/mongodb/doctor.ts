@@ -1,4 +1,4 @@
-// Whether a MongoDB answers, takes writes, and is more than one server.
+// Checks whether a MongoDB server is reachable, writable and part of a replica set.
 
 import type { Db } from 'mongodb';
 import {
@@ -11,16 +11,16 @@ import {
   type Examination,
   type Finding,
 } from '../../foundation/finding.ts';
-import { clientUrl, connectMongodb, type MongodbConnection } from './mongodb-connection.ts';
+import { clientUrl, connectMongodb, type MongodbConnection } from './connection.ts';
 
 const versionLeast = '5.0';
 
-/** Asks only. */
+/** Reads only. */
 export async function examineMongodb(
   url: string,
   { timeoutMs, nowMs }: Examination,
 ): Promise<readonly Finding[]> {
-  // The driver's own words tell more than that our time is up.
+  // Shorter than our limit: the driver's error says more than a timeout.
   const selectMs = Math.min(4_000, Math.floor(timeoutMs * 0.9));
   const target = clientUrl(url, { serverSelectionTimeoutMS: String(selectMs) });
   const options = { database: undefined, connectionsMax: 1 };
@@ -29,7 +29,7 @@ export async function examineMongodb(
     read: ({ db }) =>
       latencyOf('read', () => db.command({ ping: 1 }), {
         slowMs: 20,
-        remedy: 'Put the database nearer: every command waits for some of these.',
+        remedy: 'Move the database closer: every command waits for several reads.',
       }),
     'clock skew': ({ db }) =>
       skewOf(nowMs, async () => {
@@ -52,7 +52,7 @@ async function reach(db: Db): Promise<Finding[]> {
           {
             check: 'writable',
             level: 'broken',
-            detail: 'the server that answers takes no writes',
+            detail: 'the server refuses writes: it is not the primary',
             remedy: 'Name the whole replica set in the URL.',
           } as const,
         ]),
@@ -62,8 +62,8 @@ async function reach(db: Db): Promise<Finding[]> {
           {
             check: 'settings',
             level: 'warning',
-            detail: 'it is a single server: live readers look for events instead of being told',
-            remedy: 'Run it as a replica set, even of one.',
+            detail: 'standalone server: live readers poll, because there are no change streams',
+            remedy: 'Run it as a replica set, even with one member.',
           } as const,
         ]),
   ];

@@ -1,19 +1,15 @@
-// The keys of people whose payloads are sealed. A key is only ever inserted or replaced by the fact
-// that it is gone, so that no order of two processes brings one back.
+// The encryption keys of data subjects. A key is only inserted, or replaced by the record that it was forgotten,
+// so that no interleaving of two processes restores a key.
 
 import type { Collection } from 'mongodb';
-import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
-import { isDuplicate, unavailable } from './mongodb-connection.ts';
-import type { KeyDocument } from './mongodb-schema.ts';
-
-/** Looks at what another process has just written; together they wait for some ten seconds. */
-const looksMax = 12;
+import { isDuplicate, majorityWait, unavailable } from './connection.ts';
+import type { KeyDocument } from './collections.ts';
 
 export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectKeys {
-  /** Whatever is there already stays; false: something was. */
+  /** Keeps existing documents; false: at least one existed. */
   async function insertMissing(documents: readonly KeyDocument[]): Promise<boolean> {
     try {
       await collection.insertMany([...documents], { ordered: false });
@@ -34,35 +30,39 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
     return new Map(found.map((document) => [document._id, toKey(document)]));
   }
 
-  /** Never fewer than asked for: what has no key would be stored unsealed. */
+  /** Always returns a key for every subject: without a key, a payload would be stored in plain text. */
   async function findOrCreate(subjects: readonly string[]): Promise<Map<string, SubjectKey>> {
-    for (let look = 0; look < looksMax; look += 1) {
+    for (let attempt = 0; attempt < majorityWait.attemptsMax; attempt += 1) {
       const known = await find(subjects);
       const missing = subjects.filter((subject) => !known.has(subject));
       if (missing.length === 0) return known;
-      const made = await insertMissing(missing.map((_id) => ({ _id, key: newSubjectKey() })));
-      // Another process's key that has not yet reached most of the servers.
-      if (!made) await systemClock.sleep(5 * 2 ** look);
+      const inserted = await insertMissing(missing.map((_id) => ({ _id, key: newSubjectKey() })));
+      // Another process inserted a key that has not reached a majority yet.
+      if (!inserted) await majorityWait.sleep(attempt);
     }
-    throw new MillraceError('STORE_UNAVAILABLE', 'keys that were made cannot be read', {
-      details: { subjects: subjects.length },
-    });
+    throw new MillraceError(
+      'STORE_UNAVAILABLE',
+      'subject keys did not become readable on a majority of the servers',
+      {
+        details: { subjects: subjects.length },
+      },
+    );
   }
 
   async function forget(subject: string, forgottenAt: Date): Promise<boolean> {
-    for (let look = 0; look < looksMax; look += 1) {
+    for (let attempt = 0; attempt < majorityWait.attemptsMax; attempt += 1) {
       const withKey = { _id: subject, key: { $exists: true } };
       const had = await collection.findOneAndReplace(withKey, { forgottenAt });
       if (had !== null) return true;
-      // Nobody knew the person: from now on nobody can.
+      // The subject has no key: the record prevents that one is created later.
       if (await insertMissing([{ _id: subject, forgottenAt }])) return false;
       if ((await find([subject])).get(subject)?.kind === 'forgotten') return false;
-      await systemClock.sleep(5 * 2 ** look);
+      await majorityWait.sleep(attempt);
     }
-    throw new MillraceError('STORE_UNAVAILABLE', 'a key could not be destroyed');
+    throw new MillraceError('STORE_UNAVAILABLE', 'the subject key could not be deleted');
   }
 
-  const reached = async <T>(work: Promise<T>): Promise<T> => {
+  const translateErrors = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
@@ -71,11 +71,11 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
   };
 
   return {
-    // A key that sealed something is on most of the servers: a primary has it, though it may not yet
-    // know of that. A key to seal with must not be taken back.
+    // A key in use has reached a majority, so the primary has it; a local read is enough. A key for encryption
+    // must be one that no election can roll back.
     get: (subjects, { create }) =>
-      reached(create ? findOrCreate(subjects) : find(subjects, 'local')),
-    forget: (subject, nowMs) => reached(forget(subject, new Date(nowMs))),
+      translateErrors(create ? findOrCreate(subjects) : find(subjects, 'local')),
+    forget: (subject, nowMs) => translateErrors(forget(subject, new Date(nowMs))),
   };
 }
 

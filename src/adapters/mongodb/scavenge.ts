@@ -1,14 +1,12 @@
-// Removes what retention hides, in small steps. Commits keep their numbers, so that the log has no
-// hole where events were.
+// Deletes the events that retention hides, in small steps. Commits keep their numbers, so the log has no gaps.
 
 import { firstVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../store/scavenge.ts';
 import type { ScavengeProgress } from '../../store/store-engine.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import type { CommitLog } from './commit-log.ts';
-import type { LogPoint } from './commit-number.ts';
-import { unavailable } from './mongodb-connection.ts';
-import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';
+import { unavailable } from './connection.ts';
+import type { EventDocument, LogPoint, MongodbCollections } from './collections.ts';
 import type { StreamStates } from './stream-states.ts';
 
 export interface ScavengeParts {
@@ -23,7 +21,7 @@ export async function scavengeMongodb(
 ): Promise<ScavengeProgress> {
   const { events } = collections;
   try {
-    // Swept first: a commit that still holds its events must not bring back what is removed now.
+    // Sweep first: a commit that still holds its events would restore deleted ones.
     await log.sweep();
     const streams = await candidates();
     return await scavengeStreams(streams, options, removeSome);
@@ -31,7 +29,7 @@ export async function scavengeMongodb(
     throw unavailable(error);
   }
 
-  /** Streams that have metadata or a tombstone; no other hides anything. */
+  /** Streams with metadata or a tombstone: only they hide events. */
   async function candidates(): Promise<readonly string[]> {
     const types = { $in: [metadataType, tombstoneType] };
     const found = await events.distinct('aggregateId', { eventType: types });
@@ -43,7 +41,7 @@ export async function scavengeMongodb(
     const head = await log.advance();
     const state = (await states.load([stream], head)).get(stream);
     if (state === undefined) return 0;
-    // The stream's last event stays: its revision and its age are known by it.
+    // The last event of a stream stays: it holds the stream's revision and age.
     const first = state.tombstoned ? state.revision : firstVisible(state);
     const { maxAgeSeconds } = state;
     const tooOld =
@@ -68,7 +66,7 @@ export async function scavengeMongodb(
     return deletedCount;
   }
 
-  /** In a stream of metadata: the version whose retention holds, which is mostly the last. */
+  /** In a metadata stream: the version with the current retention, usually the last. */
   async function latestRetention(stream: string, { position }: LogPoint) {
     if (streamOfMetadata(stream) === undefined) return undefined;
     const [latest] = await events

@@ -1,43 +1,43 @@
-// Telling live readers that there is more: at once within the process, by a change stream where the
-// server has them, and otherwise by looking, less and less often while nothing happens.
+// Wakes live readers: immediately after own commits, by a change stream if the server has them, and otherwise by
+// polling at growing intervals.
 
 import type { ChangeStream } from 'mongodb';
 import { createWaiters } from '../../store/waiters.ts';
 import { coalesce } from './coalesce.ts';
 import type { CommitLog } from './commit-log.ts';
-import type { MongodbCollections } from './mongodb-schema.ts';
+import type { MongodbCollections } from './collections.ts';
 
-export interface MongodbLive extends AsyncDisposable {
+export interface MongodbListener extends AsyncDisposable {
   whenMore(after: number, signal: AbortSignal): Promise<void>;
   wakeAll(): void;
 }
 
-export interface LiveOptions {
+export interface ListenerOptions {
   readonly hasChangeStreams: boolean;
-  /** How often a reader looks at most, while nothing happens. */
+  /** The longest poll interval, without new events. */
   readonly pollIntervalMs: number;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** The first look; every one that finds nothing doubles the time to the next. */
+/** The first poll interval; it doubles with every poll that finds nothing. */
 const firstPollMs = 5;
-/** After a change stream broke, or was refused, looking has to do for so long. */
-const deafMs = 10_000;
+/** How long only polling is used after a change stream failed. */
+const pollOnlyMs = 10_000;
 
-export function createMongodbLive(
+export function createMongodbListener(
   { commits }: MongodbCollections,
   log: () => CommitLog,
-  options: LiveOptions,
-): MongodbLive {
+  options: ListenerOptions,
+): MongodbListener {
   const waiters = createWaiters();
   let changes: ChangeStream | undefined;
-  let deafUntil = 0;
+  let pollOnlyUntil = 0;
   let timer: NodeJS.Timeout | undefined;
   let waitMs = firstPollMs;
   let closed = false;
 
-  /** Advancing wakes whoever waits, when there was something. */
-  const look = coalesce(async () => {
+  /** `advance` wakes the waiting readers if it finds new commits. */
+  const poll = coalesce(async () => {
     try {
       if (closed) return;
       listen();
@@ -49,25 +49,26 @@ export function createMongodbLive(
     }
   });
 
-  /** Opened when the first reader waits, and kept: readers that come and go would reopen it. */
+  /** Opened when the first reader waits, and then kept open for later readers. */
   function listen(): void {
-    if (!options.hasChangeStreams || changes !== undefined || performance.now() < deafUntil) return;
-    // The event says that there is one; what is in it is read from the log.
+    if (!options.hasChangeStreams || changes !== undefined || performance.now() < pollOnlyUntil)
+      return;
+    // Only the id: the commit itself is read from the log.
     const onlyId = [{ $match: { operationType: 'insert' } }, { $project: { _id: 1 } }];
     const opened = commits.watch(onlyId);
     changes = opened;
-    // What was committed before it began to listen, it does not tell.
-    opened.on('init', () => void look());
-    opened.on('change', () => void look());
+    // The stream does not report commits from before it was opened.
+    opened.on('init', () => void poll());
+    opened.on('change', () => void poll());
     opened.on('error', (problem) => {
-      deafUntil = performance.now() + deafMs;
+      pollOnlyUntil = performance.now() + pollOnlyMs;
       changes = undefined;
       options.onFailure(problem);
-      void closing(opened);
+      void close(opened);
     });
   }
 
-  async function closing(opened: ChangeStream | undefined): Promise<void> {
+  async function close(opened: ChangeStream | undefined): Promise<void> {
     try {
       await opened?.close();
     } catch (error) {
@@ -78,10 +79,10 @@ export function createMongodbLive(
   function schedule(): void {
     clearTimeout(timer);
     if (closed || waiters.size === 0) return;
-    // A change stream that listens makes the look a backstop.
+    // With an open change stream, polling is only a fallback.
     const ms = changes === undefined ? waitMs : options.pollIntervalMs;
     waitMs = Math.min(options.pollIntervalMs, waitMs * 2);
-    timer = setTimeout(() => void look(), ms);
+    timer = setTimeout(() => void poll(), ms);
     timer.unref();
   }
 
@@ -93,15 +94,15 @@ export function createMongodbLive(
     async whenMore(after, signal) {
       if (closed) return;
       const woken = waiters.wait(signal, () => log().head.position > after);
-      // Looked at after joining: what commits in between is seen by the look, or tells us.
-      if (waiters.size > 0) void look();
+      // Poll after joining the waiters: a commit in between is seen by the poll or wakes them.
+      if (waiters.size > 0) void poll();
       await woken;
     },
     async [Symbol.asyncDispose]() {
       closed = true;
       clearTimeout(timer);
       waiters.wakeAll();
-      await closing(changes);
+      await close(changes);
     },
   };
 }

@@ -1,7 +1,7 @@
-// Reading: along a stream, and along all events as far as the log was copied.
+// Reads streams and all events up to the head of the commit log.
 
 import type { Filter } from 'mongodb';
-import { firstVisible } from '../../store/retention.ts';
+import { visibleRange } from '../../store/retention.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type {
   AllPage,
@@ -12,9 +12,9 @@ import type {
 } from '../../store/store-engine.ts';
 import type { CommitLog } from './commit-log.ts';
 import { toRow } from './event-document.ts';
-import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';
-import type { MongodbTypes } from './mongodb-types.ts';
-import type { MongodbStreamState, StreamStates } from './stream-states.ts';
+import type { EventDocument, MongodbCollections } from './collections.ts';
+import type { MongodbEventTypes } from './event-types.ts';
+import type { StreamStates } from './stream-states.ts';
 
 export interface MongodbReader {
   readStream(query: StreamQuery): Promise<StreamPage>;
@@ -23,7 +23,7 @@ export interface MongodbReader {
 }
 
 const readLimits = {
-  /** A filter by stream that matches rarely looks at so many events before it reports back. */
+  /** A filter by stream scans at most this number of events per page. */
   scanWindow: 5_000,
   scanPage: 1_000,
 } as const;
@@ -32,7 +32,7 @@ export interface ReaderParts {
   readonly collections: MongodbCollections;
   readonly log: CommitLog;
   readonly states: StreamStates;
-  readonly types: MongodbTypes;
+  readonly types: MongodbEventTypes;
 }
 
 export function createMongodbReader(parts: ReaderParts): MongodbReader {
@@ -43,18 +43,22 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
     const head = await log.advance();
     const state = (await states.load([query.stream], head)).get(query.stream);
     if (state === undefined) return { state: undefined, rows: [] };
-    const range = rangeOf(query, state);
-    const sorting = query.direction === 'forwards' ? 1 : -1;
-    const rows =
-      range === undefined
-        ? []
-        : await events
-            .find({ aggregateId: query.stream, ...range, position: { $lte: head.position } })
-            .sort({ version: sorting })
-            .limit(query.limit)
-            .batchSize(query.limit)
-            .toArray();
+    const range = visibleRange(query, state);
     const { revived: _revived, ...shown } = state;
+    if (range === undefined) return { state: shown, rows: [] };
+    const rows = await events
+      .find({
+        aggregateId: query.stream,
+        version: { $gte: range.low + 1, $lte: range.high + 1 },
+        ...(state.maxAgeSeconds === undefined
+          ? {}
+          : { recordedAt: { $gt: new Date(range.recordedAfterMs) } }),
+        position: { $lte: head.position },
+      })
+      .sort({ version: query.direction === 'forwards' ? 1 : -1 })
+      .limit(query.limit)
+      .batchSize(query.limit)
+      .toArray();
     return { state: shown, rows: rows.map(toRow) };
   }
 
@@ -71,8 +75,8 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
     const rows: StoredRow[] = [];
     let low = bottom;
     let high = top;
-    let looked = 0;
-    while (looked < readLimits.scanWindow) {
+    let scanned = 0;
+    while (scanned < readLimits.scanWindow) {
       const limit = stream === undefined ? query.limit : readLimits.scanPage;
       const page = await events
         .find({ ...wanted, position: { $gt: low, $lte: high } })
@@ -80,7 +84,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
         .limit(limit)
         .batchSize(limit)
         .toArray();
-      looked += page.length;
+      scanned += page.length;
       for (const document of page) {
         if (stream?.(document.aggregateId) === false) continue;
         rows.push(toRow(document));
@@ -96,7 +100,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
     return { rows, considered: forwards ? low : high + 1, end: false };
   }
 
-  /** The part of the filter that the database evaluates; undefined: nothing can match. */
+  /** The part of the filter that the database evaluates; undefined: no event can match. */
   async function wantedBy(filter: RowFilter): Promise<Filter<EventDocument> | undefined> {
     const { category, tenant, type } = filter;
     const eventType = type === undefined ? {} : typesBy(type, await types.all());
@@ -125,33 +129,15 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
   return { readStream, readAll, findEvent };
 }
 
-/** The versions that are asked for and visible; undefined: there are none. */
-function rangeOf(
-  { direction, from, nowMs }: StreamQuery,
-  state: MongodbStreamState,
-): Filter<EventDocument> | undefined {
-  const first = firstVisible(state);
-  const low = direction === 'forwards' ? Math.max(first, from) : first;
-  const high = direction === 'forwards' ? state.revision : Math.min(from, state.revision);
-  if (low > high) return undefined;
-  const { maxAgeSeconds } = state;
-  return {
-    version: { $gte: low + 1, $lte: high + 1 },
-    ...(maxAgeSeconds === undefined
-      ? {}
-      : { recordedAt: { $gt: new Date(nowMs - maxAgeSeconds * 1_000) } }),
-  };
-}
-
-/** By the shorter of the two lists: what is wanted, or what is not. */
+/** By the shorter list: included or excluded types. */
 function typesBy(
   type: (type: string) => boolean,
   all: ReadonlySet<string>,
 ): Filter<EventDocument> | undefined {
-  const wanted = [...all].filter((each) => type(each));
+  const wanted = [...all].filter((name) => type(name));
   if (wanted.length === 0) return undefined;
   if (wanted.length === all.size) return {};
-  const others = [...all].filter((each) => !type(each));
+  const others = [...all].filter((name) => !type(name));
   if (wanted.length <= others.length) return { eventType: { $in: wanted } };
   return { eventType: { $nin: others } };
 }
