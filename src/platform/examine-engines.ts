@@ -93,7 +93,7 @@ async function examineStore(
     return examineSqlite(url, options);
   }
   if (target.engine === 'postgres') {
-    const { examinePostgres } = await import('../adapters/postgres/postgres-doctor.ts');
+    const { examinePostgres } = await import('../adapters/postgres/doctor.ts');
     const schemas = [target.schema, ...(roles.includes('outbox') ? [outboxSchemaName] : [])];
     return examinePostgres(target.connection, { ...options, schemas });
   }
