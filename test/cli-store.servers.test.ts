@@ -64,7 +64,7 @@ describe('millrace migrate on PostgreSQL', () => {
     const env = { MILLRACE_STORE: url };
     const printed = await home.millrace('migrate --print', { env });
     assert.equal(printed.code, 0, printed.stderr);
-    assert.match(printed.stdout, /^-- 1: tables of the event store\ncreate sequence/m);
+    assert.match(printed.stdout, /^-- 1: event store\ncreate sequence/m);
     assert.equal((await home.millrace('migrate --print --all')).code, 0);
 
     const refused = await home.millrace(`stream read ${usd}`, { env });
@@ -75,7 +75,7 @@ describe('millrace migrate on PostgreSQL', () => {
     );
 
     const first = await home.millrace('migrate', { env });
-    assert.match(first.stdout, /^took step 1: tables of the event store\ntook step 2: /);
+    assert.match(first.stdout, /^took step 1: event store\ntook step 2: /);
     const second = await home.millrace('migrate', { env });
     assert.deepEqual(second, {
       code: 0,

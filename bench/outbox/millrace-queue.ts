@@ -20,7 +20,7 @@ export const millraceQueue: QueueSubject = {
   open: (places) =>
     openLedger(places, {
       left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
-        or exists (select from core_outbox.behind)`,
+        or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
         const dispatcher = createOutboxDispatcher({
           ledger,
@@ -41,7 +41,7 @@ export const millraceOverBullMq: QueueSubject = {
     const url = await places.redis();
     return openLedger(places, {
       left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
-        or exists (select from core_outbox.behind)`,
+        or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
         const stack = new AsyncDisposableStack();
         const queue = stack.use(await bullmqDeliveryQueue(url));
@@ -85,7 +85,7 @@ async function openLedger(
     },
     empty: async () =>
       void (await pool.query(
-        'truncate core_outbox.ready, core_outbox.retry, core_outbox.behind, core_outbox.messages, core_outbox.sent',
+        'truncate core_outbox.ready, core_outbox.retry, core_outbox.queued, core_outbox.messages, core_outbox.sent',
       )),
     async close() {
       await ledger[Symbol.asyncDispose]();

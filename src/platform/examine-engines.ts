@@ -93,16 +93,16 @@ async function examineStore(
     return examineSqlite(url, options);
   }
   if (target.engine === 'postgres') {
-    const { examinePostgres } = await import('../adapters/postgres/postgres-doctor.ts');
+    const { examinePostgres } = await import('../adapters/postgres/doctor.ts');
     const schemas = [target.schema, ...(roles.includes('outbox') ? [outboxSchemaName] : [])];
     return examinePostgres(target.connection, { ...options, schemas });
   }
   if (target.engine === 'mongodb') {
-    const { examineMongodb } = await import('../adapters/mongodb/mongodb-doctor.ts');
+    const { examineMongodb } = await import('../adapters/mongodb/doctor.ts');
     return examineMongodb(target.connection, options);
   }
   if (target.engine === 'kurrentdb') {
-    const { examineKurrentdb } = await import('../adapters/kurrentdb/kurrentdb-doctor.ts');
+    const { examineKurrentdb } = await import('../adapters/kurrentdb/doctor.ts');
     return examineKurrentdb(target.connection, options);
   }
   const remedy = 'Take sqlite:<file> for anything that has to be kept.';

@@ -1,6 +1,6 @@
 // The steps of a schema in PostgreSQL, whose table `migrations` knows those that were taken.
 
-import type { migratePostgres } from '../adapters/postgres/postgres-schema.ts';
+import type { migratePostgres } from '../adapters/postgres/store/schema.ts';
 import { hasCode } from '../foundation/error.ts';
 import { checkTaken, titled, type DatabaseSchema, type SchemaStep } from './database-schema.ts';
 
@@ -17,8 +17,8 @@ export async function postgresSchema(
   },
 ): Promise<DatabaseSchema> {
   const { connectPostgres, unavailable } =
-    await import('../adapters/postgres/postgres-connection.ts');
-  const { quoteName } = await import('../adapters/postgres/postgres-schema.ts');
+    await import('../adapters/postgres/connection/connection.ts');
+  const { quoteName } = await import('../adapters/postgres/connection/schema.ts');
   const table = `${quoteName(schema)}.migrations`;
 
   type Connection = Awaited<ReturnType<typeof connectPostgres>>;

@@ -1,7 +1,7 @@
 // What a stream's metadata hides, decided the same way for every engine that asks.
 
 import { softDeleted, type StreamState } from './expected-revision.ts';
-import type { RetentionChange } from './store-engine.ts';
+import type { RetentionChange, StreamQuery } from './store-engine.ts';
 
 export type RetentionDecision =
   | { readonly kind: 'retain'; readonly truncateBefore: number }
@@ -35,6 +35,19 @@ export function decideRetention(
 export function firstVisible(state: StreamState): number {
   const byCount = state.maxCount === undefined ? 0 : state.revision - state.maxCount + 1;
   return Math.max(0, state.truncateBefore, byCount);
+}
+
+/** The revisions that a query selects and retention shows; undefined: none. Older rows are hidden by their age. */
+export function visibleRange(
+  { direction, from, nowMs }: Pick<StreamQuery, 'direction' | 'from' | 'nowMs'>,
+  state: StreamState,
+): { readonly low: number; readonly high: number; readonly recordedAfterMs: number } | undefined {
+  const first = firstVisible(state);
+  const low = direction === 'forwards' ? Math.max(first, from) : first;
+  const high = direction === 'forwards' ? state.revision : Math.min(from, state.revision);
+  const { maxAgeSeconds } = state;
+  const recordedAfterMs = maxAgeSeconds === undefined ? -1 : nowMs - maxAgeSeconds * 1_000;
+  return low > high ? undefined : { low, high, recordedAfterMs };
 }
 
 export function isVisible(

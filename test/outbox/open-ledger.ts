@@ -18,8 +18,7 @@ export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLe
       await import('../../src/adapters/sqlite/sqlite-outbox-ledger.ts');
     return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
   }
-  const { postgresOutboxLedger } =
-    await import('../../src/adapters/postgres/postgres-outbox-ledger.ts');
+  const { postgresOutboxLedger } = await import('../../src/adapters/postgres/outbox/ledger.ts');
   return postgresOutboxLedger(url, { connectionsMax: 4 });
 }
 

@@ -24,7 +24,7 @@ const store =
   engine === 'sqlite'
     ? await (await import('../../src/adapters/sqlite/sqlite-event-store.ts')).sqliteEventStore(url)
     : await (
-        await import('../../src/adapters/postgres/postgres-event-store.ts')
+        await import('../../src/adapters/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 8 });
 const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
 

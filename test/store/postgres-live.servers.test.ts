@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { lockClass } from '../../src/adapters/postgres/connection/schema.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect, terminate } from './connect.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { lockClass } from '../../src/adapters/postgres/postgres-schema.ts';
+import { lockClass } from '../../src/adapters/postgres/connection/schema.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';

@@ -27,8 +27,7 @@ export async function openStore(
     const { sqliteEventStore } = await import('../../src/adapters/sqlite/sqlite-event-store.ts');
     return sqliteEventStore(url, options);
   }
-  const { postgresEventStore } =
-    await import('../../src/adapters/postgres/postgres-event-store.ts');
+  const { postgresEventStore } = await import('../../src/adapters/postgres/store/event-store.ts');
   return postgresEventStore(url, options);
 }
 

@@ -103,8 +103,7 @@ async function run() {
     });
     return { store, runner: await startSubscription(store, subscription(each), tuning) };
   }
-  const { postgresEventStore } =
-    await import('../../src/adapters/postgres/postgres-event-store.ts');
+  const { postgresEventStore } = await import('../../src/adapters/postgres/store/event-store.ts');
   const store = await postgresEventStore(input.url, { connectionsMax: 8 });
   const each = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();

@@ -1,34 +1,39 @@
-// Competing consumers: a group of KurrentDB's persistent subscriptions. The server keeps the group's
-// place, hands every event to one consumer at a time, and again if it is not settled.
+// Competing consumers on KurrentDB's persistent subscriptions. The server stores the position of the group, delivers
+// every event to one consumer at a time, and redelivers it if it is not settled.
 
 import { aborted, type Clock } from '../../foundation/clock.ts';
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { RecordedEvent, StoredRow } from '../../store/recorded-event.ts';
 import { fromClientRecord } from './event-record.ts';
-import type { Client, ClientRecord } from './kurrentdb-client.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { isKind, isTransient, unavailable } from './kurrentdb-error.ts';
-import { isKeyStream } from './kurrentdb-keys.ts';
+import type { Client, ClientRecord } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { isKind, isTransient, unavailable } from './errors.ts';
+import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown } from './push-down.ts';
 
 export interface ConsumeOptions {
-  /** Consumers with one name share the work. The group is made by the first of them. */
+  /** Consumers with the same name share the work. The first one creates the group. */
   readonly group: string;
-  /** Only this stream's events; else all, or those that the filter takes. */
-  readonly stream?: string;
-  /** Fixed when the group is made. */
-  readonly filter?: EventFilter;
-  /** Fixed when the group is made. Default: `start`. */
-  readonly from?: 'start' | 'end';
-  /** How the group shares: in turn (default), one consumer only, or a stream always to the same. */
-  readonly strategy?: 'RoundRobin' | 'DispatchToSingle' | 'Pinned' | 'PinnedByCorrelation';
-  /** Events that this consumer holds unsettled at most. Default: 10. */
-  readonly inFlightMax?: number;
-  /** After so many deliveries an event is parked. Default: 10. */
-  readonly attemptsMax?: number;
-  /** Unsettled for so long, an event is given to another consumer. Default: 30,000. */
-  readonly settleWithinMs?: number;
-  readonly signal?: AbortSignal;
+  /** Only events of this stream. Default: all events that the filter accepts. */
+  readonly stream?: string | undefined;
+  /** Fixed when the group is created. */
+  readonly filter?: EventFilter | undefined;
+  /** Fixed when the group is created. Default: `start`. */
+  readonly from?: 'start' | 'end' | undefined;
+  /** In turn (default), one consumer only, or every stream always to the same consumer. */
+  readonly strategy?:
+    | 'RoundRobin'
+    | 'DispatchToSingle'
+    | 'Pinned'
+    | 'PinnedByCorrelation'
+    | undefined;
+  /** Unsettled events of this consumer at most. Default: 10. */
+  readonly inFlightMax?: number | undefined;
+  /** After this number of deliveries an event is parked. Default: 10. */
+  readonly attemptsMax?: number | undefined;
+  /** An event that is unsettled for this time is redelivered. Default: 30,000. */
+  readonly settleWithinMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Delivery {
@@ -36,9 +41,9 @@ export interface Delivery {
   /** 1 the first time. */
   readonly attempt: number;
   readonly ack: () => Promise<void>;
-  /** To be given out again. */
+  /** Redelivers the event. */
   readonly retry: (reason: string) => Promise<void>;
-  /** Set aside in the group's parked events, from where the server can replay it. */
+  /** Moves the event to the parked events of the group, which the server can replay. */
   readonly park: (reason: string) => Promise<void>;
   readonly skip: (reason: string) => Promise<void>;
 }
@@ -53,29 +58,29 @@ export interface ConsumeParts {
 
 const pauseMs = { first: 50, max: 2_000 } as const;
 
-/** Ends with its signal, or when its loop is left; a server that is away for a while is waited for. */
+/** Ends with its signal, or when the consumer leaves the loop; reconnects after an outage. */
 export async function* consumeGroup(
   parts: ConsumeParts,
   options: ConsumeOptions,
 ): AsyncGenerator<Delivery, void, undefined> {
   const { signal } = options;
-  const isLeft = (): boolean => signal?.aborted === true;
+  const isAborted = (): boolean => signal?.aborted === true;
   for (let failures = 1; ; failures += 1) {
     try {
       for await (const delivery of deliveries(parts, options)) {
         failures = 0;
         yield delivery;
       }
-      if (isLeft()) return;
+      if (isAborted()) return;
     } catch (error) {
-      if (isLeft()) return;
+      if (isAborted()) return;
       if (!isTransient(error)) throw unavailable(error);
       parts.onFailure(error);
     }
     try {
       await parts.clock.sleep(Math.min(pauseMs.max, pauseMs.first * 2 ** failures), signal);
     } catch (error) {
-      if (isLeft()) return;
+      if (isAborted()) return;
       throw error;
     }
   }
@@ -99,7 +104,7 @@ async function* deliveries(
   const leave = (): void => void subscription.destroy(aborted(signal));
   signal?.addEventListener('abort', leave, { once: true });
   try {
-    // The Readable is pulled: what waits in it is bounded by what the server sends unsettled.
+    // The buffer of the Readable is bounded: the server limits the number of unsettled events.
     for await (const delivered of subscription) {
       const { event, retryCount } = delivered as {
         readonly event?: ClientRecord;

@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import { newEvent } from '../../store/store-fixture.conformance.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
-import { fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
-import { eventUuid } from './event-uuid.ts';
-import type { ClientRecord } from './kurrentdb-client.ts';
+import { eventUuid, fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
+import type { ClientRecord } from './client.ts';
 
 const streamId = 'a.b.v1-core-1';
 
@@ -21,7 +20,7 @@ function rowOf(fields: Parameters<typeof newEvent>[0] = {}): RowToWrite {
   };
 }
 
-/** As a server would give it back. */
+/** As a server would return it. */
 function stored(row: RowToWrite, options?: RecordOptions): ClientRecord {
   const { id, type, data, metadata } = toClientEvent(streamId, row, options);
   return {
@@ -54,7 +53,7 @@ const rows: Readonly<Record<string, RowToWrite>> = {
 
 for (const [what, row] of Object.entries(rows)) {
   for (const options of [{}, { mark: 'm' }, { mark: 'm', textsOnly: true }]) {
-    test(`${what} comes back as it was, written with ${JSON.stringify(options)}`, () => {
+    test(`${what} is preserved, written with ${JSON.stringify(options)}`, () => {
       const { row: read, mark } = fromClientRecord(stored(row, options));
       assert.equal(read.eventId, row.eventId);
       assert.deepEqual(decodeMeta(streamId, read.meta), decodeMeta(streamId, row.meta));
@@ -65,7 +64,7 @@ for (const [what, row] of Object.entries(rows)) {
   }
 }
 
-test('an id that is a UUID is the server’s id, and any other gives the same one each time', () => {
+test('a UUID is the server’s id, and any other event id maps to a stable UUID', () => {
   const uuid = '0190f000-0000-7000-8000-000000000000';
   assert.equal(eventUuid(uuid), uuid);
   assert.match(eventUuid('order 17'), /^[0-9a-f]{8}-[0-9a-f]{4}-5/);

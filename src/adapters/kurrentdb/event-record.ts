@@ -1,24 +1,23 @@
-// Events as KurrentDB keeps them, and back. The payload is the event's data; the rest of the envelope
-// is its metadata, correlation and causation under the names that KurrentDB's own tools follow. Our
-// own server knows this very form, order of members included, and stores such an event as one of ours.
+// Converts events to KurrentDB's records and back. The payload is the event's data; the rest of the envelope is its
+// metadata, with correlation and causation under the names that KurrentDB's tools use. `server/kurrent` recognizes
+// this form, including the order of the members, and stores such an event as a Millrace event.
 
-import type { StoredRow } from '../../store/recorded-event.ts';
+import { idFromKey } from '../../foundation/ids.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
-import { addMark, takeMark } from './append-mark.ts';
-import { eventUuid } from './event-uuid.ts';
-import type { ClientEvent, ClientRecord } from './kurrentdb-client.ts';
+import type { ClientEvent, ClientRecord } from './client.ts';
 
 export interface RecordOptions {
-  /** Marks the append that wrote the event, so that it can tell its own from an earlier one. */
-  readonly mark?: string;
-  /** Multi-stream append takes only texts as members of the metadata. */
+  /** Identifies the append that wrote the event. */
+  readonly mark?: string | undefined;
+  /** Multi-stream append accepts only strings as metadata values. */
   readonly textsOnly?: boolean;
-  /** In place of the row's payload. */
+  /** Replaces the payload of the row. */
   readonly data?: unknown;
 }
 
-/** For envelopes of shapes that we do not know, as open stores take them: the text as it is. */
+/** Holds the text of an envelope of another shape, which open stores accept. */
 const wholeKey = '$millrace';
 const texts = new Set(['occurredAt', 'idempotencyKey', 'tenant', 'correlationId', 'causationId']);
 const objects = new Set(['aggregate', 'user', 'headers']);
@@ -57,7 +56,7 @@ export function toClientEvent(
 export interface ReadRecord {
   readonly row: StoredRow;
   readonly tenant: string;
-  /** Of the append that wrote it, on the last event of each. */
+  /** On the last event of every append. */
   readonly mark: string | undefined;
 }
 
@@ -83,7 +82,7 @@ export function fromClientRecord(record: ClientRecord): ReadRecord {
   };
 }
 
-/** What Millrace did not write is made up from what is there: its metadata is read as headers. */
+/** An event that Millrace did not write gets a derived envelope, with its metadata as headers. */
 function envelopeOf(
   record: ClientRecord,
   metadata: Readonly<Record<string, unknown>>,
@@ -113,7 +112,7 @@ function envelopeOf(
   };
 }
 
-/** JSON has no bytes: data of another kind reads as `{ "$bytes": "<base64>" }`. */
+/** Binary data reads as `{ "$bytes": "<base64>" }`. */
 function payloadOf(record: ClientRecord): string {
   const data: unknown = record.data;
   if (data instanceof Uint8Array) return JSON.stringify({ $bytes: base64(data) });
@@ -124,7 +123,7 @@ function hasKnownShape(envelope: Record<string, unknown>, textsOnly: boolean): b
   for (const [name, value] of Object.entries(envelope)) {
     if (texts.has(name) ? typeof value !== 'string' : !objects.has(name)) return false;
     if (objects.has(name) && (typeof value !== 'object' || value === null)) return false;
-    // Halves of surrogate pairs survive as escapes in JSON, but not as a text on the wire.
+    // Lone surrogates survive as JSON escapes, but not as strings of the protocol.
     if (textsOnly && typeof value === 'string' && !value.isWellFormed()) return false;
   }
   return typeof envelope['occurredAt'] === 'string' && typeof envelope['tenant'] === 'string';
@@ -147,17 +146,52 @@ function bytesMember(metadata: unknown): Record<string, unknown> {
   return metadata instanceof Uint8Array ? { $bytes: base64(metadata) } : {};
 }
 
-/** What multi-stream append wrote as a text. */
+/** Parses a value that multi-stream append wrote as a string. */
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
     return JSON.parse(value) as unknown;
   } catch {
-    // Somebody else's text.
+    // A plain string of another writer.
     return value;
   }
 }
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** KurrentDB identifies events by UUIDs: the event id if it is a UUID, else one derived from it, as our server does. */
+export function eventUuid(eventId: string): string {
+  if (uuid.test(eventId)) return eventId;
+  const lower = eventId.toLowerCase();
+  return uuid.test(lower) ? lower : idFromKey(eventId);
+}
+
+/**
+ * The server does not report whether an append was a duplicate. So the last event of every append carries a mark of
+ * this attempt in a header, which readers remove: another mark at the reported position means a duplicate.
+ */
+const markHeader = '$append';
+/** The suffix of the mark if the event had headers, even an empty object. */
+const hadHeaders = '+';
+
+function addMark(headers: unknown, mark: string | undefined): unknown {
+  if (mark === undefined) return headers;
+  if (headers === undefined) return { [markHeader]: mark };
+  return { ...(headers as Record<string, unknown>), [markHeader]: `${mark}${hadHeaders}` };
+}
+
+function takeMark(headers: unknown): {
+  readonly headers: unknown;
+  readonly mark: string | undefined;
+} {
+  const isObject = typeof headers === 'object' && headers !== null;
+  if (!isObject || !(markHeader in headers)) return { headers, mark: undefined };
+  const { [markHeader]: mark, ...rest } = headers as Record<string, unknown>;
+  if (typeof mark !== 'string') return { headers, mark: undefined };
+  const had = mark.endsWith(hadHeaders);
+  return { mark: had ? mark.slice(0, -hadHeaders.length) : mark, headers: had ? rest : undefined };
 }

@@ -3,4 +3,4 @@ export {
   kurrentdbEventStore,
   type KurrentdbEventStore,
   type KurrentdbOptions,
-} from './kurrentdb-event-store.ts';
+} from './event-store.ts';

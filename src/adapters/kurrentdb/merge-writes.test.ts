@@ -16,9 +16,9 @@ function write(stream: string, expected: ExpectedRevision, count: number): Strea
 const at = (revision: number) => ({
   streamState: async () => ({ revision, truncateBefore: 0, tombstoned: false }),
 });
-const unasked = { streamState: () => assert.fail('nobody needs to know') };
+const unasked = { streamState: () => assert.fail('the state is not needed') };
 
-test('a stream that is named once stays as it is', async () => {
+test('a stream with one write is unchanged', async () => {
   const writes = [write('a', 'none', 2), write('b', 4, 1)];
   const merged = await mergeWrites(writes, unasked);
   assert.ok(merged.kind === 'merged');
@@ -31,7 +31,7 @@ test('a stream that is named once stays as it is', async () => {
   );
 });
 
-test('a stream that is named again is one write, whose parts know their places', async () => {
+test('several writes to a stream become one, with the places of its parts', async () => {
   const writes = [write('a', 'any', 2), write('b', 'any', 1), write('a', 'exists', 3)];
   const merged = await mergeWrites(writes, unasked);
   assert.ok(merged.kind === 'merged');
@@ -43,13 +43,13 @@ test('a stream that is named again is one write, whose parts know their places',
   ]);
 });
 
-test('what a later part expects is looked at, and the stream is pinned to what was seen', async () => {
+test('the expectation of a later write is checked, and the stream is pinned to the checked revision', async () => {
   const merged = await mergeWrites([write('a', 'any', 2), write('a', 6, 1)], at(4));
   assert.ok(merged.kind === 'merged');
   assert.equal(merged.streams[0]?.expected, 4);
 });
 
-test('what a later part expects in vain is a conflict at its place', async () => {
+test('a failed expectation of a later write is a conflict at its index', async () => {
   assert.deepEqual(await mergeWrites([write('a', 'none', 2), write('a', 'none', 1)], at(-1)), {
     kind: 'refused',
     index: 1,

@@ -1,5 +1,5 @@
-// A multi-stream append names every stream once; ours may come back to one. What is written to it
-// together is one write, and what the later parts expect is looked at here.
+// A multi-stream append of the server contains every stream once; a Millrace append may write to a stream several
+// times. This merges those writes and checks what the later ones expect.
 
 import type { ExpectedRevision, StreamState } from '../../store/expected-revision.ts';
 import type { RowToWrite, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
@@ -8,7 +8,7 @@ interface MergedWrite {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly rows: readonly RowToWrite[];
-  /** The writes that it is made of: their places, and how many events follow the last of each. */
+  /** The merged writes: their indexes, and the number of events after the last event of each. */
   readonly parts: readonly { readonly index: number; readonly fromEnd: number }[];
 }
 
@@ -47,7 +47,7 @@ export async function mergeWrites(
         return { kind: 'refused', index, outcome: { kind: 'conflict', actual } };
       }
     }
-    // What was looked at here must still hold there.
+    // The checked revision must still be current on the server.
     const { expected } = merged;
     const pinned = expected === 'any' || expected === 'exists' ? exactly(before) : expected;
     streams.push({ ...merged, expected: pinned });

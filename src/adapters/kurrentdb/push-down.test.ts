@@ -6,7 +6,7 @@ import { pushDown } from './push-down.ts';
 const checkpointInterval = 1;
 
 for (const [what, filter, expected] of [
-  ['nothing in particular', {}, { filterOn: 'eventType', regex: '^[^$].*' }],
+  ['all but system events', {}, { filterOn: 'eventType', regex: '^[^$].*' }],
   ['everything', { system: true }, undefined],
   ['types', { types: ['a.b.v1'] }, { filterOn: 'eventType', prefixes: ['a.b.v1'] }],
   ['prefixes of types', { typePrefixes: ['a.'] }, { filterOn: 'eventType', prefixes: ['a.'] }],
@@ -24,18 +24,18 @@ for (const [what, filter, expected] of [
     { filterOn: 'eventType', prefixes: ['a.b.v1'] },
   ],
   [
-    'streams before the beginnings of types',
+    'streams before type prefixes',
     { typePrefixes: ['a.'], streamPrefixes: ['a.b.v1-core-1'] },
     { filterOn: 'streamName', prefixes: ['a.b.v1-core-1'] },
   ],
 ] as const satisfies readonly (readonly [string, EventFilter, object | undefined])[]) {
-  test(`a server is asked for ${what}`, () => {
+  test(`the server filter for ${what}`, () => {
     const { server } = pushDown(compileFilter(filter), 'strict');
     assert.deepEqual(server, expected && { ...expected, checkpointInterval });
   });
 }
 
-test('what a server could read otherwise is not handed to it', () => {
+test('expressions that the server may interpret differently are not sent', () => {
   const withoutSystem = { filterOn: 'eventType', regex: '^[^$].*', checkpointInterval };
   for (const filter of [
     { typePattern: '(?i)a' },
@@ -51,7 +51,7 @@ test('what a server could read otherwise is not handed to it', () => {
   }
 });
 
-test('in an open store a tenant’s events may be in any stream', () => {
+test('in an open store a tenant is not filtered by stream names', () => {
   const { server } = pushDown(compileFilter({ tenant: 'core', system: true }), 'open');
   assert.equal(server, undefined);
 });

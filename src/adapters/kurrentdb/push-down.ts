@@ -1,5 +1,5 @@
-// What a server can filter by itself: event types or stream names, by prefixes or by one pattern. It
-// is given the part that leaves the least; the rest of the filter is applied to what comes back.
+// The part of a filter that the server evaluates: event types or stream names, by prefixes or by one pattern. It gets
+// the most selective part; the rest of the filter is applied to its results.
 
 import type { EventFilter } from '../../store/event-filter.ts';
 import { categoryOf } from '../../store/recorded-event.ts';
@@ -7,34 +7,34 @@ import type { RowFilter } from '../../store/store-engine.ts';
 
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
 
-/** In the client's words. */
+/** In the format of the client. */
 export type ServerFilter = Expression & {
   readonly filterOn: 'eventType' | 'streamName';
   readonly checkpointInterval: number;
 };
 
 export interface PushedDown {
-  /** Undefined: the server is asked for everything. */
+  /** Undefined: the server returns all events. */
   readonly server: ServerFilter | undefined;
-  /** The server's answer needs no second look. */
+  /** The results of the server need no further filtering. */
   readonly isExact: boolean;
 }
 
-/** A server scans with each prefix in turn. */
+/** The server tests every prefix for every event. */
 const prefixesMax = 64;
 
 const withoutSystem = onType({ regex: '^[^$].*' });
 
 export function pushDown(filter: RowFilter, names: 'strict' | 'open'): PushedDown {
   const given = filter.given ?? {};
-  // A type mostly belongs to one category, and is one of several there.
+  // Types are more selective than categories: most types belong to one category that has several types.
   const server = byTypes(given) ?? byStream(given, names) ?? byTypeText(given);
   if (server !== undefined) return { server, isExact: false };
   if (given.system === true) return { server: undefined, isExact: isEmpty(given) };
   return { server: withoutSystem, isExact: isEmpty(given) };
 }
 
-/** Whether an event is wanted, all parts of the filter considered. */
+/** Whether an event matches the whole filter. */
 export function isWanted(
   filter: RowFilter,
   {
@@ -54,14 +54,14 @@ function byStream(
   { category, tenant, streamPrefixes, streamPattern }: EventFilter,
   names: 'strict' | 'open',
 ): ServerFilter | undefined {
-  // Only in strict stores is a tenant's event always in a stream of the tenant's.
+  // Only in strict stores are the events of a tenant always in streams of that tenant.
   const owner = names === 'strict' ? tenant : undefined;
   if (category !== undefined && category !== '') {
     return onStream({ prefixes: [owner === undefined ? `${category}-` : `${category}-${owner}-`] });
   }
   if (arePrefixes(streamPrefixes)) return onStream({ prefixes: [...streamPrefixes] });
   if (isPlainPattern(streamPattern)) return onStream({ regex: streamPattern });
-  // A stream without a hyphen belongs to nobody in particular.
+  // A stream without a hyphen belongs to no tenant, so it is included.
   if (owner !== undefined && /^[a-z0-9-]+$/.test(owner)) {
     return onStream({ regex: `^[^-]*(-${owner}-|$)` });
   }
@@ -85,7 +85,7 @@ function onType(expression: Expression): ServerFilter {
   return { filterOn: 'eventType', checkpointInterval: 1, ...expression };
 }
 
-/** No prefix at all, or an empty one, would mean something else to the server. */
+/** No prefixes or an empty prefix have another meaning for the server. */
 function arePrefixes(prefixes: readonly string[] | undefined): prefixes is readonly string[] {
   if (prefixes === undefined || prefixes.length === 0 || prefixes.length > prefixesMax)
     return false;
@@ -93,8 +93,7 @@ function arePrefixes(prefixes: readonly string[] | undefined): prefixes is reado
 }
 
 /**
- * Whether .NET and RE2 read the pattern alike: no groups with options and no escapes but those of
- * punctuation.
+ * Whether .NET and RE2 interpret the pattern alike: no groups with options, and only escaped punctuation.
  */
 function isPlainPattern(pattern: string | undefined): pattern is string {
   return pattern !== undefined && pattern !== '' && !/\(\?|\\[a-zA-Z0-9]|\[:/.test(pattern);

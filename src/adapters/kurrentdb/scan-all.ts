@@ -1,8 +1,7 @@
-// Looking through a long way with a filter that seldom matches. A read would answer when it has
-// found enough, however long that takes; a subscription tells in between how far it got, so that the
-// way already gone need not be gone again.
+// Scans many events with a filter that rarely matches. A read answers only when it has found enough events, however
+// long that takes; a subscription reports its progress, so that a scan can continue where it stopped.
 
-import type { Client, ClientRecord, ClientSubscription } from './kurrentdb-client.ts';
+import type { Client, ClientRecord, ClientSubscription } from './client.ts';
 import type { ServerFilter } from './push-down.ts';
 
 export interface ScanOptions {
@@ -14,16 +13,16 @@ export interface ScanOptions {
 export interface Scanned {
   readonly records: readonly ClientRecord[];
   /**
-   * Why it stopped: it has as many as it may, it came to a checkpoint, there is no more, or the
-   * server says nothing; then the way has to be gone by reading.
+   * Why the scan stopped: at the limit, at a checkpoint, at the end, or because the server sent nothing. In the last
+   * case, use a read.
    */
   readonly stop: 'limit' | { readonly considered: number } | 'caughtUp' | 'silent';
 }
 
-/** Events that the server looks at between two checkpoints. */
+/** The number of scanned events between two checkpoints. */
 const checkpointEvents = { maxSearchWindow: 500, checkpointInterval: 10 } as const;
 
-/** Servers before 23.10 do not say that there is no more. */
+/** Servers before 23.10 do not report that the subscription has caught up. */
 const silenceMsMax = 5_000;
 
 export async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
@@ -49,7 +48,7 @@ export async function scanAll(client: Client, options: ScanOptions): Promise<Sca
   opened.on('error', (error) => stopped.reject(error));
   try {
     const stop = await stopped.promise;
-    // What came before the last word may still be on its way out of the Readable.
+    // Events received before the stop may still be buffered in the Readable.
     while (records.length < limit && opened.readableLength > 0) {
       await new Promise<void>((resolve) => {
         setImmediate(resolve);

@@ -1,4 +1,4 @@
-// What changes a stream as a whole: its metadata, its deletion, its end.
+// Changes of a whole stream: metadata, deletion and tombstone.
 
 import { softDeleted, type ExpectedRevision } from '../../store/expected-revision.ts';
 import type {
@@ -7,9 +7,9 @@ import type {
   StreamWrite,
   WriteOutcome,
 } from '../../store/store-engine.ts';
-import type { KurrentdbConnection } from './kurrentdb-connection.ts';
-import { isKind } from './kurrentdb-error.ts';
-import type { KurrentdbReader } from './kurrentdb-reader.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { isKind } from './errors.ts';
+import type { KurrentdbReader } from './reader.ts';
 
 export interface ChangeParts {
   readonly connection: KurrentdbConnection;
@@ -17,10 +17,10 @@ export interface ChangeParts {
   readonly append: (write: StreamWrite, signal: undefined) => Promise<WriteOutcome>;
 }
 
-/** Appends by others that a deletion of what "exists" gives way to. */
+/** Lost races of a deletion that expects an existing stream. */
 const attemptsMax = 20;
 
-/** A deletion or a tombstone; new metadata is an append like any other. */
+/** Deletions and tombstones; new metadata is an ordinary append. */
 export function changesStream({ retention, tombstone }: StreamWrite): boolean {
   return tombstone === true || retention?.expected !== undefined;
 }
@@ -35,8 +35,8 @@ export async function writeChange(parts: ChangeParts, write: StreamWrite): Promi
       ),
     );
   }
-  // The server's own deletion forgets all other metadata; where nothing is expected of the stream,
-  // the metadata that deletes it says the same and keeps the rest.
+  // The server's deletion drops all other metadata. Without an expected revision, metadata that truncates the whole
+  // stream has the same effect and keeps the rest.
   const withMetadata = (): Promise<WriteOutcome> =>
     parts.append({ ...write, retention: { ...retention, expected: 'any' } }, undefined);
   if (retention.expected === 'any') return withMetadata();
@@ -52,7 +52,7 @@ export async function writeChange(parts: ChangeParts, write: StreamWrite): Promi
 
 type Expected = 'any' | 'no_stream' | bigint;
 
-/** Deletions know no "exists": it is found out what exists, and that is expected. */
+/** Deletions do not support `exists`: the current revision is read and expected instead. */
 async function ifAsExpected(
   { reader }: ChangeParts,
   { stream, expected }: { readonly stream: string; readonly expected: ExpectedRevision },
@@ -76,10 +76,10 @@ async function ifAsExpected(
   }
 }
 
-/** 2^63 − 1: what the server takes for "all events", and no JavaScript number is. */
+/** 2^63 − 1: "all events" for the server, and not a JavaScript number. */
 const everything = rawJson('9223372036854775807');
 
-/** Metadata as the server has to get it. */
+/** The metadata in the server's format. */
 export async function metadataOf(
   reader: KurrentdbReader,
   rows: readonly RowToWrite[],
@@ -89,7 +89,7 @@ export async function metadataOf(
   if (values.truncateBefore === softDeleted) return { ...payload, $tb: everything };
   const state = await reader.streamState(of);
   if (state?.truncateBefore !== softDeleted) return payload;
-  // New metadata brings a deleted stream back, but none of the events that were deleted.
+  // New metadata restores a deleted stream, but not its deleted events.
   return { ...payload, $tb: state.revision + 1 };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { coalesce } from './coalesce.ts';
 
-/** Runs that end when they are told to. */
+/** Runs that the test resolves. */
 function controlled() {
   const runs: PromiseWithResolvers<void>[] = [];
   const call = coalesce(() => {
@@ -15,7 +15,7 @@ function controlled() {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('calls that come while a run goes on share the next one', async () => {
+test('calls during a run share the next one', async () => {
   const { runs, call } = controlled();
   const first = call();
   const later = [call(), call(), call()];
@@ -29,7 +29,7 @@ test('calls that come while a run goes on share the next one', async () => {
   assert.equal(runs.length, 2);
 });
 
-test('a call never gets a run that began before it', async () => {
+test('a call never gets a run that started before it', async () => {
   const { runs, call } = controlled();
   void call();
   let done = false;
@@ -41,7 +41,7 @@ test('a call never gets a run that began before it', async () => {
   await second;
 });
 
-test('a failure is told to those who waited for that run, and to nobody else', async () => {
+test('a failure rejects only the callers of that run', async () => {
   const { runs, call } = controlled();
   const first = call();
   const second = call();

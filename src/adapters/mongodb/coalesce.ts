@@ -1,8 +1,8 @@
-// Work that serves everyone who asked before it began: at most one run goes on and one waits.
+// Coalesces calls: at most one run is active and one is pending.
 
 /**
- * Wraps `run` so that each call gets a run that began after it; calls that come while one goes on
- * share the next.
+ * Wraps `run` so that every call gets a run that started after the call; calls during an active run share the
+ * next one.
  */
 export function coalesce(run: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined;
@@ -18,7 +18,7 @@ export function coalesce(run: () => Promise<void>): () => Promise<void> {
 
   return () => {
     if (current === undefined) return next ?? start();
-    // Whether the one before failed is the business of those who waited for it.
+    // A failure of the active run concerns only the callers that wait for it.
     next ??= current.then(start, start);
     return next;
   };

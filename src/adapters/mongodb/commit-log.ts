@@ -1,28 +1,25 @@
-// The global order. An append is committed by ONE insert: a document whose `_id` is the next number
-// of a dense log (1, 2, 3, …) and which holds all events of the append, of all its streams.
+// The global order. One insert commits an append: a document whose `_id` is the next number of a dense log
+// (1, 2, 3, …), with all events of the append, of all its streams.
 //
 //   decide on the state as of commit n  →  insert commit n + 1  →  copy its events into `events`
 //
-// Why this is enough, without transactions, counters, leases or clocks:
+// This needs no transactions, counters, leases or clocks:
 //
-// - One writer wins. `_id` is unique, so each number is taken once. Whoever takes n + 1 had seen
-//   commit n, and decided on exactly the state after it; everyone else fails on the key and decides
-//   again. That makes the log a serial history: no revision of a stream is given out twice.
-// - All or nothing. A document is inserted whole or not at all. Several streams are one document too.
-// - Nothing appears behind a reader. n + 1 is inserted only by someone who has seen n, so the log
-//   has no holes, ever, and readers go up to the last number. A writer that dies before its insert
-//   has reserved nothing; a writer that wakes up late finds its number taken, and that is its fence.
-// - `events` is derived. Copying is idempotent (unique on position), anyone who finds a commit whose
-//   events were not yet copied copies them before reading past it, and only then is the commit
-//   stripped of its events. So a writer may die anywhere.
+// - One writer wins. `_id` is unique, so every number is taken once. The writer of n + 1 has seen commit n and
+//   decided on exactly the state after it; the other writers fail on the duplicate key and decide again. So the
+//   log is a serial history, and no revision of a stream is assigned twice.
+// - All or nothing. A document is inserted whole or not at all, also with events of several streams.
+// - No event appears before a reader's position. A writer inserts n + 1 only after it has seen n, so the log has
+//   no gaps and readers can read up to the last number. A writer that dies before its insert has reserved
+//   nothing; a writer that was suspended finds its number taken, which fences it.
+// - `events` is derived. Copying is idempotent (unique position). A process that finds a commit whose events are
+//   not copied yet copies them before it reads past the commit; only then the commit drops its events. So a
+//   writer may die at any point.
+// - Fairness. A writer that lost often commits a claim: an empty commit, which needs no decision and so succeeds
+//   soon, and which reserves the next number for a limited time. Only fairness depends on it.
 //
-// - Everybody gets a turn. A writer that lost often commits a claim, which needs no decision and so
-//   wins soon: an empty commit that asks the others to leave the next number to it. They do, for a
-//   while. Nothing depends on it but fairness: a claim whose writer died costs that while, once.
-//
-// All that is asked of the engine is a unique key on insert and reads of what was acknowledged.
-// Updates need not be atomic, which they are not on FerretDB: the only one strips a commit of its
-// events, and doing that twice is doing it once.
+// The engine needs only unique keys and reads of acknowledged writes. Updates need not be atomic (they are not on
+// FerretDB): the only update drops the events of a commit, and it is idempotent.
 
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../foundation/clock.ts';
@@ -30,63 +27,66 @@ import { MillraceError } from '../../foundation/error.ts';
 import { coalesce } from './coalesce.ts';
 import {
   commitId,
-  isFull,
+  holdsEvents,
   missingCommit,
   numberOf,
   pointOf,
+  type CommitDocument,
+  type EventDocument,
   type LogPoint,
-} from './commit-number.ts';
-import { isDuplicate } from './mongodb-connection.ts';
-import type { CommitDocument, EventDocument, MongodbCollections } from './mongodb-schema.ts';
+  type MongodbCollections,
+} from './collections.ts';
+import { isDuplicate } from './connection.ts';
 import { copyEvents } from './copy-events.ts';
 import { streamEventFields, type StreamEvent } from './stream-states.ts';
 
 export interface CommitLog {
   /** The last commit that this process knows of. */
   readonly end: LogPoint;
-  /** Everything up to here lies in `events`. */
+  /** All events up to here are in `events`. */
   readonly head: LogPoint;
-  /** Looks for commits of others and copies what is not yet in `events`; resolves to the head. */
+  /** Reads commits of other processes and copies missing events; resolves to the head. */
   advance(): Promise<LogPoint>;
   /**
-   * Takes the number behind `basis`. False: someone else did. `onCommitted` runs at the very moment
-   * at which the end moves, unless the commit was already seen from outside.
+   * Takes the number after `basis`. False: another process took it. `onCommitted` runs synchronously with the
+   * move of the end, unless `advance` has already read this commit.
    */
   commit(basis: LogPoint, batch: Batch, onCommitted: () => void): Promise<boolean>;
-  /** The commit at the end asks for the next number. */
+  /** The last commit is a claim. */
   readonly isClaimed: boolean;
-  /** Resolves when nobody else has claimed the next number, or has waited too long to take it. */
+  /** Resolves when no other writer has claimed the next number, or its claim has expired. */
   turnOf(by: string): Promise<void>;
-  /** Asks the others to leave the next number to this batch. */
+  /** Reserves the next number for this batch. */
   claim(by: string, at: Date): Promise<void>;
-  /** Whether the commit of this number is the one of this batch. */
+  /** Whether the commit with this number belongs to this batch. */
   isOurs(commit: number, by: string): Promise<boolean>;
-  /** Removes what is left of commits that were never made. */
+  /** Deletes parts of commits that were never made. */
   sweep(): Promise<void>;
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when all work has ended. */
   close(): Promise<void>;
 }
 
 interface Batch {
-  /** Stays the same when the batch is tried again. */
+  /** The same for every attempt of the batch. */
   readonly by: string;
   readonly at: Date;
   readonly events: readonly EventDocument[];
-  /** Roughly what the events take. */
+  /** The approximate size of the events. */
   readonly bytes: number;
-  /** Together small enough for one document; several: the commit only refers to them. */
+  /** The events, in groups that fit into one document each; with several groups, the commit refers to parts. */
   readonly portions: readonly (readonly EventDocument[])[];
 }
 
-interface UntidyCommit {
+/** A commit that still holds its events although they are copied. */
+interface CopiedCommit {
   readonly _id: string;
   readonly parts: readonly string[];
 }
 
 export interface CommitLogOptions {
-  /** What others committed; undefined: too much to say. Runs when the end moves. */
+  /** Runs when commits of other processes move the end; undefined: the events are not known. */
   readonly onForeign: (events: readonly StreamEvent[] | undefined) => void;
-  /** Whether anybody wants to know what it was. */
+  /** Whether `onForeign` needs the events. */
   readonly isForeignWanted: () => boolean;
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;
@@ -94,19 +94,19 @@ export interface CommitLogOptions {
 
 const logLimits = {
   /**
-   * Nobody takes a number while a commit that lies further back still holds its events: whoever
-   * opens the log has to look at so many commits, and no more.
+   * No number is taken while an older commit than this still holds its events. So opening the log reads at most
+   * this number of commits.
    */
   windowCommits: 256,
-  /** Of own events that wait in memory to be copied: more, and appends wait for the copying. */
+  /** Own events in memory that wait to be copied; above this size, appends wait for the copy. */
   pendingBytes: 16 * 1_048_576,
-  /** Commits that are read, or stripped, at once; FerretDB never answers a hundred updates. */
+  /** Commits read or updated together; FerretDB does not answer a hundred updates. */
   pageCommits: 32,
-  /** When others wrote more than this, knowing what it was is not worth a query. */
+  /** Above this number, foreign events are not read: the cached states are dropped instead. */
   foreignEventsMax: 1_000,
-  /** How long the number behind a claim is left to whoever made it. */
+  /** How long the number after a claim is reserved. */
   claimMs: 1_000,
-  claimTriesMax: 100,
+  claimAttemptsMax: 100,
 } as const;
 
 export async function openCommitLog(
@@ -116,15 +116,14 @@ export async function openCommitLog(
   const { commits, events, parts } = collections;
   let end: LogPoint = { commit: 0, position: 0 };
   let head = end;
-  /** Own commits between head and end, in order, with the events that they brought. */
+  /** Own commits between head and end, in order, with their events. */
   let pending: {
     readonly commit: CommitDocument;
     readonly events: readonly EventDocument[];
     readonly bytes: number;
   }[] = [];
-  /** Commits that still hold their events although these lie in `events`. */
-  let untidy: UntidyCommit[] = [];
-  /** The commit at the end is a claim, and this is what it asks for. */
+  let copied: CopiedCommit[] = [];
+  /** Set while the last commit is a claim. */
   let claimed: { readonly by: string; readonly untilMs: number } | undefined;
   let closed = false;
 
@@ -133,8 +132,8 @@ export async function openCommitLog(
     await copyPending();
     for (;;) {
       if (closed) break;
-      const found = await commitsBehind(end.commit);
-      // Our own writer may have moved the end meanwhile, by a commit that we now see from outside.
+      const found = await commitsAfter(end.commit);
+      // The own writer may have moved the end during the query, by a commit that the query returned too.
       const fresh = found.filter(({ _id }) => numberOf(_id) > end.commit);
       if (fresh.length === 0) break;
       await copyPending();
@@ -144,7 +143,7 @@ export async function openCommitLog(
     }
     await copyPending();
     if (head.position > before) options.onMore();
-    void tidy().catch(options.onFailure);
+    void dropEvents().catch(options.onFailure);
   });
 
   async function lastCommit(): Promise<CommitDocument | undefined> {
@@ -157,10 +156,10 @@ export async function openCommitLog(
     return last;
   }
 
-  /** What lies further back than the window was copied by whoever went on from there. */
+  /** Commits before the window were copied by the writers that continued the log. */
   async function skipAhead(): Promise<void> {
     const last = await lastCommit();
-    // The last may be a claim, and who claims does not look how far the copying got: one more.
+    // One more, because the last commit may be a claim, and claims do not check the window.
     const target = numberOf(last?._id ?? '0') - logLimits.windowCommits - 1;
     if (target <= end.commit) return;
     const projection = { events: 0, parts: 0 };
@@ -171,8 +170,8 @@ export async function openCommitLog(
     options.onForeign(undefined);
   }
 
-  /** The next number is asked for alone, as it is mostly not there; then come all behind it. */
-  async function commitsBehind(number: number): Promise<readonly CommitDocument[]> {
+  /** Queries the next number alone, because usually it does not exist, and then the following ones. */
+  async function commitsAfter(number: number): Promise<readonly CommitDocument[]> {
     const next = await commits.findOne({ _id: commitId(number + 1) });
     if (next === null) return [];
     const rest = await commits
@@ -192,13 +191,13 @@ export async function openCommitLog(
       const batch = [...pending];
       await copyEvents(
         events,
-        batch.flatMap((each) => each.events),
+        batch.flatMap((commit) => commit.events),
         { areNew: true },
       );
       pending = pending.slice(batch.length);
       for (const { commit } of batch) {
-        untidy.push(untidyOf(commit));
-        // One that was also seen from outside may lie behind us already.
+        copied.push(copiedCommit(commit));
+        // If `advance` has read the commit too, the head may already be past it.
         const point = pointOf(commit);
         if (point.commit > head.commit) head = point;
       }
@@ -206,46 +205,46 @@ export async function openCommitLog(
   }
 
   async function takeForeign(found: readonly CommitDocument[]): Promise<void> {
-    const held = await copyForeign(found);
-    const changes = await changesOf(found, held);
+    const foreign = await copyForeign(found);
+    const changes = await changesOf(found, foreign);
     const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
-    // Nothing waits from here on, so that nobody sees the one without the other.
+    // Synchronous from here on, so that head, end and states change together.
     if (last.commit > head.commit) head = last;
-    // Some of them may be our own, whose answers came meanwhile: they moved the end themselves, and
-    // maybe further than this. What is told again would take back what was told after it.
+    // Some may be own commits whose answers arrived during the queries: they moved the end, possibly further than
+    // this. Reporting older events again would revert newer states.
     if (last.commit <= end.commit) return;
-    const news = changes?.filter(({ position }) => position > end.position);
+    const newer = changes?.filter(({ position }) => position > end.position);
     end = last;
     const untilMs = performance.now() + logLimits.claimMs;
     claimed = claim === true ? { by, untilMs } : undefined;
-    options.onForeign(news);
+    options.onForeign(newer);
   }
 
   async function copyForeign(
     found: readonly CommitDocument[],
   ): Promise<readonly (readonly EventDocument[])[]> {
-    const held = await Promise.all(found.map(eventsOf));
-    await copyEvents(events, held.flat(), { areNew: false });
-    untidy.push(...found.filter(isFull).map(untidyOf));
-    return held;
+    const foreign = await Promise.all(found.map(eventsOf));
+    await copyEvents(events, foreign.flat(), { areNew: false });
+    copied.push(...found.filter(holdsEvents).map(copiedCommit));
+    return foreign;
   }
 
   async function changesOf(
     found: readonly CommitDocument[],
-    held: readonly (readonly EventDocument[])[],
+    foreign: readonly (readonly EventDocument[])[],
   ): Promise<readonly StreamEvent[] | undefined> {
     if (!options.isForeignWanted()) return undefined;
     const count = found.reduce((sum, commit) => sum + commit.count, 0);
     if (count > logLimits.foreignEventsMax) return undefined;
-    if (found.every((commit) => commit.count === 0 || isFull(commit))) return held.flat();
+    if (found.every((commit) => commit.count === 0 || holdsEvents(commit))) return foreign.flat();
     const from = found[0]?.from ?? 0;
     const changes = await events
       .find({ position: { $gte: from, $lt: from + count } })
       .sort({ position: 1 })
       .project<StreamEvent>(streamEventFields)
       .toArray();
-    // A commit whose events were scavenged does not say any more what it changed.
+    // If events were scavenged, the changes of their commit are unknown.
     return changes.length < count ? undefined : changes;
   }
 
@@ -253,24 +252,24 @@ export async function openCommitLog(
     if (commit.parts === undefined) return commit.events ?? [];
     const found = await Promise.all(commit.parts.map((_id) => parts.findOne({ _id })));
     if (!found.includes(null)) return found.flatMap((part) => part?.events ?? []);
-    // Another process was faster; it removes the parts only after the commit says so.
+    // Another process may have copied them; it deletes parts only after the update of the commit.
     const again = await commits.findOne({ _id: commit._id });
-    if (again !== null && !isFull(again)) return [];
+    if (again !== null && !holdsEvents(again)) return [];
     throw new MillraceError('STORE_CORRUPT', `parts of commit ${commit._id} are missing`, {
       details: { commit: commit._id },
     });
   }
 
-  const tidy = coalesce(async () => {
-    for (let left = untidy.length; left > 0; left -= logLimits.pageCommits) {
-      const some = untidy.slice(0, Math.min(left, logLimits.pageCommits));
+  const dropEvents = coalesce(async () => {
+    for (let left = copied.length; left > 0; left -= logLimits.pageCommits) {
+      const some = copied.slice(0, Math.min(left, logLimits.pageCommits));
       await commits.bulkWrite(
         some.map(({ _id }) => ({
           updateOne: { filter: { _id }, update: { $unset: { events: '', parts: '' } } },
         })),
         { ordered: false },
       );
-      untidy = untidy.slice(some.length);
+      copied = copied.slice(some.length);
       await removeParts(some.flatMap((commit) => commit.parts));
     }
   });
@@ -284,7 +283,7 @@ export async function openCommitLog(
     const count = batch.events.length;
     const document = { _id: commitId(number), from, count, by, at };
     if (portions.length <= 1) return { ...document, events: batch.events };
-    // Never the same twice: a try that is repeated must not meet what the first one left behind.
+    // A new id per attempt: a retry must not conflict with parts of the first attempt.
     const staged = portions.map((portion) => ({
       _id: `${document._id}/${randomUUID()}`,
       slot: number,
@@ -315,11 +314,11 @@ export async function openCommitLog(
       const number = basis.commit + 1;
       const pendingBytes = pending.reduce((sum, { bytes }) => sum + bytes, 0);
       if (pendingBytes >= logLimits.pendingBytes) await run();
-      const full = [...untidy, ...pending.map(({ commit }) => commit)];
-      const oldest = Math.min(...full.map(({ _id }) => numberOf(_id)));
+      const withEvents = [...copied, ...pending.map(({ commit }) => commit)];
+      const oldest = Math.min(...withEvents.map(({ _id }) => numberOf(_id)));
       if (number - oldest >= logLimits.windowCommits) {
         await run();
-        await tidy();
+        await dropEvents();
       }
       const document = await compose(number, basis.position + 1, batch);
       try {
@@ -349,9 +348,9 @@ export async function openCommitLog(
       }
     },
     async claim(by, at) {
-      for (let tries = 0; tries < logLimits.claimTriesMax; tries += 1) {
+      for (let attempt = 0; attempt < logLimits.claimAttemptsMax; attempt += 1) {
         const last = await lastCommit();
-        // Someone else's turn comes first.
+        // Another writer has the next turn.
         if (last?.claim === true) return;
         const { commit, position } =
           last === undefined ? { commit: 0, position: 0 } : pointOf(last);
@@ -367,15 +366,14 @@ export async function openCommitLog(
     isOurs,
     async sweep() {
       await run();
-      await tidy();
-      // Every number up to the head is taken: what was laid out for one of them is either copied
-      // or was never committed, and cannot be any more.
+      await dropEvents();
+      // Every number up to the head is taken: its parts are either copied or can never be committed.
       await parts.deleteMany({ slot: { $lte: head.commit } });
     },
     async close() {
       try {
         await run();
-        await tidy();
+        await dropEvents();
       } catch (error) {
         options.onFailure(error);
       }
@@ -388,7 +386,7 @@ export async function openCommitLog(
   }
 }
 
-/** Without the events: the list may grow while the database is away. */
-function untidyOf({ _id, parts = [] }: CommitDocument): UntidyCommit {
+/** Without the events, because the list may grow during an outage. */
+function copiedCommit({ _id, parts = [] }: CommitDocument): CopiedCommit {
   return { _id, parts };
 }

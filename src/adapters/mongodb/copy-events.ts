@@ -1,45 +1,41 @@
-// Brings the events of commits into `events`, however often and by however many at once: an event
-// is there when its position is, and the unique index on it lets it in once.
+// Copies the events of commits to `events`. Idempotent and safe to run concurrently: the unique index on the
+// position admits every event once.
 
 import type { Collection } from 'mongodb';
-import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { underOtherId } from './event-document.ts';
-import { isDuplicate } from './mongodb-connection.ts';
-import type { EventDocument } from './mongodb-schema.ts';
+import { isDuplicate, majorityWait } from './connection.ts';
+import type { EventDocument } from './collections.ts';
 
-/** Tries of one copy; together they wait for some ten seconds. */
-const triesMax = 12;
-
-/** What only one server has may still be taken back, and would then be missing behind readers. */
-const kept = { readConcern: { level: 'majority' } } as const;
+/** An event on a single server may be rolled back and would then be missing after readers have passed it. */
+const onMajority = { readConcern: { level: 'majority' } } as const;
 
 export async function copyEvents(
   events: Collection<EventDocument>,
   documents: readonly EventDocument[],
   { areNew }: { readonly areNew: boolean },
 ): Promise<void> {
-  let left = areNew ? documents : await missing(events, documents);
-  for (let attempt = 0; left.length > 0; attempt += 1) {
-    if (await insertAll(events, left)) return;
-    left = await missing(events, left);
-    if (left.length === 0) return;
-    if (attempt === triesMax) throw notCopied(left);
-    const renamed = await underFreeIds(events, left, attempt);
-    // Nothing seen that is in the way: what is has not yet reached most of the servers.
-    if (renamed === left) await systemClock.sleep(5 * 2 ** attempt);
-    left = renamed;
+  let remaining = areNew ? documents : await missing(events, documents);
+  for (let attempt = 0; remaining.length > 0; attempt += 1) {
+    if (await insertAll(events, remaining)) return;
+    remaining = await missing(events, remaining);
+    if (remaining.length === 0) return;
+    if (attempt === majorityWait.attemptsMax) throw notCopied(remaining);
+    const renamed = await underFreeIds(events, remaining, attempt);
+    // No visible conflict: the conflicting document has not reached a majority yet.
+    if (renamed === remaining) await majorityWait.sleep(attempt);
+    remaining = renamed;
   }
 }
 
-/** Where the position is free and the `_id` is not, the same event stands in another place. */
+/** If the position is free but the `_id` is not, the same event exists at another position. */
 async function underFreeIds(
   events: Collection<EventDocument>,
   documents: readonly EventDocument[],
   attempt: number,
 ): Promise<readonly EventDocument[]> {
   const found = await events
-    .find({ _id: { $in: documents.map(({ _id }) => _id) } }, kept)
+    .find({ _id: { $in: documents.map(({ _id }) => _id) } }, onMajority)
     .project<{ readonly _id: string }>({ _id: 1 })
     .toArray();
   if (found.length === 0) return documents;
@@ -49,7 +45,7 @@ async function underFreeIds(
   );
 }
 
-/** False: some key was taken. Everything else was inserted all the same. */
+/** False: at least one key was a duplicate; the other documents were inserted. */
 async function insertAll(
   events: Collection<EventDocument>,
   documents: readonly EventDocument[],
@@ -70,20 +66,20 @@ async function missing(
   const [first] = documents;
   const last = documents.at(-1);
   if (first === undefined || last === undefined) return [];
-  // Commits are given in their order, and so their positions ascend.
+  // Commits are in order, so positions ascend.
   const found = await events
-    .find({ position: { $gte: first.position, $lte: last.position } }, kept)
+    .find({ position: { $gte: first.position, $lte: last.position } }, onMajority)
     .project<{ readonly position: number }>({ _id: 0, position: 1 })
     .toArray();
-  const there = new Set(found.map(({ position }) => position));
-  return documents.filter(({ position }) => !there.has(position));
+  const copied = new Set(found.map(({ position }) => position));
+  return documents.filter(({ position }) => !copied.has(position));
 }
 
-function notCopied(left: readonly EventDocument[]): MillraceError {
-  const [first] = left;
+function notCopied(remaining: readonly EventDocument[]): MillraceError {
+  const [first] = remaining;
   return new MillraceError(
     'STORE_CORRUPT',
-    `the event at position ${first?.position} cannot be stored: someone else wrote version ${first?.version} of '${first?.aggregateId}'`,
+    `the event at position ${first?.position} cannot be stored: version ${first?.version} of '${first?.aggregateId}' was written outside the store`,
     { details: { position: first?.position, stream: first?.aggregateId } },
   );
 }

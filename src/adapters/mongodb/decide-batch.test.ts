@@ -5,13 +5,13 @@ import { softDeleted, type ExpectedRevision } from '../../store/expected-revisio
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
 import { decideBatch, type KnownEvent, type KnownStreams } from './decide-batch.ts';
-import type { EventDocument } from './mongodb-schema.ts';
+import type { EventDocument } from './collections.ts';
 import { stateAfter, stateFrom, type MongodbStreamState } from './stream-states.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 
 const recordedAt = new Date('2025-09-30T10:00:00.000Z');
 
-/** All that is known of streams comes from their events, as the adapter reads it. */
+/** Derives the stream states from the events, like the adapter. */
 function knownFrom(events: readonly EventDocument[]): KnownStreams {
   const inStream = (stream: string) => events.filter(({ aggregateId }) => aggregateId === stream);
   const toKnown = ({ _id, version, position }: EventDocument): KnownEvent => ({
@@ -64,7 +64,7 @@ const expected = fc.oneof(
   fc.constantFrom<ExpectedRevision>('any', 'any', 'none', 'exists'),
   fc.nat({ max: 4 }),
 );
-// Few ids, so that repeats and mixtures of old and new are common.
+// Few ids, so that duplicates and mixtures of old and new ids are common.
 const eventIds = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), {
   minLength: 1,
   maxLength: 3,
@@ -97,7 +97,7 @@ function oneByOne(all: readonly (readonly StreamWrite[])[]) {
   return { events, outcomes };
 }
 
-test('appends decided together are decided as if they had come one by one', () => {
+test('appends decided together have the same outcomes as one by one', () => {
   fc.assert(
     fc.property(units, (all) => {
       const together = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
@@ -109,7 +109,7 @@ test('appends decided together are decided as if they had come one by one', () =
   );
 });
 
-test('what the events say of a stream is what was decided', () => {
+test('the states derived from the events equal the decided states', () => {
   fc.assert(
     fc.property(units, (all) => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
@@ -120,7 +120,7 @@ test('what the events say of a stream is what was decided', () => {
   );
 });
 
-test('who follows the events one by one arrives at the same states', () => {
+test('applying the events one by one gives the same states', () => {
   fc.assert(
     fc.property(units, (all) => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
@@ -139,7 +139,7 @@ test('who follows the events one by one arrives at the same states', () => {
   );
 });
 
-test('a unit that is refused leaves nothing behind, in the middle of others', () => {
+test('a refused unit between others writes nothing', () => {
   const decided = decideBatch(
     [
       [append('s-core-1', 'none', ['a'])],

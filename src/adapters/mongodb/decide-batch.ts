@@ -1,14 +1,14 @@
-// Many appends decided together, one after the other, on one known state: what is written, and what
-// each of them is told. Pure: the log says afterwards whether the state was still the last one.
+// Decides a batch of appends in order on one known state: the documents to write, and the outcome of every append.
+// Pure: committing to the log shows whether the state was current.
 
 import { decideAppend, softDeleted } from '../../store/expected-revision.ts';
 import { decideRetention } from '../../store/retention.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { toDocument } from './event-document.ts';
-import type { EventDocument, StoredRetention } from './mongodb-schema.ts';
+import type { EventDocument, StoredRetention } from './collections.ts';
 import type { MongodbStreamState, StreamStateMap } from './stream-states.ts';
 
-/** An event that is there already. */
+/** A stored event. */
 export interface KnownEvent {
   readonly eventId: string;
   readonly revision: number;
@@ -17,7 +17,7 @@ export interface KnownEvent {
 
 export interface KnownStreams {
   readonly states: StreamStateMap;
-  /** Those of the appended ids that the stream holds. */
+  /** Finds an appended id among the stored events of the stream. */
   eventById(stream: string, eventId: string): KnownEvent | undefined;
   eventAt(stream: string, revision: number): KnownEvent | undefined;
 }
@@ -26,7 +26,7 @@ export interface DecidedBatch {
   readonly outcomes: readonly (readonly WriteOutcome[])[];
   readonly events: readonly EventDocument[];
   readonly states: StreamStateMap;
-  /** Someone was told that events are there already, or that they must not be written. */
+  /** At least one append is a duplicate, a conflict or refused. */
   readonly isRefusing: boolean;
 }
 
@@ -66,8 +66,8 @@ export function decideBatch(
     return draft;
   };
 
-  const decide = (within: Drafts, each: StreamWrite, written: EventDocument[]): WriteOutcome => {
-    const { stream, rows, retention } = each;
+  const decide = (within: Drafts, write: StreamWrite, written: EventDocument[]): WriteOutcome => {
+    const { stream, rows, retention } = write;
     let retained: StoredRetention | undefined;
     if (retention !== undefined) {
       const decision = decideRetention(draftOf(within, retention.of).state, retention);
@@ -81,7 +81,7 @@ export function decideBatch(
       draft.byId.get(id) ?? known.eventById(stream, id);
     const decision = decideAppend(
       draft.state,
-      each.expected,
+      write.expected,
       rows.map(({ eventId }) => eventId),
       {
         idsFrom: (revision, count) =>
@@ -109,11 +109,11 @@ export function decideBatch(
       draft.byRevision.set(revision, added);
       written.push({
         ...toDocument(row, place),
-        ...(index < lastRow ? {} : marksOf(each, { retained, revived, truncateBefore })),
+        ...(index < lastRow ? {} : marksOf(write, { retained, revived, truncateBefore })),
       });
     }
     const revision = decision.firstRevision + lastRow;
-    const tombstoned = each.tombstone === true;
+    const tombstoned = write.tombstone === true;
     draft.state = { ...before, revision, truncateBefore, tombstoned, revived };
     if (retention !== undefined && retained !== undefined) {
       const target = draftOf(within, retention.of);
@@ -124,24 +124,24 @@ export function decideBatch(
   };
 
   const outcomes = units.map((writes): WriteOutcome[] => {
-    // One write either changes the drafts or does not; several may have to be taken back.
+    // A single write changes the drafts or not; several writes need separate drafts that can be dropped.
     const within: Drafts = writes.length === 1 ? drafts : new Map();
     const written: EventDocument[] = [];
-    const told = writes.map((each) => decide(within, each, written));
-    const refused = told.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
-    isRefusing ||= told.some(({ kind }) => kind !== 'appended');
+    const results = writes.map((write) => decide(within, write, written));
+    const refused = results.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
+    isRefusing ||= results.some(({ kind }) => kind !== 'appended');
     if (!refused) {
       for (const [stream, draft] of within) drafts.set(stream, draft);
       events.push(...written);
     }
-    return told;
+    return results;
   });
 
   const states = new Map([...drafts].map(([stream, { state }]) => [stream, state]));
   return { outcomes, events, states, isRefusing };
 }
 
-/** What the last event of an append says beyond itself. */
+/** The changes of the stream state that the last event of an append records. */
 function marksOf(
   { tombstone }: StreamWrite,
   {

@@ -5,7 +5,7 @@ import { BSON } from 'mongodb';
 import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
-import type { EventDocument } from './mongodb-schema.ts';
+import type { EventDocument } from './collections.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 
 const place = {
@@ -36,12 +36,12 @@ function rowOf(fields: Partial<Parameters<typeof encodeMeta>[1]> = {}): RowToWri
   };
 }
 
-/** Through BSON and back, as the server would have it. */
+/** Through BSON and back, like on the server. */
 function stored(document: EventDocument): EventDocument {
   return BSON.deserialize(BSON.serialize(document)) as EventDocument;
 }
 
-test('an event has the shape that the architecture document gives it', () => {
+test('an event has the shape of the architecture document', () => {
   const row = rowOf({ causationId: 'parent-event-id', user: { id: 'user-uuid' } });
   const { position, tenant, category, recordedAt, ...document } = toDocument(row, place);
   assert.deepEqual(document, {
@@ -65,7 +65,7 @@ test('an event has the shape that the architecture document gives it', () => {
   );
 });
 
-test('every payload and every envelope comes back as it was', () => {
+test('every payload and every envelope is preserved', () => {
   const json = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' });
   const odd = fc.constantFrom(
     { $set: 1 },
@@ -115,14 +115,14 @@ test('every payload and every envelope comes back as it was', () => {
   );
 });
 
-test('an envelope of an open store comes back whatever its shape', () => {
+test('an envelope of an open store is preserved, whatever its shape', () => {
   for (const meta of [{}, { occurredAt: 'yesterday' }, { aggregate: null, user: 7, more: [1] }]) {
     const row = { ...rowOf(), meta: JSON.stringify(meta) };
     assert.deepEqual(JSON.parse(toRow(stored(toDocument(row, place))).meta), meta);
   }
 });
 
-test('what BSON cannot hold is kept as text, and everything else can be queried', () => {
+test('values that BSON cannot hold are stored as text, other values as BSON', () => {
   assert.equal(toDocument(rowOf(), place).encoding, undefined);
   for (const payload of [{ $sealed: 'x' }, { 'a.b': 1 }, [[1]], 'x'.repeat(200_000)]) {
     const document = toDocument(rowOf({ payload }), place);
@@ -131,7 +131,7 @@ test('what BSON cannot hold is kept as text, and everything else can be queried'
   }
 });
 
-test('an event under another id is still the same event', () => {
+test('an event with another _id keeps its event id', () => {
   const document = underOtherId(toDocument(rowOf(), place), 0);
   assert.equal(document._id, 'event-uuid@chat.room.v1-core-r1@142');
   assert.equal(toRow(stored(document)).eventId, 'event-uuid');
@@ -139,7 +139,7 @@ test('an event under another id is still the same event', () => {
   assert.equal(underOtherId(document, 1).eventId, 'event-uuid');
 });
 
-test('an event never takes more bytes than was said', () => {
+test('the size of a document never exceeds its upper bound', () => {
   const worst = [
     Array.from({ length: 60_000 }, () => 1),
     Array.from({ length: 30_000 }, () => ''),

@@ -1,18 +1,18 @@
-// Events as documents and back. What BSON gives back unchanged is kept as BSON, so that it can be
-// queried; what it would change is kept as JSON text, so that it is not changed.
+// Converts events to documents and back. Values that BSON preserves are stored as BSON, so that they can be
+// queried; other values are stored as JSON text.
 
 import { isDeepStrictEqual } from 'node:util';
 import { decodeMeta } from '../../store/event-meta.ts';
 import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
-import type { EventDocument, EventMetadata } from './mongodb-schema.ts';
+import type { EventDocument, EventMetadata } from './collections.ts';
 
 export const documentLimits = {
-  /** Longer JSON stays text: as BSON it could grow sevenfold, and nobody queries into that. */
+  /** Longer JSON stays text: as BSON it could grow sevenfold. */
   bsonFromCharsMax: 131_072,
-  /** BSON has its own limit of 100, and our documents stand inside others. */
+  /** MongoDB allows 100 levels, and these values are nested in other documents. */
   bsonDepthMax: 60,
-  /** MongoDB's own limit is 16 MiB with everything around it. */
+  /** MongoDB allows 16 MiB for the whole document. */
   documentBytesMax: 15 * 1_048_576,
 } as const;
 
@@ -64,8 +64,8 @@ export function eventIdOf(document: Pick<EventDocument, '_id' | 'eventId'>): str
 }
 
 /**
- * Under another `_id`, for an event whose own is taken by the same event in another place. Any free
- * one will do: what an event is, is said by its position, and by that it is found again.
+ * The document with another `_id`, for an event whose id is taken by the same event in another stream. Any free
+ * `_id` works, because events are identified by their position.
  */
 export function underOtherId(document: EventDocument, attempt: number): EventDocument {
   const eventId = eventIdOf(document);
@@ -77,7 +77,7 @@ export function underOtherId(document: EventDocument, attempt: number): EventDoc
   };
 }
 
-/** An upper bound of what the event takes as a document. */
+/** An upper bound for the size of the document. */
 export function bytesAtMost({ payload, meta }: RowToWrite): number {
   return 2_048 + grown(payload) + grown(meta);
 }
@@ -128,9 +128,9 @@ function toMetadata(row: RowToWrite, envelope: Envelope, timestamp: Date): Event
       ? {}
       : { occurredAt: envelope.occurredAt }),
   };
-  // Open stores take envelopes of any shape: only what can be put back exactly is taken apart.
-  const again = toEnvelope({ metadata, timestamp, tenant: row.tenant });
-  return isDeepStrictEqual(again, envelope) ? metadata : { ...summary, envelope: row.meta };
+  // Open stores accept envelopes of any shape: only an envelope that can be restored exactly is split.
+  const restored = toEnvelope({ metadata, timestamp, tenant: row.tenant });
+  return isDeepStrictEqual(restored, envelope) ? metadata : { ...summary, envelope: row.meta };
 }
 
 function toEnvelope({
@@ -152,7 +152,7 @@ function toEnvelope({
   };
 }
 
-/** The copies beside a full text are for queries only: what cannot be written is left out. */
+/** In addition to the full text, these fields are for queries only: values that BSON cannot hold are omitted. */
 function wellFormed(summary: EventMetadata): EventMetadata {
   return Object.fromEntries(Object.entries(summary).filter(([, value]) => fitsBson(value)));
 }
@@ -160,12 +160,12 @@ function wellFormed(summary: EventMetadata): EventMetadata {
 // oxlint-disable-next-line no-control-regex -- the null character is what ends a key in BSON
 const plainKey = /^[^$.\u0000][^.\u0000]*$/;
 
-/** Keys that BSON, its drivers or an engine behind the protocol would treat as their own. */
-const keptKeys = new Set(['__proto__', '_bsontype', '_id']);
+/** Keys with a special meaning for BSON, its drivers or an engine with MongoDB's protocol. */
+const reservedKeys = new Set(['__proto__', '_bsontype', '_id']);
 
 /**
- * Whether every engine that speaks the protocol gives the value back as it is: text must be UTF-8,
- * keys must not look like operators or paths, and FerretDB takes no list directly inside a list.
+ * Whether every engine with MongoDB's protocol preserves the value: text must be well-formed, keys must not look
+ * like operators or paths, and FerretDB refuses a list directly inside a list.
  */
 function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMax): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\u0000');
@@ -175,7 +175,7 @@ function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMa
     return value.every((item) => !Array.isArray(item) && fitsBson(item, depthLeft - 1));
   }
   for (const [key, member] of Object.entries(value)) {
-    if (!plainKey.test(key) || keptKeys.has(key) || !key.isWellFormed()) return false;
+    if (!plainKey.test(key) || reservedKeys.has(key) || !key.isWellFormed()) return false;
     if (!fitsBson(member, depthLeft - 1)) return false;
   }
   return true;

@@ -1,1 +1,1 @@
-export { mongodbEventStore, type MongodbOptions } from './mongodb-event-store.ts';
+export { mongodbEventStore, type MongodbOptions } from './event-store.ts';

@@ -1,18 +1,17 @@
-// What a decision has to know beyond the state of its streams: which of the appended ids are there
-// already, and what stands where an append expected to go.
+// Loads what a decision needs in addition to the stream states: stored events with the appended ids, and the
+// events at the expected revisions.
 
 import type { Filter } from 'mongodb';
 import type { StreamWrite } from '../../store/store-engine.ts';
-import type { LogPoint } from './commit-number.ts';
 import type { KnownEvent, KnownStreams } from './decide-batch.ts';
 import { eventIdOf } from './event-document.ts';
-import type { EventDocument, MongodbCollections } from './mongodb-schema.ts';
+import type { EventDocument, LogPoint, MongodbCollections } from './collections.ts';
 import type { StreamStateMap } from './stream-states.ts';
 
-/** Writes that are all made or none. */
+/** Writes that succeed or fail together. */
 export type Unit = readonly StreamWrite[];
 
-/** Ids in one query. */
+/** Per query. */
 const idsMax = 1_000;
 
 type Found = Pick<EventDocument, '_id' | 'eventId' | 'aggregateId' | 'version' | 'position'>;
@@ -28,8 +27,8 @@ export function streamsOfUnits(units: readonly Unit[]): ReadonlySet<string> {
 }
 
 /**
- * With a point of the log: asks the database, as of there. With `states only`: undefined, when the
- * states alone do not tell enough.
+ * With a point of the log: queries the database as of that point. With `states only`: undefined if the states
+ * are not sufficient.
  */
 export async function loadKnownStreams(
   { events }: MongodbCollections,
@@ -71,7 +70,7 @@ export async function loadKnownStreams(
     ...ranges.map(find),
   ]);
   const seen = new Set([...firsts.map(eventIdOf), ...repeatedWithin(units)]);
-  // A first event that is new makes the whole append new: only where it is not, the rest matters.
+  // If the first event of an append is new, the append is new. The other ids matter only if it is not.
   const repeats = byIds.filter(({ rows }) => seen.has(rows[0]?.eventId ?? ''));
   const others = await findIds(
     repeats.flatMap(({ rows }) => rows.slice(1).map(({ eventId }) => eventId)),
@@ -79,7 +78,7 @@ export async function loadKnownStreams(
   return known(states, [...firsts, ...others, ...inRanges.flat()]);
 }
 
-/** Ids that stand in more than one of the writes: the second of them may meet the first. */
+/** Ids in more than one write: the later write may be a duplicate of the earlier one. */
 function repeatedWithin(units: readonly Unit[]): ReadonlySet<string> {
   const once = new Set<string>();
   const more = new Set<string>();
@@ -93,9 +92,9 @@ function repeatedWithin(units: readonly Unit[]): ReadonlySet<string> {
 function known(states: StreamStateMap, found: readonly Found[]): KnownStreams {
   const byId = new Map<string, KnownEvent>();
   const byRevision = new Map<string, KnownEvent>();
-  for (const each of found.toSorted((a, b) => a.position - b.position)) {
-    const { aggregateId, version, position } = each;
-    const event = { eventId: eventIdOf(each), revision: version - 1, position };
+  for (const document of found.toSorted((a, b) => a.position - b.position)) {
+    const { aggregateId, version, position } = document;
+    const event = { eventId: eventIdOf(document), revision: version - 1, position };
     byId.set(keyOf(aggregateId, event.eventId), event);
     byRevision.set(keyOf(aggregateId, event.revision), event);
   }
@@ -106,7 +105,7 @@ function known(states: StreamStateMap, found: readonly Found[]): KnownStreams {
   };
 }
 
-/** Names hold no line breaks. */
+/** Stream names contain no line breaks. */
 function keyOf(stream: string, part: string | number): string {
   return `${stream}\n${part}`;
 }

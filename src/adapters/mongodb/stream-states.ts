@@ -1,15 +1,13 @@
-// What is known of streams, as of the end of the log: read from their last events, kept while
-// nothing newer was committed to them.
+// The states of streams as of the end of the log, read from their last events and cached.
 
 import type { Collection } from 'mongodb';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { metadataStream, metadataType, streamOfMetadata } from '../../store/stream-metadata.ts';
-import type { LogPoint } from './commit-number.ts';
-import type { EventDocument } from './mongodb-schema.ts';
-import type { MongodbTypes } from './mongodb-types.ts';
+import type { EventDocument, LogPoint } from './collections.ts';
+import type { MongodbEventTypes } from './event-types.ts';
 
 export interface MongodbStreamState extends StreamState {
-  /** An append brought the stream back: its truncation is that append's, not its metadata's. */
+  /** An append restored the deleted stream: the truncation is that of the append, not of the metadata. */
   readonly revived: boolean;
 }
 
@@ -17,17 +15,17 @@ export type StreamStateMap = ReadonlyMap<string, MongodbStreamState | undefined>
 
 export interface StreamStates {
   readonly size: number;
-  /** As of `at`, which must lie in `events`. */
+  /** As of `at`, whose events must be in `events`. */
   load(streams: Iterable<string>, at: LogPoint): Promise<StreamStateMap>;
-  /** Those that are known without asking; undefined when one is not. */
+  /** From the cache; undefined if a stream is not cached. */
   known(streams: Iterable<string>): StreamStateMap | undefined;
-  /** The end moved, and these are the states there. */
+  /** The end moved to these states. */
   apply(states: StreamStateMap): void;
-  /** The end moved by these events, in their order; undefined: nobody knows by what. */
+  /** The end moved by these events, in order; undefined: by unknown events. */
   follow(events: readonly StreamEvent[] | undefined): void;
 }
 
-/** As much of an event as says what it does to its stream. */
+/** The fields of an event that change the state of a stream. */
 export type StreamEvent = Pick<
   EventDocument,
   'aggregateId' | 'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
@@ -54,10 +52,10 @@ const streamsMax = 10_000;
 
 export function createStreamStates(
   events: Collection<EventDocument>,
-  types: MongodbTypes,
+  types: MongodbEventTypes,
   endOfLog: () => LogPoint,
 ): StreamStates {
-  /** As of the end of the log; the least recently used come first. */
+  /** As of the end of the log; least recently used first. */
   const cache = new Map<string, MongodbStreamState | undefined>();
 
   function keep(stream: string, state: MongodbStreamState | undefined): void {
@@ -82,7 +80,7 @@ export function createStreamStates(
   }
 
   async function read(stream: string, at: LogPoint): Promise<MongodbStreamState | undefined> {
-    // Most stores never use metadata: then there is nothing to look for.
+    // Most stores have no stream metadata, so the second query is not needed.
     const hasMetadata = (await types.all()).has(metadataType);
     const [last, metadata] = await Promise.all([
       lastOf(stream, at, false),
@@ -136,13 +134,13 @@ export function createStreamStates(
   };
 }
 
-/** Metadata changes the stream that it is about as well. */
+/** Metadata also changes the stream that it describes. */
 function touchedBy({ aggregateId }: StreamEvent): readonly string[] {
   const of = streamOfMetadata(aggregateId);
   return of === undefined ? [aggregateId] : [aggregateId, of];
 }
 
-/** What an event, of the stream itself or of its metadata, makes of a stream's state. */
+/** Applies an event of the stream, or of its metadata stream, to the state. */
 export function stateAfter(
   stream: string,
   before: MongodbStreamState | undefined,
@@ -163,7 +161,7 @@ export function stateAfter(
   };
 }
 
-/** The last event tells revision and end, the latest metadata retention; the later of them wins. */
+/** The last event holds revision and tombstone, the latest metadata the retention; the later one wins. */
 export function stateFrom(
   last: StreamEvent | undefined,
   metadata: StreamEvent | undefined,

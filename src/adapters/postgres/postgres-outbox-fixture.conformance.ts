@@ -1,12 +1,13 @@
-// The outbox ledger in PostgreSQL for its suite: the cases share a pool, and one after the other a schema.
+// The outbox ledger in PostgreSQL for its conformance suite: the cases share a pool and reuse schemas.
 
 import type { Pool } from 'pg';
 import type { OutboxLedgerFixture } from '../../outbox/outbox-ledger.conformance.ts';
-import { postgresOutboxLedger, type PostgresTransaction } from './postgres-outbox-ledger.ts';
-import { migratePostgresOutbox } from './postgres-outbox-schema.ts';
+import { inTransaction } from './connection/connection.ts';
+import { postgresOutboxLedger, type PostgresTransaction } from './outbox/ledger.ts';
+import { migratePostgresOutbox } from './outbox/schema.ts';
 import { sharedSchemas } from './postgres-shared-schema.conformance.ts';
 
-/** The pool needs six connections for a ledger and those of its caller. */
+/** The pool needs six connections: for a ledger and for the caller's transactions. */
 export function postgresOutboxFixture(
   url: string,
   pool: Pool,
@@ -20,19 +21,7 @@ export function postgresOutboxFixture(
       return {
         ledger: await postgresOutboxLedger(pool, { schema, migrate: 'off' }),
         second: () => postgresOutboxLedger(url, { schema, connectionsMax: 3 }),
-        async inTransaction(work) {
-          const client = await pool.connect();
-          try {
-            await client.query('begin');
-            await work(client);
-            await client.query('commit');
-          } catch (error) {
-            await client.query('rollback');
-            throw error;
-          } finally {
-            client.release();
-          }
-        },
+        inTransaction: (work) => inTransaction(pool, work),
         async outage() {
           isIntact = false;
           await pool.query(`drop table ${schema}.messages cascade`);
@@ -41,7 +30,7 @@ export function postgresOutboxFixture(
           (await pool.query<Record<string, unknown>>(`select * from ${schema}.integration_outbox`))
             .rows,
         async close() {
-          if (isIntact) schemas.giveBack(schema);
+          if (isIntact) schemas.release(schema);
         },
       };
     },

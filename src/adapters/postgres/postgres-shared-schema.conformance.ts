@@ -1,17 +1,17 @@
-// Schemas for the cases of a suite, one after the other: creating a schema is most of the server's work for a case.
+// Reuses schemas between the cases of a suite, because creating a schema is most of the server's work for a case.
 
 import { randomUUID } from 'node:crypto';
 import type { ClientBase, Pool } from 'pg';
-import { quoteName } from './postgres-schema-names.ts';
+import { quoteName } from './connection/schema.ts';
 
 export interface SharedSchemas {
-  /** The name of a schema that is as a migration leaves it and that no other case uses. */
+  /** The name of an empty, migrated schema that no other case uses. */
   take(): Promise<string>;
-  /** For a case that leaves the tables as they were created, whatever rows they hold now. */
-  giveBack(schema: string): void;
+  /** For cases that did not alter the tables; their rows are deleted later. */
+  release(schema: string): void;
 }
 
-/** Runs on the connections of `pool`; `migrate` creates the tables of a schema. */
+/** `migrate` creates the tables of a schema. */
 export function sharedSchemas(
   pool: Pool,
   migrate: (client: ClientBase, schema: string) => Promise<unknown>,
@@ -38,11 +38,11 @@ export function sharedSchemas(
       await pool.query(resets.get(schema) ?? '');
       return schema;
     },
-    giveBack: (schema) => void free.push(schema),
+    release: (schema) => void free.push(schema),
   };
 }
 
-/** Deletes rows, which is cheaper than to truncate for tables as small as those of a case. */
+/** Deletes rows: for small tables that is cheaper than truncate. */
 async function resetSql(pool: Pool, schema: string): Promise<string> {
   const { rows } = await pool.query<{ kind: string; name: string }>(
     `select relkind as kind, relname as name from pg_class

@@ -1,9 +1,8 @@
-export { IntegrationOutboxEntity } from './integration-outbox-entity.ts';
-export { OutboxStatus } from './outbox-status.ts';
-export { typeormEventStore } from './typeorm-event-store.ts';
+export { typeormEventStore } from './event-store.ts';
+export { IntegrationOutboxEntity, OutboxStatus } from './integration-outbox-entity.ts';
 export {
   TYPEORM_OUTBOX_OPTIONS,
   TypeormOutboxRepository,
   type TypeormOutboxOptions,
   type TypeormTransaction,
-} from './typeorm-outbox-repository.ts';
+} from './outbox-repository.ts';

@@ -1,12 +1,32 @@
-// The outbox document's entity over its relation, which is a view here: for questions, not for writing.
+// The entity of the outbox document over the view `integration_outbox`: for queries, not for writing.
 
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import { OutboxStatus } from './outbox-status.ts';
+import type { OutboxStatus as Status } from '../../outbox/outbox-message.ts';
 
 /**
- * A row of `core_outbox.integration_outbox`, with the document's properties. Read it through TypeORM;
- * what is to be sent goes through `enqueue` and `enqueueIn`. `synchronize` and generated migrations
- * leave it alone: the ledger brings its schema by itself.
+ * The statuses of a message: `OutboxStatus.SENT` as a value, `OutboxStatus` as a type.
+ *
+ * @example
+ * import { IntegrationOutboxEntity, OutboxStatus } from 'millrace/nest/typeorm';
+ * import type { DataSource } from 'typeorm';
+ *
+ * const deadMessages = (dataSource: DataSource) =>
+ *   dataSource.getRepository(IntegrationOutboxEntity).findBy({ status: OutboxStatus.DEAD });
+ */
+export const OutboxStatus = {
+  PENDING: 'PENDING',
+  CLAIMED: 'CLAIMED',
+  SENT: 'SENT',
+  FAILED: 'FAILED',
+  DEAD: 'DEAD',
+} as const satisfies { readonly [S in Status]: S };
+
+export type OutboxStatus = Status;
+
+/**
+ * A row of `core_outbox.integration_outbox`, with the properties of the outbox document. Read it with TypeORM;
+ * send messages with `enqueue` and `enqueueIn`. `synchronize` and generated migrations ignore it, because the
+ * ledger migrates its schema.
  *
  * @example
  * import { IntegrationOutboxEntity } from 'millrace/nest/typeorm';
@@ -18,7 +38,7 @@ import { OutboxStatus } from './outbox-status.ts';
  *   entities: [IntegrationOutboxEntity],
  * });
  * await dataSource.initialize();
- * const late = await dataSource
+ * const overdue = await dataSource
  *   .getRepository(IntegrationOutboxEntity)
  *   .createQueryBuilder('o')
  *   .where("o.status = 'PENDING' and o.dueAt < now() - interval '5 minutes'")
@@ -52,7 +72,7 @@ const time = { type: 'timestamp with time zone' } as const;
 const optional = { nullable: true } as const;
 const text = (length: number) => ({ type: 'varchar', length }) as const;
 
-// Decorators as calls: Node runs these sources by stripping types, and strips no decorators.
+// Decorators as function calls: Node strips types from these sources, but cannot strip decorators.
 const columns: Readonly<Record<keyof IntegrationOutboxEntity, PropertyDecorator>> = {
   id: PrimaryColumn({ type: 'uuid' }),
   sourceStreamId: Column({ ...text(200), name: 'source_stream_id' }),

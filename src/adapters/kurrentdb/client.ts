@@ -1,0 +1,68 @@
+// The used part of the official client.
+
+import type {
+  AllStreamSubscription,
+  EventData,
+  KurrentDBClient,
+  RecordedEvent,
+} from '@kurrent/kurrentdb-client';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+
+export type Client = KurrentDBClient;
+export type ClientEvent = EventData;
+export type ClientRecord = RecordedEvent;
+export type ClientSubscription = AllStreamSubscription;
+
+/** Private members of the client: only they report the server's methods and close the channel. */
+interface ClientInside {
+  readonly capabilities: Promise<{
+    readonly serverVersion: string;
+    supports(method: { readonly path: string }): boolean;
+  }>;
+  getChannel(): Promise<{ close(): void }>;
+}
+
+export async function loadClient(): Promise<(url: string) => Client> {
+  const { KurrentDBClient: Driver } = await loadDriver(
+    '@kurrent/kurrentdb-client',
+    () => import('@kurrent/kurrentdb-client'),
+  );
+  return (url) => {
+    try {
+      return Driver.connectionString(url);
+    } catch (error) {
+      // The client's message quotes the URL, which may contain a password.
+      const reason = error instanceof Error ? error.name : typeof error;
+      throw new MillraceError(
+        'CONFIG_INVALID',
+        'invalid KurrentDB URL: use kurrentdb://user:password@host:2113?tls=true',
+        { details: { reason } },
+      );
+    }
+  };
+}
+
+const multiStreamMethod = {
+  path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
+} as const;
+
+/** Also the first request to a server, so it fails if the server is unreachable. */
+export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
+  const features = await inside(client).capabilities;
+  return features.supports(multiStreamMethod);
+}
+
+export async function serverVersion(client: Client): Promise<string> {
+  return (await inside(client).capabilities).serverVersion;
+}
+
+/** `dispose` ends the calls, but would keep the connection for half an hour. */
+export async function closeClient(client: Client): Promise<void> {
+  await client.dispose();
+  (await inside(client).getChannel()).close();
+}
+
+function inside(client: Client): ClientInside {
+  return client as unknown as ClientInside;
+}

@@ -1,0 +1,104 @@
+// One client at a time, replaced after a failure: the client's native bridge does not recover if its first read
+// finds no server.
+
+import { aborted } from '../../foundation/clock.ts';
+import { closeClient, loadClient, type Client } from './client.ts';
+import { isTransient, storeClosed, unavailable } from './errors.ts';
+
+export interface KurrentdbConnection extends AsyncDisposable {
+  readonly isClosed: boolean;
+  /** Runs the work with a client; errors of the client pass unchanged. */
+  use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Like `use`, with errors translated to `MillraceError`. */
+  request<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
+interface SharedClient {
+  readonly client: Client;
+  users: number;
+  failed: boolean;
+}
+
+export async function connectKurrentdb(
+  target: string | Client,
+  onFailure: (error: unknown) => void,
+): Promise<KurrentdbConnection> {
+  const isOwn = typeof target === 'string';
+  const create = isOwn ? clientsOf(await loadClient(), target) : () => target;
+  const closing = Promise.withResolvers<never>();
+  closing.promise.catch(() => undefined);
+  let current: SharedClient | undefined = { client: create(), users: 0, failed: false };
+  let isClosed = false;
+
+  const discard = async ({ client }: SharedClient): Promise<void> => {
+    if (!isOwn) return;
+    try {
+      await closeClient(client);
+    } catch (error) {
+      onFailure(error);
+    }
+  };
+
+  const use = async <T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    if (isClosed) throw storeClosed();
+    if (signal?.aborted === true) throw aborted(signal);
+    current ??= { client: create(), users: 0, failed: false };
+    const shared = current;
+    shared.users += 1;
+    try {
+      return await orStopped(work(shared.client), signal, closing.promise);
+    } catch (error) {
+      if (isOwn && isTransient(error)) {
+        shared.failed = true;
+        if (current === shared) current = undefined;
+      }
+      throw isClosed ? storeClosed() : error;
+    } finally {
+      shared.users -= 1;
+      // Other requests may still use the client.
+      if (shared.failed && shared.users === 0) void discard(shared);
+    }
+  };
+
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    use,
+    async request(work, signal) {
+      try {
+        return await use(work, signal);
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      if (isClosed) return;
+      isClosed = true;
+      closing.reject(storeClosed());
+      if (current !== undefined) await discard(current);
+    },
+  };
+}
+
+function clientsOf(connect: (url: string) => Client, url: string): () => Client {
+  return () => connect(url);
+}
+
+/** The client does not support signals: after an abort, its result is ignored. */
+async function orStopped<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  closing: Promise<never>,
+): Promise<T> {
+  work.catch(() => undefined);
+  if (signal === undefined) return Promise.race([work, closing]);
+  const stopped = Promise.withResolvers<never>();
+  const onAbort = (): void => stopped.reject(aborted(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, closing, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,303 @@
+// Reads pages of a stream and of all events, single events by id, and stream states.
+
+import type { StreamState } from '../../store/expected-revision.ts';
+import { softDeleted } from '../../store/expected-revision.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
+import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
+import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
+import { eventUuid, fromClientRecord, toClientEvent, type ReadRecord } from './event-record.ts';
+import type { Client, ClientRecord } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { actualRevisionOf, isKind, unavailable } from './errors.ts';
+import { isKeyStream } from './subject-keys.ts';
+import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
+import { scanAll } from './scan-all.ts';
+
+export interface ReaderOptions {
+  readonly names: 'strict' | 'open';
+  /** The position up to which the listener has seen everything; undefined: no listener. */
+  readonly seen: () => number | undefined;
+}
+
+export interface KurrentdbReader {
+  readStream(query: StreamQuery): Promise<StreamPage>;
+  readAll(query: AllQuery): Promise<AllPage>;
+  findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
+  head(): Promise<number>;
+  streamState(stream: string): Promise<StreamState | undefined>;
+  /** The visible ones, at most `count`. */
+  recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
+  /** The event at exactly this position, hidden or not. */
+  eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined>;
+}
+
+/** The smallest page if the server evaluates only a part of the filter. */
+const pageMin = 500;
+/** Farther from the end than this, a filtered read scans in stages. */
+const scanFrom = 5_000;
+/** The page size of a search for one event. */
+const searchPage = 1_000;
+
+const tombstone: StreamState = { revision: -1, truncateBefore: 0, tombstoned: true };
+
+export function createKurrentdbReader(
+  connection: KurrentdbConnection,
+  { names, seen }: ReaderOptions,
+): KurrentdbReader {
+  async function readStream(query: StreamQuery): Promise<StreamPage> {
+    const read = await recordsOfStream(query);
+    if (read === 'tombstone') return { state: tombstone, rows: [] };
+    return { state: undefined, rows: read.map(({ row }) => row) };
+  }
+
+  async function recordsOfStream(
+    query: Omit<StreamQuery, 'nowMs'> & { readonly requiresLeader?: boolean },
+  ): Promise<readonly ReadRecord[] | 'tombstone'> {
+    const { stream, direction, from, limit, requiresLeader = false, signal } = query;
+    const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
+    try {
+      return await connection.use(async (client) => {
+        const read: ReadRecord[] = [];
+        const options = { direction, fromRevision, maxCount: limit, requiresLeader } as const;
+        for await (const record of recordsOf(client.readStream(stream, options))) {
+          read.push(fromClientRecord(record));
+        }
+        return read;
+      }, signal);
+    } catch (error) {
+      if (isKind(error, 'stream-not-found')) return [];
+      if (isKind(error, 'stream-deleted')) return 'tombstone';
+      throw unavailable(error);
+    }
+  }
+
+  async function recordsFrom(
+    stream: string,
+    revision: number,
+    count: number,
+  ): Promise<readonly ReadRecord[]> {
+    const from = Math.max(0, revision);
+    const page = { stream, direction: 'forwards', from, limit: count } as const;
+    const read = await recordsOfStream({ ...page, requiresLeader: true });
+    return read === 'tombstone' ? [] : read;
+  }
+
+  async function readAll(query: AllQuery): Promise<AllPage> {
+    const { direction, after, limit, filter, signal } = query;
+    const forwards = direction === 'forwards';
+    if (!forwards && after === 0) return { rows: [], considered: 0, end: true };
+    const { server, isExact } = pushDown(filter, names);
+    // One more than the limit: a forward read starts at the last event that was read.
+    const maxCount = isExact ? limit + 1 : Math.max(limit + 1, pageMin);
+    // Queried before the page: an event in between is found later, never skipped.
+    const floor = forwards ? (seen() ?? (await head())) : 0;
+    if (server !== undefined && !isExact && floor - after > scanFrom) {
+      const scanned = await scan({ ...query, server, floor });
+      if (scanned !== undefined) return scanned;
+    }
+    return connection.request(async (client) => {
+      const rows: StoredRow[] = [];
+      let scanned = 0;
+      let considered = after;
+      for await (const record of allRecords(client, {
+        direction,
+        fromPosition: positionOf(after, direction),
+        maxCount,
+        ...(server === undefined ? {} : { filter: server }),
+      })) {
+        scanned += 1;
+        const read = fromClientRecord(record);
+        const { sequence } = read.row;
+        if (forwards ? sequence <= after : sequence >= after) continue;
+        if (isKeyStream(record.streamId) || !isWanted(filter, read)) {
+          considered = sequence;
+          continue;
+        }
+        // One more than the limit: there is another page.
+        if (rows.length === limit) {
+          return { rows, considered: rows.at(-1)?.sequence ?? after, end: false };
+        }
+        rows.push(read.row);
+        considered = sequence;
+      }
+      const end = scanned < maxCount;
+      return { rows, considered: end && forwards ? Math.max(considered, floor) : considered, end };
+    }, signal);
+  }
+
+  /** Undefined: this server does not report its progress. */
+  async function scan(
+    query: AllQuery & { readonly server: ServerFilter; readonly floor: number },
+  ): Promise<AllPage | undefined> {
+    const { after, limit, filter, server, floor, signal } = query;
+    const fromPosition = positionOf(after, 'forwards');
+    const { records, stop } = await connection.request(
+      (client) => scanAll(client, { fromPosition, filter: server, limit }),
+      signal,
+    );
+    const read = records.map(fromClientRecord);
+    const last = read.at(-1)?.row.sequence ?? after;
+    if (stop === 'silent' && last === after) return undefined;
+    const rows = read
+      .filter((record) => !isKeyStream(record.row.stream) && isWanted(filter, record))
+      .map(({ row }) => row);
+    if (stop === 'caughtUp') return { rows, considered: Math.max(last, floor), end: true };
+    // Events after the checkpoint may have arrived with it.
+    const considered = typeof stop === 'object' ? Math.max(last, stop.considered) : last;
+    return { rows, considered, end: false };
+  }
+
+  async function head(): Promise<number> {
+    return connection.request(async (client) => {
+      for await (const record of allRecords(client, {
+        direction: 'backwards',
+        fromPosition: 'end',
+        maxCount: 1,
+      })) {
+        return fromClientRecord(record).row.sequence;
+      }
+      return 0;
+    });
+  }
+
+  async function eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined> {
+    return connection.request(async (client) => {
+      const fromPosition = positionOf(sequence, 'forwards');
+      // A follower may not have the event yet.
+      const requiresLeader = true;
+      const at = { direction: 'forwards', fromPosition, maxCount: 1, requiresLeader } as const;
+      for await (const record of allRecords(client, at)) {
+        const read = fromClientRecord(record);
+        return read.row.sequence === sequence ? read : undefined;
+      }
+      return undefined;
+    }, signal);
+  }
+
+  /** The server has no index of ids: search the stream from its end, then all events. */
+  async function findEvent(stream: string, eventId: string): Promise<StoredRow | undefined> {
+    const id = eventUuid(eventId);
+    let from = Number.MAX_SAFE_INTEGER;
+    let isWhole = false;
+    for (;;) {
+      const page = await readStream({
+        stream,
+        direction: 'backwards',
+        from,
+        limit: searchPage,
+        nowMs: 0,
+      });
+      const found = page.rows.find((row) => eventUuid(row.eventId) === id);
+      if (found !== undefined) return found;
+      const last = page.rows.at(-1)?.revision;
+      isWhole = last === 0;
+      if (last === undefined || last === 0 || page.rows.length < searchPage) break;
+      from = last - 1;
+    }
+    return isWhole ? undefined : findHidden(stream, id);
+  }
+
+  /** Events hidden by retention remain among all events until the server scavenges. */
+  async function findHidden(stream: string, id: string): Promise<StoredRow | undefined> {
+    const state = await streamState(stream);
+    if (state === undefined || (state.revision === -1 && !state.tombstoned)) return undefined;
+    return connection.request(async (client) => {
+      for await (const record of allRecords(client, {
+        direction: 'backwards',
+        fromPosition: 'end',
+        maxCount: Number.MAX_SAFE_INTEGER,
+        filter: { filterOn: 'streamName', prefixes: [stream], checkpointInterval: 1 },
+      })) {
+        if (record.id === id && record.streamId === stream) return fromClientRecord(record).row;
+      }
+      return undefined;
+    });
+  }
+
+  async function streamState(stream: string): Promise<StreamState | undefined> {
+    const latest = { direction: 'backwards', from: Number.MAX_SAFE_INTEGER, limit: 1, nowMs: 0 };
+    const [ofMetadata, ofStream] = await Promise.all([
+      readStream({ ...latest, stream: metadataStream(stream), direction: 'backwards' }),
+      readStream({ ...latest, stream, direction: 'backwards' }),
+    ]);
+    if (ofStream.state?.tombstoned === true) return tombstone;
+    const [metadata] = ofMetadata.rows;
+    const [last] = ofStream.rows;
+    const revision = last?.revision ?? (await hiddenRevision(stream));
+    if (revision === 'tombstone') return tombstone;
+    if (revision === -1 && metadata === undefined) return undefined;
+    const {
+      truncateBefore = 0,
+      maxCount,
+      maxAgeSeconds,
+    } = fromMetadataPayload(
+      metadata === undefined ? undefined : (JSON.parse(metadata.payload) as unknown),
+    );
+    return {
+      revision,
+      // An append restored the deleted stream; not every server records that in the metadata.
+      truncateBefore:
+        truncateBefore === softDeleted && last !== undefined
+          ? await firstRevision(stream, last.revision)
+          : truncateBefore,
+      ...(maxCount === undefined ? {} : { maxCount }),
+      ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+      tombstoned: false,
+    };
+  }
+
+  async function firstRevision(stream: string, fallback: number): Promise<number> {
+    const first = { stream, direction: 'forwards', from: 0, limit: 1, nowMs: 0 } as const;
+    return (await readStream(first)).rows[0]?.revision ?? fallback;
+  }
+
+  /**
+   * The revision of a stream without visible events. Only the refusal of an append that cannot succeed contains it:
+   * a read reports such a stream as missing.
+   */
+  async function hiddenRevision(stream: string): Promise<number | 'tombstone'> {
+    const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };
+    try {
+      await connection.use((client) =>
+        client.appendToStream(stream, toClientEvent(stream, event), {
+          streamState: BigInt(Number.MAX_SAFE_INTEGER - 1),
+        }),
+      );
+    } catch (error) {
+      if (isKind(error, 'wrong-expected-version')) return actualRevisionOf(error);
+      if (isKind(error, 'stream-deleted', 'stream-tombstoned')) return 'tombstone';
+      throw unavailable(error);
+    }
+    return -1;
+  }
+
+  return { readStream, readAll, findEvent, head, streamState, recordsFrom, eventAt };
+}
+
+type AllOptions = NonNullable<Parameters<Client['readAll']>[0]>;
+
+async function* allRecords(
+  client: Client,
+  options: AllOptions,
+): AsyncGenerator<ClientRecord, void, undefined> {
+  yield* recordsOf(client.readAll(options));
+}
+
+/** Links are not resolved; a link without a record is skipped. */
+async function* recordsOf(
+  reading: AsyncIterable<{ readonly event?: unknown }>,
+): AsyncGenerator<ClientRecord, void, undefined> {
+  for await (const { event } of reading) {
+    if (event !== undefined) yield event as ClientRecord;
+  }
+}
+
+/** The server's position has two numbers; a Millrace position is one number. */
+export function positionOf(
+  sequence: number,
+  direction: 'forwards' | 'backwards',
+): 'start' | 'end' | { readonly commit: bigint; readonly prepare: bigint } {
+  if (sequence === 0 && direction === 'forwards') return 'start';
+  if (sequence === Number.MAX_SAFE_INTEGER) return 'end';
+  return { commit: BigInt(sequence), prepare: BigInt(sequence) };
+}

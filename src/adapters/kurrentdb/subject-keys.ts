@@ -1,0 +1,163 @@
+// The encryption keys of data subjects: one stream per subject on the server. The newest event counts, so that no
+// interleaving of two processes restores a key. Forgetting hides the key immediately; the server's next scavenge
+// deletes its bytes. If that is too late, store keys elsewhere (option `keys`).
+
+import { createHash, randomUUID } from 'node:crypto';
+import { MillraceError } from '../../foundation/error.ts';
+import { newSubjectKey } from '../../store/erasure.ts';
+import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
+import type { ClientEvent, ClientRecord } from './client.ts';
+import type { KurrentdbConnection } from './connection.ts';
+import { isKind, unavailable } from './errors.ts';
+
+/** Types with $ are system types, which readers skip by default. */
+const keyType = '$subjectKey';
+const forgottenType = '$subjectForgotten';
+const streamPrefix = 'millrace.subjectKeys-';
+
+/** Concurrent requests. */
+const inFlightMax = 32;
+/** Lost races with changes of other processes. */
+const attemptsMax = 20;
+
+/** Key streams are never read as events: with the keys, encrypted payloads could be read. */
+export function isKeyStream(stream: string): boolean {
+  return stream.startsWith(streamPrefix) || stream.startsWith(`$$${streamPrefix}`);
+}
+
+export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKeys {
+  /** Only forgotten subjects are cached, because that is final; a key may be forgotten later. */
+  const forgotten = new Map<string, SubjectKey>();
+  const forgottenMax = 10_000;
+
+  async function latest(stream: string): Promise<Stored | undefined> {
+    try {
+      return await connection.use(async (client) => {
+        const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
+        // A follower may not have the deletion yet.
+        const reading = client.readStream(stream, { ...newest, requiresLeader: true });
+        for await (const { event } of reading) {
+          if (event !== undefined) return fromRecord(event);
+        }
+        return undefined;
+      });
+    } catch (error) {
+      if (isKind(error, 'stream-not-found')) return undefined;
+      throw unavailable(error);
+    }
+  }
+
+  /** False: another process changed the stream first. */
+  async function append(stream: string, event: ClientEvent, after: number): Promise<boolean> {
+    try {
+      await connection.use((client) =>
+        client.appendToStream(stream, event, {
+          streamState: after === -1 ? 'no_stream' : BigInt(after),
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (isKind(error, 'wrong-expected-version')) return false;
+      throw unavailable(error);
+    }
+  }
+
+  async function getOne(subject: string, create: boolean): Promise<SubjectKey | undefined> {
+    const known = forgotten.get(subject);
+    if (known !== undefined) return known;
+    const stream = streamFor(subject);
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const stored = await latest(stream);
+      if (stored !== undefined) {
+        if (stored.key.kind === 'forgotten') remember(subject, stored.key);
+        return stored.key;
+      }
+      if (!create) return undefined;
+      const key = newSubjectKey();
+      const event = eventOf(keyType, { key: Buffer.from(key).toString('base64') });
+      if (await append(stream, event, -1)) return { kind: 'key', key };
+    }
+    throw contended();
+  }
+
+  function remember(subject: string, key: SubjectKey): void {
+    if (forgotten.size >= forgottenMax) forgotten.clear();
+    forgotten.set(subject, key);
+  }
+
+  async function forget(subject: string, forgottenAtMs: number): Promise<boolean> {
+    const stream = streamFor(subject);
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const stored = await latest(stream);
+      if (stored?.key.kind === 'forgotten') {
+        // A process that crashed right after the append did not hide the key.
+        if (stored.revision > 0) await hideBelow(stream, stored.revision);
+        return false;
+      }
+      const revision = stored?.revision ?? -1;
+      const event = eventOf(forgottenType, { forgottenAtMs });
+      if (!(await append(stream, event, revision))) continue;
+      if (stored !== undefined) await hideBelow(stream, revision + 1);
+      return stored !== undefined;
+    }
+    throw contended();
+  }
+
+  async function hideBelow(stream: string, truncateBefore: number): Promise<void> {
+    await connection.request((client) => client.setStreamMetadata(stream, { truncateBefore }));
+  }
+
+  return {
+    async get(subjects, { create }) {
+      const found = new Map<string, SubjectKey>();
+      const left = subjects.values();
+      const work = async (): Promise<void> => {
+        for (const subject of left) {
+          const key = await getOne(subject, create);
+          if (key !== undefined) found.set(subject, key);
+        }
+      };
+      await Promise.all(Array.from({ length: Math.min(inFlightMax, subjects.length) }, work));
+      return found;
+    },
+    forget,
+  };
+}
+
+interface Stored {
+  readonly revision: number;
+  readonly key: SubjectKey;
+}
+
+/** Hashed, because the subject may itself be personal data. */
+function streamFor(subject: string): string {
+  return `${streamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
+}
+
+function eventOf(type: string, data: Record<string, unknown>): ClientEvent {
+  return {
+    id: randomUUID(),
+    type,
+    contentType: 'application/json',
+    data,
+    metadata: undefined,
+  };
+}
+
+function fromRecord(record: ClientRecord): Stored {
+  const { key, forgottenAtMs } = record.data as {
+    readonly key?: string;
+    readonly forgottenAtMs?: number;
+  };
+  return {
+    revision: Number(record.revision),
+    key:
+      record.type === forgottenType || key === undefined
+        ? { kind: 'forgotten', forgottenAtMs: forgottenAtMs ?? 0 }
+        : { kind: 'key', key: new Uint8Array(Buffer.from(key, 'base64')) },
+  };
+}
+
+function contended(): MillraceError {
+  return new MillraceError('STORE_UNAVAILABLE', 'too many concurrent changes of one subject key');
+}

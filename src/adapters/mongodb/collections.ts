@@ -1,0 +1,248 @@
+// The collections of a store in MongoDB and their documents. `events` has the shape of the architecture document;
+// the other collections serve the global order (see commit-log.ts).
+
+import type { Collection, Db, IndexDescription } from 'mongodb';
+import { systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { codeOf, isTransient } from './connection.ts';
+
+/**
+ * One event. The first eight fields come from the architecture document, the others are added by this adapter.
+ *
+ * `aggregateId` is the stream name, not the bare id of the aggregate, because tenants and aggregate types may
+ * use the same id. So the unique index on `aggregateId` and `version` is correct, and a query by `aggregateId`
+ * cannot mix tenants.
+ */
+export interface EventDocument {
+  /** The event id if it was free; the same event in a second stream gets another `_id` (see `eventId`). */
+  readonly _id: string;
+  readonly aggregateId: string;
+  readonly aggregateType: string;
+  readonly eventType: string;
+  /** The payload: BSON if BSON preserves it exactly, otherwise JSON text (see `encoding`). */
+  readonly eventData: unknown;
+  /** The version of the aggregate after this event, from 1: always revision + 1. */
+  readonly version: number;
+  /** When the event occurred. */
+  readonly timestamp: Date;
+  readonly metadata: EventMetadata;
+
+  /** The position among all events, from 1, with gaps only where events were scavenged. */
+  readonly position: number;
+  readonly tenant: string;
+  readonly category?: string;
+  readonly recordedAt: Date;
+  readonly eventId?: string;
+  readonly encoding?: 'json';
+  /** On stream metadata: the retention from here on. */
+  readonly retention?: StoredRetention;
+  /** On the last event of an append that restored a deleted stream. */
+  readonly truncateBefore?: number;
+  /** On the tombstone of a stream. */
+  readonly tombstone?: true;
+}
+
+export interface StoredRetention {
+  readonly truncateBefore: number;
+  readonly maxCount?: number;
+  readonly maxAgeSeconds?: number;
+}
+
+/** The rest of the envelope, without members that other fields already contain. */
+export interface EventMetadata {
+  readonly correlationId?: string;
+  readonly causationId?: string;
+  readonly userId?: string;
+  readonly user?: unknown;
+  readonly idempotencyKey?: string;
+  readonly aggregate?: unknown;
+  readonly headers?: unknown;
+  /** If `timestamp` cannot express it: with an offset, or finer than milliseconds. */
+  readonly occurredAt?: string;
+  /** The whole envelope as JSON text, if BSON would change it. */
+  readonly envelope?: string;
+}
+
+/** One slot of the log. `_id` is its number, and inserting it commits. */
+export interface CommitDocument {
+  readonly _id: string;
+  /** The position of its first event. */
+  readonly from: number;
+  readonly count: number;
+  /** The id of the batch: a writer recognizes its commit after a lost answer. */
+  readonly by: string;
+  readonly at: Date;
+  /** Without events: reserves the next number for this writer. */
+  readonly claim?: true;
+  /** The events, in one of these two fields until they are copied to `events`. */
+  readonly events?: readonly EventDocument[];
+  readonly parts?: readonly string[];
+}
+
+/** Some events of a commit that is too large for one document; valid for this slot only. */
+interface PartDocument {
+  readonly _id: string;
+  readonly slot: number;
+  readonly events: readonly EventDocument[];
+}
+
+/** A point of the log: the number of its last commit, and the position of the last event in it. */
+export interface LogPoint {
+  readonly commit: number;
+  readonly position: number;
+}
+
+const digits = 16;
+
+/** Fixed width, so that the order of texts is the order of numbers. */
+export function commitId(number: number): string {
+  return number.toString(16).padStart(digits, '0');
+}
+
+export function numberOf(id: string): number {
+  return Number.parseInt(id, 16);
+}
+
+export function pointOf({ _id, from, count }: CommitDocument): LogPoint {
+  return { commit: numberOf(_id), position: from + count - 1 };
+}
+
+/** The commit still holds its events: they may be missing in `events`. */
+export function holdsEvents({ events, parts }: CommitDocument): boolean {
+  return events !== undefined || parts !== undefined;
+}
+
+export function missingCommit(number: number): MillraceError {
+  return new MillraceError('STORE_CORRUPT', `commit ${number} of the log was deleted`, {
+    details: { commit: commitId(number) },
+  });
+}
+
+export interface KeyDocument {
+  readonly _id: string;
+  readonly key?: Uint8Array;
+  readonly forgottenAt?: Date;
+}
+
+export interface MongodbCollections {
+  readonly events: Collection<EventDocument>;
+  readonly commits: Collection<CommitDocument>;
+  readonly parts: Collection<PartDocument>;
+  /** All event types that were ever appended; a filter is evaluated once per type. */
+  readonly types: Collection<{ readonly _id: string }>;
+  readonly keys: Collection<KeyDocument>;
+}
+
+/**
+ * An acknowledged commit is on the disks of a majority, and only such commits are read: an election rolls back
+ * nothing that was visible. The other options make reading independent of the settings of the user's client.
+ */
+const logOptions = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority', journal: true },
+  promoteValues: true,
+  promoteLongs: true,
+  promoteBuffers: true,
+  useBigInt64: false,
+  bsonRegExp: false,
+  raw: false,
+  ignoreUndefined: false,
+  serializeFunctions: false,
+} as const;
+
+/**
+ * Derived data reached a majority before any process relies on it. A new primary has it, but may not know yet
+ * that the majority has it too, and would omit it from a majority read.
+ */
+const derivedOptions = { ...logOptions, readConcern: { level: 'local' } } as const;
+
+export function collectionsOf(db: Db, events: string): MongodbCollections {
+  return {
+    events: db.collection(events, derivedOptions),
+    commits: db.collection(`${events}_commits`, logOptions),
+    parts: db.collection(`${events}_commit_parts`, logOptions),
+    types: db.collection(`${events}_types`, derivedOptions),
+    keys: db.collection(`${events}_subject_keys`, logOptions),
+  };
+}
+
+/** With MongoDB's default names (`timestamp_1`), like the commands of the architecture document. */
+const eventIndexes: readonly IndexDescription[] = [
+  // From the architecture document.
+  { key: { aggregateId: 1, version: 1 }, unique: true },
+  { key: { timestamp: 1 } },
+  { key: { eventType: 1, timestamp: 1 } },
+  { key: { aggregateType: 1, timestamp: 1 } },
+  // For the global order and filtered reads along it.
+  { key: { position: 1 }, unique: true },
+  { key: { eventType: 1, position: 1 } },
+  { key: { category: 1, position: 1 } },
+  { key: { tenant: 1, position: 1 } },
+];
+
+/** For the few events whose `_id` is not their event id; engines without sparse indexes scan. */
+const otherIdIndex: IndexDescription = { key: { eventId: 1 }, sparse: true };
+
+const migrateAttemptsMax = 5;
+const namespaceNotFound = 26;
+const namespaceExists = 48;
+const notImplemented = 238;
+
+/** Creates missing collections and indexes; retries, because concurrent processes may conflict. */
+export async function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await createMissing(db, collections);
+      return;
+    } catch (error) {
+      if (!isTransient(error) || attempt === migrateAttemptsMax) throw error;
+      await systemClock.sleep(50 * 2 ** attempt);
+    }
+  }
+}
+
+async function createMissing(db: Db, collections: MongodbCollections): Promise<void> {
+  const created = new Set((await db.listCollections().toArray()).map(({ name }) => name));
+  for (const { collectionName } of Object.values(collections)) {
+    if (created.has(collectionName)) continue;
+    await ignoring(namespaceExists, () => db.createCollection(collectionName));
+  }
+  const { events } = collections;
+  const existing = new Set((await events.listIndexes().toArray()).map(describeIndex));
+  const isMissing = (index: IndexDescription): boolean => !existing.has(describeIndex(index));
+  const missing = eventIndexes.filter(isMissing);
+  if (missing.length > 0) await events.createIndexes(missing);
+  if (isMissing(otherIdIndex))
+    await ignoring(notImplemented, () => events.createIndexes([otherIdIndex]));
+}
+
+/** The two unique indexes are required: they make copying events from the log idempotent. */
+export async function checkMongodb({ events }: MongodbCollections): Promise<void> {
+  const existing = new Set<string>();
+  await ignoring(namespaceNotFound, async () => {
+    for (const index of await events.listIndexes().toArray()) existing.add(describeIndex(index));
+  });
+  const needed = eventIndexes.filter(({ unique }) => unique === true).map(describeIndex);
+  const missing = needed.filter((index) => !existing.has(index));
+  if (missing.length === 0) return;
+  const { namespace } = events;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `collection ${namespace} lacks the index ${missing.join(' and ')}. Open the store once with migrate: 'auto'.`,
+    { details: { namespace, missing } },
+  );
+}
+
+/** By content, not by name: the user may have created an index under another name. */
+function describeIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
+  return `${JSON.stringify(index.key)}${index.unique === true ? ' unique' : ''}`;
+}
+
+async function ignoring(code: number, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (codeOf(error) !== code) throw error;
+  }
+}

@@ -1,0 +1,147 @@
+// The event store in MongoDB: the `events` collection of the architecture document, and a commit log that gives
+// all events one order without gaps (see commit-log.ts).
+
+import type { Db, MongoClient } from 'mongodb';
+import { aborted, systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { silentObserver } from '../../foundation/observer.ts';
+import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { StoreEngine } from '../../store/store-engine.ts';
+import { openCommitLog, type CommitLog } from './commit-log.ts';
+import { createMongodbAppender } from './appender.ts';
+import { connectMongodb, unavailable } from './connection.ts';
+import { createMongodbKeys } from './subject-keys.ts';
+import { createMongodbListener, type MongodbListener } from './listener.ts';
+import { createMongodbReader } from './reader.ts';
+import { scavengeMongodb } from './scavenge.ts';
+import { checkMongodb, collectionsOf, migrateMongodb } from './collections.ts';
+import { createMongodbEventTypes } from './event-types.ts';
+import { createStreamStates } from './stream-states.ts';
+
+export interface MongodbOptions extends EventStoreOptions {
+  /** Default: the database of the URL, or `millrace`; for a `MongoClient`, its default. */
+  readonly database?: string | undefined;
+  /** The collection of events, and the prefix of the other collections. Default: `events`. */
+  readonly collection?: string | undefined;
+  /** `auto` (default) creates missing collections and indexes when the store is opened. */
+  readonly migrate?: 'auto' | 'off' | undefined;
+  /** Pool size of the client that the store creates for a URL. Default: 10. */
+  readonly connectionsMax?: number | undefined;
+  /**
+   * How often an idle live reader polls for events of other processes on a server without change streams; with
+   * change streams, a fallback. Default: 250.
+   */
+  readonly pollIntervalMs?: number | undefined;
+}
+
+/**
+ * Opens the event store in a MongoDB database, by URL or with your `MongoClient` or `Db`.
+ *
+ * @example
+ * import { mongodbEventStore } from 'millrace/adapters/mongodb';
+ *
+ * await using store = await mongodbEventStore('mongodb://localhost:27017/shop');
+ * console.log(await store.head());
+ */
+export async function mongodbEventStore(
+  target: string | MongoClient | Db,
+  options: MongodbOptions = {},
+): Promise<EventStore> {
+  const {
+    database,
+    collection = 'events',
+    migrate = 'auto',
+    connectionsMax = 10,
+    pollIntervalMs = 250,
+    clock = systemClock,
+    observer = silentObserver,
+  } = options;
+  const onFailure = (err: unknown): void =>
+    observer.log?.warn({ collection, err }, 'background work failed, retrying');
+
+  const connection = await connectMongodb(target, { database, connectionsMax });
+  const collections = collectionsOf(connection.db, collection);
+  const types = createMongodbEventTypes(collections.types);
+  const states = createStreamStates(collections.events, types, () => log.end);
+  let log: CommitLog;
+  let listener: MongodbListener;
+  let hasChangeStreams: boolean;
+  try {
+    if (migrate === 'auto') await migrateMongodb(connection.db, collections);
+    await checkMongodb(collections);
+    const hello = await connection.db.command({ hello: 1 });
+    hasChangeStreams = hello['setName'] !== undefined || hello['msg'] === 'isdbgrid';
+    listener = createMongodbListener(collections, () => log, {
+      hasChangeStreams,
+      pollIntervalMs,
+      onFailure,
+    });
+    log = await openCommitLog(collections, {
+      onForeign(events) {
+        states.follow(events);
+        types.refresh();
+      },
+      isForeignWanted: () => states.size > 0,
+      onMore: () => listener.wakeAll(),
+      onFailure,
+    });
+  } catch (error) {
+    await connection[Symbol.asyncDispose]();
+    throw unavailable(error);
+  }
+  const appender = createMongodbAppender({
+    collections,
+    log,
+    states,
+    types,
+    now: () => clock.now(),
+  });
+  const reader = createMongodbReader({ collections, log, states, types });
+
+  let closed = false;
+
+  const reading = async <T>(
+    signal: AbortSignal | undefined,
+    read: () => Promise<T>,
+  ): Promise<T> => {
+    if (signal?.aborted === true) throw aborted(signal);
+    try {
+      return await read();
+    } catch (error) {
+      throw closed ? storeClosed(error) : unavailable(error);
+    }
+  };
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: false,
+      durable: true,
+      crossProcess: hasChangeStreams,
+    },
+    async write(writes, writeOptions) {
+      if (closed) throw storeClosed();
+      return appender.write(writes, writeOptions);
+    },
+    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
+    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
+    head: () => reading(undefined, async () => (await log.advance()).position),
+    whenMore: (after, signal) => listener.whenMore(after, signal),
+    scavenge: (scavengeOptions) => scavengeMongodb({ collections, log, states }, scavengeOptions),
+    subjectKeys: createMongodbKeys(collections.keys),
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      await appender.drain();
+      await listener[Symbol.asyncDispose]();
+      await log.close();
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+  return createEventStore(engine, options);
+}
+
+function storeClosed(cause?: unknown): MillraceError {
+  return new MillraceError('STORE_CLOSED', 'the event store was closed', { cause });
+}

@@ -1,0 +1,84 @@
+// The kept client yields to other users of the pool and survives broken connections.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import pg from 'pg';
+import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
+import { createKeptClient } from './kept-client.ts';
+import { checkOut, type Queryable } from './connection.ts';
+
+async function openPool(max: number): Promise<pg.Pool & AsyncDisposable> {
+  const { url } = await sharedPostgres();
+  const pool = new pg.Pool({ connectionString: url, max });
+  pool.on('error', () => undefined);
+  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
+}
+
+const backend = async (on: Queryable): Promise<number> => {
+  const { rows } = await on.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]?.pid ?? 0;
+};
+
+test('consecutive queries share one connection, and the pool gets it back when they stop', async () => {
+  await using pool = await openPool(4);
+  const kept = createKeptClient(pool);
+  const first = await kept.use(backend);
+  assert.equal(pool.idleCount, 0);
+  assert.equal(await kept.use(backend), first);
+  await once(pool, 'release');
+  assert.equal(pool.idleCount, 1);
+  assert.equal(await kept.use(backend), first);
+  kept.release();
+  assert.equal(pool.idleCount, 1);
+});
+
+test('a concurrent query uses another connection of the pool', async () => {
+  await using pool = await openPool(4);
+  const kept = createKeptClient(pool);
+  const [one, two] = await Promise.all([kept.use(backend), kept.use(backend)]);
+  assert.notEqual(one, two);
+  kept.release();
+});
+
+test('a caller that waits for a connection gets the kept one', async () => {
+  await using pool = await openPool(4);
+  const kept = createKeptClient(pool);
+  await kept.use(backend);
+  const others = await Promise.all([checkOut(pool), checkOut(pool), checkOut(pool)]);
+  const waiting = checkOut(pool);
+  await kept.use(backend);
+  (await waiting).release();
+  for (const other of others) other.release();
+});
+
+test('a small pool has no kept client', async () => {
+  await using pool = await openPool(3);
+  const kept = createKeptClient(pool);
+  await kept.use(backend);
+  assert.equal(pool.idleCount, 1);
+});
+
+test('a kept connection that the server terminates is replaced without an error', async () => {
+  await using pool = await openPool(4);
+  const kept = createKeptClient(pool);
+  const first = await kept.use(backend);
+  const removed = once(pool, 'remove');
+  await pool.query('select pg_terminate_backend($1)', [first]);
+  await removed;
+  assert.notEqual(await kept.use(backend), first);
+  kept.release();
+});
+
+test('a failed query closes its connection', async () => {
+  await using pool = await openPool(4);
+  const kept = createKeptClient(pool);
+  const first = await kept.use(backend);
+  await assert.rejects(
+    kept.use((on) => on.query('select 1/0')),
+    { code: '22012' },
+  );
+  assert.equal(pool.totalCount, 0);
+  assert.notEqual(await kept.use(backend), first);
+  kept.release();
+});

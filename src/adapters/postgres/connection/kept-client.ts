@@ -1,0 +1,74 @@
+// Keeps one client checked out while queries follow each other closely, which saves a tenth of the time of an
+// append and lets a claim go out without waiting for a turn in the pool. Other users of the pool come first:
+// the client is released when anyone waits for a connection, and when it is idle.
+
+import type { Pool, PoolClient } from 'pg';
+import { checkOut, type Queryable } from './connection.ts';
+
+export interface KeptClient {
+  /** Runs the work on the kept client if it is free, else on the pool. */
+  use<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
+  readonly isBusy: boolean;
+  /** Call it before the pool ends: `pool.end()` waits for clients that are checked out. */
+  release(): void;
+}
+
+/** The client is released after one to two of these intervals without a query. */
+const idleMs = 100;
+
+/** A smaller pool has no client to spare. */
+const poolSizeMin = 4;
+
+export function createKeptClient(pool: Pool): KeptClient {
+  let kept: PoolClient | undefined;
+  let isBusy = false;
+  let usedSinceCheck = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const release = (error?: unknown): void => {
+    const client = kept;
+    kept = undefined;
+    clearTimeout(timer);
+    client?.off('error', onBroken);
+    client?.release(error !== undefined);
+  };
+  const onBroken = (error: Error): void => {
+    if (!isBusy) release(error);
+  };
+  const checkIdle = (): void => {
+    if (!usedSinceCheck && !isBusy) return release();
+    usedSinceCheck = false;
+    timer = setTimeout(checkIdle, idleMs);
+  };
+
+  const keep = async (): Promise<PoolClient> => {
+    const client = await checkOut(pool);
+    client.on('error', onBroken);
+    kept = client;
+    timer = setTimeout(checkIdle, idleMs);
+    return client;
+  };
+
+  return {
+    get isBusy() {
+      return isBusy;
+    },
+    async use(work) {
+      if (isBusy || (pool.options.max ?? 10) < poolSizeMin) return work(pool);
+      isBusy = true;
+      try {
+        const result = await work(kept ?? (await keep()));
+        usedSinceCheck = true;
+        if (pool.waitingCount > 0) release();
+        return result;
+      } catch (error) {
+        // Like the pool: after any error the connection is closed, not reused.
+        release(error);
+        throw error;
+      } finally {
+        isBusy = false;
+      }
+    },
+    release: () => release(),
+  };
+}

@@ -1,0 +1,377 @@
+// The outbox ledger in PostgreSQL: one call settles a batch and claims the next one, fair between tenants and
+// without a global lock.
+
+import type { ClientBase, Pool } from 'pg';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { silentObserver, type Observer } from '../../../foundation/observer.ts';
+import type { OutboxRow } from '../../../outbox/check-outbox.ts';
+import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
+import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
+import type {
+  ClaimRequest,
+  Enqueued,
+  OutboxLedger,
+  OutboxOutcome,
+} from '../../../outbox/outbox-ledger.ts';
+import { createKeptClient } from '../connection/kept-client.ts';
+import {
+  connectPostgres,
+  translateErrors,
+  type PreparedSql,
+  type Row,
+} from '../connection/connection.ts';
+import { lockClass, quoteName } from '../connection/schema.ts';
+import { checkClient, type TransactionQuery } from '../transactions/transaction-query.ts';
+import { createLaneFloors } from './lane-floors.ts';
+import { createPostgresOutboxListener } from './listener.ts';
+import {
+  claimArrays,
+  columnsOf,
+  encodeRows,
+  outcomeArrays,
+  previousToken,
+  renewedFields,
+  rowKey,
+  sourceKey,
+  sourcesMissing,
+  staleClaims,
+  toClaimed,
+  toMessage,
+  type Source,
+} from './rows.ts';
+import * as queries from './queries.ts';
+import { migratePostgresOutbox } from './schema.ts';
+
+export interface PostgresOutboxOptions {
+  /** Default: `core_outbox`. */
+  readonly schema?: string | undefined;
+  /** `auto` (default) migrates the schema when the ledger is opened. */
+  readonly migrate?: 'auto' | 'off' | undefined;
+  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
+  readonly prepare?: boolean | undefined;
+  /** Size of the pool that the ledger creates for a URL. Default: 10. */
+  readonly connectionsMax?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+}
+
+/**
+ * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction
+ * of another library (`fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex`, `fromPrisma`).
+ */
+export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
+
+/**
+ * Opens the outbox ledger in a PostgreSQL database, by URL or with your `pg` pool.
+ *
+ * @example
+ * import pg from 'pg';
+ * import { postgresOutboxLedger } from 'millrace/adapters/postgres';
+ *
+ * const pool = new pg.Pool({ connectionString: 'postgres://localhost/shop' });
+ * await using outbox = await postgresOutboxLedger(pool);
+ *
+ * const client = await pool.connect();
+ * await client.query('begin');
+ * await client.query('update orders set paid = true where id = $1', ['o1']);
+ * await outbox.enqueueIn(client, [
+ *   {
+ *     sourceStreamId: 'orders-o1',
+ *     sourceEventId: 'o1-paid',
+ *     integrationType: 'webhook:partner-x',
+ *     eventType: 'order.paid.v1',
+ *     payload: { orderId: 'o1' },
+ *   },
+ * ]);
+ * await client.query('commit');
+ */
+export async function postgresOutboxLedger(
+  target: string | Pool,
+  options: PostgresOutboxOptions = {},
+): Promise<OutboxLedger<PostgresTransaction>> {
+  const {
+    schema = 'core_outbox',
+    migrate = 'auto',
+    prepare = true,
+    connectionsMax = 10,
+    clock = systemClock,
+    observer = silentObserver,
+  } = options;
+  const connection = await connectPostgres(target, {
+    prepare,
+    connectionsMax,
+    migrate: migrate === 'auto' ? (client) => migratePostgresOutbox(client, schema) : undefined,
+  });
+  const lock = lockClass(schema);
+  const channel = `millrace_outbox_${lock}`;
+  const statement = (name: string, text: string): PreparedSql => ({
+    name: `outbox ${name} ${schema}`,
+    text: text.replaceAll('{schema}', quoteName(schema)),
+  });
+  const enqueueSql = statement('enqueue', queries.enqueueSql);
+  const findSourcesSql = statement('find-sources', queries.findSourcesSql);
+  const settleSql = statement('settle', queries.settleSql);
+  const exchangeSql = statement('exchange', queries.exchangeSql);
+  const renewSql = statement('renew', queries.renewSql);
+  const extendSql = statement('extend', queries.extendSql);
+  const promoteSql = statement('promote', queries.promoteSql);
+  const parkSql = statement('park', queries.parkSql);
+  const query = (sql: PreparedSql, values: readonly unknown[]): Promise<readonly Row[]> =>
+    translateErrors(() => connection.query(sql, values));
+  const listener = createPostgresOutboxListener(connection, {
+    lockClass: lock,
+    channel,
+    clock,
+    onFailure: (err) => observer.log?.warn({ schema, err }, 'listening connection lost'),
+  });
+  const floors = createLaneFloors(clock);
+  const kept = createKeptClient(connection.pool);
+  /** For a second concurrent claim. */
+  const secondKept = createKeptClient(connection.pool);
+
+  async function enqueue(
+    rows: readonly OutboxRow[],
+    transaction?: PostgresTransaction,
+  ): Promise<readonly Enqueued[]> {
+    const run = async (
+      sql: PreparedSql,
+      values: readonly unknown[],
+    ): Promise<readonly Source[]> => {
+      if (transaction === undefined) return (await connection.query(sql, values)).map(toSource);
+      if (typeof transaction === 'function') {
+        return (await transaction(sql.text, values)).map(columnsOf);
+      }
+      checkClient(transaction);
+      return (await transaction.query<Source>(sql.text, [...values])).rows;
+    };
+    return translateErrors(async () => {
+      const known = new Map<string, Enqueued>();
+      for (const source of await run(enqueueSql, [encodeRows(rows), lock, channel])) {
+        known.set(sourceKey(source), { id: source.id, isNew: true });
+      }
+      const duplicates = sourcesMissing(rows, known);
+      if (duplicates.length > 0) {
+        for (const source of await run(findSourcesSql, [JSON.stringify(duplicates)])) {
+          known.set(sourceKey(source), { id: source.id, isNew: false });
+        }
+      }
+      if (transaction === undefined) listener.wakeAll();
+      const returned = new Set<string>();
+      return rows.map((row) => {
+        const key = rowKey(row);
+        const { id, isNew } = known.get(key) ?? { id: '', isNew: false };
+        const isFirst = !returned.has(key);
+        returned.add(key);
+        return { id, isNew: isNew && isFirst };
+      });
+    });
+  }
+
+  interface Claimed {
+    readonly stale: readonly Row[];
+    readonly claimed: readonly Row[];
+    /** A concurrent claim of this process covers the other lanes. */
+    readonly isPart: boolean;
+  }
+
+  async function claimOnce(
+    outcomes: readonly OutboxOutcome[],
+    { workerId, limit, leaseMs }: Required<ClaimRequest>,
+    coverage: 'whole' | 'shared' = 'shared',
+  ): Promise<Claimed> {
+    const scan = floors.next(coverage);
+    const { lanes, from, isPart } = scan;
+    const perLane = Math.max(1, Math.floor(limit / (lanes.length || limits.lanes)));
+    const values = [...outcomeArrays(outcomes), lanes, from, limit, perLane, workerId, leaseMs];
+    const on = kept.isBusy ? secondKept : kept;
+    let rows: readonly Row[];
+    try {
+      // Through the pool, the query would be sent only after all deliveries of the last claim have started.
+      rows = await translateErrors(() =>
+        on.use((client) => connection.query(exchangeSql, values, client)),
+      );
+    } catch (error) {
+      floors.failed(scan);
+      throw error;
+    }
+    const isClaimed = (row: Row): boolean => row[0] !== null;
+    const claimed = rows.filter(isClaimed);
+    const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
+    floors.claimed(scan, places, claimed.length >= limit);
+    const results = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
+    return { stale: staleOf(results), claimed, isPart };
+  }
+
+  /** Splits the results of `settle_claims`: returns the stale claims; the other rows can be claimed again. */
+  function staleOf(results: readonly Row[]): readonly Row[] {
+    for (const [seq, , lane = null] of results) {
+      if (lane !== null) floors.lower({ lane: Number(lane), seq: Number(seq) });
+    }
+    return results.filter(([, , lane = null]) => lane === null);
+  }
+
+  /** Parks claimed messages of paused destinations until the destination is resumed; returns the others. */
+  async function unpaused(claimed: readonly Row[]): Promise<readonly Row[]> {
+    const paused = claimed.filter((row) => row.at(-1) === true);
+    if (paused.length === 0) return claimed;
+    const destinations = new Set(paused.map((row) => row[3]));
+    await query(parkSql, [
+      paused.map((row) => row[17]),
+      paused.map((row) => row[18]),
+      [...destinations],
+    ]);
+    return claimed.filter((row) => row.at(-1) !== true);
+  }
+
+  async function claim(
+    outcomes: readonly OutboxOutcome[],
+    request: Required<ClaimRequest>,
+  ): Promise<Omit<Claimed, 'isPart'>> {
+    const first = await claimOnce(outcomes, request);
+    let claimed = await unpaused(first.claimed);
+    // A dispatcher that gets less than its limit considers the queue empty.
+    if (first.isPart && first.claimed.length < request.limit) {
+      const limit = request.limit - first.claimed.length;
+      const rest = await claimOnce([], { ...request, limit }, 'whole');
+      claimed = [...claimed, ...(await unpaused(rest.claimed))];
+    }
+    // A busy dispatcher promotes due messages once a second only, so that claims are not delayed.
+    if (claimed.length === 0 || floors.isUpkeepDue()) {
+      const [[promoted] = []] = await query(promoteSql, [request.limit]);
+      const limit = request.limit - claimed.length;
+      if (Number(promoted) > 0) floors.forget();
+      if (Number(promoted) > 0 && limit > 0) {
+        const more = await claimOnce([], { ...request, limit });
+        claimed = [...claimed, ...(await unpaused(more.claimed))];
+      }
+    }
+    return { stale: first.stale, claimed };
+  }
+
+  const engine: OutboxEngine<PostgresTransaction> = {
+    capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+    enqueue,
+    async exchange(outcomes, request) {
+      const { stale, claimed } =
+        request === undefined
+          ? { stale: staleOf(await query(settleSql, outcomeArrays(outcomes))), claimed: [] }
+          : await claim(outcomes, request);
+      const isStale = staleClaims(stale);
+      return {
+        settled: outcomes.map((outcome) => (isStale(outcome.claim) ? 'stale' : 'settled')),
+        claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
+      };
+    },
+    async renew(claims, { workerId, leaseMs, perTenant }) {
+      const arrays = claimArrays(claims.map((renewal) => renewal.claim));
+      const isRead = claims.map((renewal) => renewal.isRead);
+      const values = [...arrays, isRead, workerId, leaseMs, perTenant];
+      const rows = await query(renewSql, values);
+      const byToken = new Map(rows.map((row) => [previousToken(row), row]));
+      return claims.map(({ claim: { token }, isRead: isWhole }) => {
+        const row = byToken.get(token);
+        if (row === undefined) return 'stale';
+        if (row.at(-1) === true) return 'paused';
+        return isWhole ? toClaimed(row, workerId) : renewedFields(row, workerId);
+      });
+    },
+    async extend(claims, leaseMs) {
+      const [[count] = []] = await query(extendSql, [...claimArrays(claims), leaseMs]);
+      return Number(count);
+    },
+    whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
+    async list(filter, { limit, after }) {
+      const { ids = null, status, integrationType = null, tenantId = null, since } = filter;
+      const listSql = statement(`list ${status ?? ''}`, queries.listSql(status));
+      const sinceMs = since?.getTime() ?? null;
+      const values = [
+        ids,
+        status ?? null,
+        integrationType,
+        tenantId,
+        sinceMs,
+        after ?? null,
+        limit,
+      ];
+      return (await query(listSql, values)).map(toMessage);
+    },
+    async bySource(sources, limit) {
+      const wanted = sources.map(({ sourceStreamId, sourceEventId }) => ({
+        source_stream_id: sourceStreamId,
+        source_event_id: sourceEventId,
+      }));
+      const bySourceSql = statement('by-source', queries.bySourceSql);
+      return (await query(bySourceSql, [JSON.stringify(wanted), limit])).map(toMessage);
+    },
+    async counts() {
+      const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0 };
+      for (const [status, count] of await query(statement('counts', queries.countsSql), [])) {
+        counts[String(status) as keyof typeof counts] += Number(count);
+      }
+      const { all, ...others } = counts;
+      const unsent = Object.values(others).reduce((sum, count) => sum + count, 0);
+      // The estimate of the total may be lower than the exact counts.
+      return { ...others, SENT: Math.max(0, all - unsent) };
+    },
+    async replay({ ids = null, integrationType = null, tenantId = null, since }, limit) {
+      const values = [
+        ids,
+        integrationType,
+        tenantId,
+        since?.getTime() ?? null,
+        limit,
+        lock,
+        channel,
+      ];
+      const [[count] = []] = await query(statement('replay', queries.replaySql), values);
+      floors.forget();
+      listener.wakeAll();
+      return Number(count);
+    },
+    async purge(sentBeforeMs, limit) {
+      const [[count] = []] = await query(statement('purge', queries.purgeSql), [
+        sentBeforeMs,
+        limit,
+      ]);
+      return Number(count);
+    },
+    async sentFirst(sentBeforeMs, limit) {
+      const sentFirst = statement('sent-first', queries.sentFirstSql);
+      return (await query(sentFirst, [sentBeforeMs, limit])).map(toMessage);
+    },
+    forget: async (ids) => void (await query(statement('forget', queries.forgetSql), [ids])),
+    pause: async (integrationType, by) =>
+      (await query(statement('pause', queries.pauseSql), [integrationType, by])).length > 0,
+    async resume(integrationType) {
+      const values = [integrationType, lock, channel];
+      const [[wasPaused] = []] = await query(statement('resume', queries.resumeSql), values);
+      floors.forget();
+      listener.wakeAll();
+      return wasPaused === true;
+    },
+    async paused() {
+      return (await query(statement('paused', queries.pausedSql), [])).map(([type, at, by]) => ({
+        integrationType: String(type),
+        pausedAt: new Date(Number(at)),
+        pausedBy: String(by),
+      }));
+    },
+    async [Symbol.asyncDispose]() {
+      await listener[Symbol.asyncDispose]();
+      kept.release();
+      secondKept.release();
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+  return createOutboxLedger(engine);
+}
+
+function toSource(row: Row): Source {
+  const [id, stream, event, type] = row.map(String);
+  return {
+    id: id ?? '',
+    source_stream_id: stream ?? '',
+    source_event_id: event ?? '',
+    integration_type: type ?? '',
+  };
+}

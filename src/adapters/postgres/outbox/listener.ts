@@ -1,0 +1,141 @@
+// Wakes dispatchers when a message is enqueued. Writers notify only while a dispatcher holds the shared lock that
+// is taken here before it sleeps; a poll finds messages without a notification.
+
+import type { PoolClient } from 'pg';
+import type { Clock } from '../../../foundation/clock.ts';
+import { waitWithPoll } from '../../../outbox/wait-with-poll.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+import { checkOut, type PostgresConnection } from '../connection/connection.ts';
+import { quoteName } from '../connection/schema.ts';
+
+export interface PostgresOutboxListener extends AsyncDisposable {
+  whenDue(pollMs: number, signal: AbortSignal): Promise<void>;
+  wakeAll(): void;
+}
+
+export interface OutboxListenerOptions {
+  readonly lockClass: number;
+  readonly channel: string;
+  readonly clock: Clock;
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface Subscription {
+  readonly client: PoolClient;
+  readonly close: (error: Error) => void;
+}
+
+/** The first poll: a writer that checked the lock just before it was taken commits soon after. */
+const firstPollMs = 10;
+/** Between attempts to listen, doubling; until one succeeds, only polls find messages of other processes. */
+const retryMs = { first: 100, max: 10_000 };
+/** A dispatcher that stays awake longer polls by itself, so the lock is released. */
+const awakeMs = 20;
+
+export function createPostgresOutboxListener(
+  connection: PostgresConnection,
+  options: OutboxListenerOptions,
+): PostgresOutboxListener {
+  const { clock, channel } = options;
+  const waiters = createWaiters();
+  /** A pool of one connection has none to spare for listening: then only the poll runs. */
+  const mayListen = (connection.pool.options.max ?? 10) > 1;
+  let subscription: Subscription | undefined;
+  let arming: Promise<void> | undefined;
+  /** The lock is held, so writers notify. */
+  let isArmed = false;
+  /** A notification arrived while no dispatcher waited: its last query may have missed the message. */
+  let wasNotified = false;
+  let awake: AbortController | undefined;
+  let nextPollMs = firstPollMs;
+  let nextRetryMs = retryMs.first;
+  let isClosed = false;
+
+  async function listen(): Promise<Subscription> {
+    if (subscription !== undefined) return subscription;
+    const client = await checkOut(connection.pool);
+    const close = (error: Error): void => {
+      if (subscription?.client !== client) return;
+      const wasArmed = isArmed;
+      subscription = undefined;
+      isArmed = false;
+      client.off('notification', wake);
+      client.release(error);
+      if (wasArmed) waiters.wakeAll();
+    };
+    // Before the first query: the server may close the connection right after its answer.
+    client.on('notification', wake);
+    client.on('error', close);
+    client.on('end', () => close(new Error('the connection ended')));
+    const opened = { client, close };
+    subscription = opened;
+    await client.query(`listen ${quoteName(channel)}`);
+    return opened;
+  }
+
+  async function arm(): Promise<void> {
+    try {
+      const { client } = await listen();
+      await client.query('select pg_advisory_lock_shared($1, 1)', [options.lockClass + 1]);
+      isArmed = subscription?.client === client;
+      nextPollMs = firstPollMs;
+    } catch (error) {
+      subscription?.close(error as Error);
+      options.onFailure(error);
+    }
+    if (isArmed) nextRetryMs = retryMs.first;
+  }
+
+  function wake(): void {
+    wasNotified = waiters.size === 0;
+    waiters.wakeAll();
+    if (!isArmed || awake !== undefined) return;
+    awake = new AbortController();
+    clock.sleep(awakeMs, awake.signal).then(disarm, () => undefined);
+  }
+
+  function disarm(): void {
+    awake = undefined;
+    if (!isArmed) return;
+    isArmed = false;
+    subscription?.client
+      .query('select pg_advisory_unlock_shared($1, 1)', [options.lockClass + 1])
+      .catch(options.onFailure);
+  }
+
+  function nextWaitMs(pollMs: number): number {
+    if (!mayListen) return pollMs;
+    const waitMs = Math.min(isArmed ? nextPollMs : nextRetryMs, pollMs);
+    if (isArmed) nextPollMs = Math.min(nextPollMs * 2, pollMs);
+    else nextRetryMs = Math.min(nextRetryMs * 2, retryMs.max);
+    return waitMs;
+  }
+
+  return {
+    wakeAll: wake,
+    async whenDue(pollMs, signal) {
+      awake?.abort();
+      awake = undefined;
+      if (wasNotified) {
+        wasNotified = false;
+        return;
+      }
+      if (mayListen && !isArmed && !isClosed) {
+        arming ??= arm().finally(() => {
+          arming = undefined;
+        });
+        await arming;
+        // Commits before the lock was taken sent no notification: query once more before sleeping.
+        if (isArmed) return;
+      }
+      await waitWithPoll(waiters, { clock, pollMs: nextWaitMs(pollMs), signal });
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      awake?.abort();
+      await arming;
+      subscription?.close(new Error('the outbox was closed'));
+      waiters.wakeAll();
+    },
+  };
+}

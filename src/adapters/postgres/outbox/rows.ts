@@ -1,0 +1,206 @@
+// Converts messages and claims of the ledger to PostgreSQL rows and back.
+
+import type { OutboxRow } from '../../../outbox/check-outbox.ts';
+import type { Renewal } from '../../../outbox/create-outbox-ledger.ts';
+import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
+import type { Enqueued, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
+import type {
+  ClaimedMessage,
+  OutboxClaim,
+  OutboxMessage,
+  OutboxStatus,
+} from '../../../outbox/outbox-message.ts';
+import type { Row } from '../connection/connection.ts';
+import { notATransaction } from '../transactions/transaction-query.ts';
+
+type Cell = Row[number] | undefined;
+
+export interface Source {
+  readonly id: string;
+  readonly source_stream_id: string;
+  readonly source_event_id: string;
+  readonly integration_type: string;
+}
+
+/** Reads a row of a library that may have renamed the columns, for example to `sourceStreamId`. */
+export function columnsOf(row: object): Source {
+  const cells = new Map(
+    Object.entries(row).map(([name, cell]) => [name.replaceAll('_', '').toLowerCase(), cell]),
+  );
+  const text = (name: string): string => {
+    const cell: unknown = cells.get(name.replaceAll('_', ''));
+    if (typeof cell === 'string') return cell;
+    throw notATransaction('enqueueIn', `the rows of the query have no text column '${name}'`);
+  };
+  return {
+    id: text('id'),
+    source_stream_id: text('source_stream_id'),
+    source_event_id: text('source_event_id'),
+    integration_type: text('integration_type'),
+  };
+}
+
+export function encodeRows(rows: readonly OutboxRow[]): string {
+  return JSON.stringify(
+    rows.map((row, ord) => ({
+      ord,
+      source_stream_id: row.sourceStreamId,
+      source_event_id: row.sourceEventId,
+      integration_type: row.integrationType,
+      event_type: row.eventType,
+      payload: row.payload,
+      headers: row.headers,
+      tenant_id: row.tenantId,
+      user_id: row.userId,
+      correlation_id: row.correlationId,
+      ordering_key: row.orderingKey,
+      due_at_ms: row.dueAtMs,
+      max_attempts: row.maxAttempts,
+      lane: row.lane,
+      order_hash: row.orderHash,
+    })),
+  );
+}
+
+/** The sources of the rows that were not inserted: duplicates of existing messages. */
+export function sourcesMissing(
+  rows: readonly OutboxRow[],
+  known: ReadonlyMap<string, Enqueued>,
+): readonly Omit<Source, 'id'>[] {
+  return rows
+    .filter((row) => !known.has(rowKey(row)))
+    .map((row) => ({
+      source_stream_id: row.sourceStreamId,
+      source_event_id: row.sourceEventId,
+      integration_type: row.integrationType,
+    }));
+}
+
+export function rowKey(row: OutboxRow): string {
+  return JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]);
+}
+
+export function sourceKey(source: Source): string {
+  return JSON.stringify([source.source_stream_id, source.source_event_id, source.integration_type]);
+}
+
+/** The token of a claim contains the row's number: settling needs no lookup by message id. */
+function encodeToken(seq: Cell, token: Cell): string {
+  return `${Number(seq)}.${Number(token)}`;
+}
+
+/** Numbers as text for the database; an invalid token becomes a row that does not exist. */
+function decodeToken(text: string): readonly [seq: string, token: string] {
+  const [, seq, token] = /^([1-9]\d{0,14})\.([1-9]\d{0,14})$/.exec(text) ?? [];
+  return seq === undefined || token === undefined ? ['-1', '-1'] : [seq, token];
+}
+
+export function claimArrays(
+  claims: readonly OutboxClaim[],
+): readonly [seqs: string, tokens: string] {
+  const places = claims.map(({ token }) => decodeToken(token));
+  return [`{${places.map(([seq]) => seq).join()}}`, `{${places.map(([, token]) => token).join()}}`];
+}
+
+/** Invalid tokens are stale, too. */
+export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => boolean {
+  if (stale.length === 0) return () => false;
+  const tokens = new Set(stale.map(([seq, token]) => encodeToken(seq, token)));
+  return ({ token }) => tokens.has(decodeToken(token).join('.'));
+}
+
+/** One array per field; the arrays of errors and due times are empty if all messages were sent. */
+export function outcomeArrays(outcomes: readonly OutboxOutcome[]): readonly unknown[] {
+  const isSent = outcomes.every(({ kind }) => kind === 'sent');
+  return [
+    ...claimArrays(outcomes.map(({ claim }) => claim)),
+    `{${outcomes.map(({ kind }) => kind).join()}}`,
+    isSent ? [] : outcomes.map((outcome) => ('error' in outcome ? outcome.error : null)),
+    isSent ? [] : outcomes.map(dueMs),
+  ];
+}
+
+function dueMs(outcome: OutboxOutcome): number | null {
+  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
+  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
+}
+
+export function toClaimed(row: Row, workerId: string): ClaimedMessage {
+  const { 16: lockedAt, 17: seq, 18: token, 20: starts } = row;
+  return withMessage(row, {
+    token: encodeToken(seq, token),
+    starts: Number(starts),
+    status: 'CLAIMED',
+    lockedBy: workerId,
+    updatedAt: new Date(Number(lockedAt)),
+    sentAt: undefined,
+  });
+}
+
+/** The changed fields of a renewed claim, if its message was not read again. */
+export function renewedFields(row: Row, workerId: string): Renewal {
+  const { 16: lockedAt, 17: seq, 18: token } = row;
+  const at = new Date(Number(lockedAt));
+  return { token: encodeToken(seq, token), lockedAt: at, lockedBy: workerId, updatedAt: at };
+}
+
+/** The token that the renewal replaced. */
+export function previousToken(row: Row): string {
+  return encodeToken(row[17], row[19]);
+}
+
+export function toMessage(row: Row): OutboxMessage {
+  const { 17: status, 18: lockedBy, 19: updatedAt, 20: sentAt, 21: seq, 22: jobs } = row;
+  const message = withMessage(row, {
+    status: String(status) as OutboxStatus,
+    lockedBy: toText(lockedBy),
+    updatedAt: new Date(Number(updatedAt)),
+    sentAt: toDate(sentAt),
+  });
+  if (jobs === null || jobs === undefined) return message;
+  const entries = JSON.parse(String(jobs)) as readonly JobEntry[];
+  return { ...message, jobs: outboxJobs(entries, message, (token) => encodeToken(seq, token)) };
+}
+
+type State = Pick<OutboxMessage, 'status' | 'lockedBy' | 'updatedAt' | 'sentAt'>;
+
+/** The first 17 columns are the same for claimed and listed rows; the rest is the state. */
+function withMessage<S extends State>(row: Row, state: S): S & Omit<OutboxMessage, keyof State> {
+  const [id, stream, event, integrationType, eventType, payload, headers, tenantId, userId] = row;
+  const { 9: correlationId, 10: orderingKey, 11: dueAt, 12: attempts, 13: maxAttempts } = row;
+  const { 14: createdAt, 15: lastError, 16: lockedAt } = row;
+  return {
+    ...state,
+    id: String(id),
+    sourceStreamId: String(stream),
+    sourceEventId: String(event),
+    integrationType: String(integrationType),
+    eventType: String(eventType),
+    payload: JSON.parse(String(payload)) as Record<string, unknown>,
+    headers: toHeaders(headers),
+    tenantId: toText(tenantId),
+    userId: toText(userId),
+    correlationId: toText(correlationId),
+    orderingKey: toText(orderingKey),
+    dueAt: new Date(Number(dueAt)),
+    attempts: Number(attempts),
+    maxAttempts: Number(maxAttempts),
+    createdAt: new Date(Number(createdAt)),
+    lastError: toText(lastError),
+    lockedAt: toDate(lockedAt),
+  };
+}
+
+function toText(cell: Cell): string | undefined {
+  return cell === null || cell === undefined ? undefined : String(cell);
+}
+
+function toDate(cell: Cell): Date | undefined {
+  return cell === null || cell === undefined ? undefined : new Date(Number(cell));
+}
+
+function toHeaders(cell: Cell): Readonly<Record<string, unknown>> | undefined {
+  return cell === null || cell === undefined
+    ? undefined
+    : (JSON.parse(String(cell)) as Record<string, unknown>);
+}

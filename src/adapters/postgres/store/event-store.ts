@@ -1,0 +1,303 @@
+// The event store in PostgreSQL: in the user's database, with an ordinary role, without gaps for any reader.
+
+import type { ClientBase, Pool } from 'pg';
+import type { AggregateStorage } from '../../../aggregates/aggregate-storage.ts';
+import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { silentObserver } from '../../../foundation/observer.ts';
+import type { InlineHost } from '../../../projections/inline-appends.ts';
+import type { ReadModelHost } from '../../../projections/read-model-store.ts';
+import { sqlVersions } from '../../../projections/sql-versions.ts';
+import type { SagaHost } from '../../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../../reactors/sql-saga-index.ts';
+import { createAppendTail } from '../../../store/append-tail.ts';
+import { createEventStore, type EventStoreOptions } from '../../../store/create-event-store.ts';
+import { newSubjectKey } from '../../../store/erasure.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { softDeleted } from '../../../store/expected-revision.ts';
+import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
+import type {
+  ScavengeProgress,
+  StoreEngine,
+  SubjectKey,
+  SubjectKeys,
+} from '../../../store/store-engine.ts';
+import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
+import { sqlTraceIndex } from '../../../traces/sql-trace-index.ts';
+import type { TraceHost } from '../../../traces/trace-index.ts';
+import {
+  connectPostgres,
+  translateErrors,
+  type PostgresConnection,
+  type Queryable,
+} from '../connection/connection.ts';
+import { postgresDatabase } from '../connection/database.ts';
+import { lockClass, quoteName } from '../connection/schema.ts';
+import { postgresReadModels } from '../read-models/read-models.ts';
+import { postgresSubscriptionStorage } from '../subscriptions/storage.ts';
+import { createPostgresAppender } from './appender.ts';
+import { createPostgresListener } from './listener.ts';
+import { createPostgresNames } from './names.ts';
+import { createPostgresReader } from './reader.ts';
+import { migratePostgres } from './schema.ts';
+
+export interface PostgresOptions extends EventStoreOptions {
+  /** Default: `millrace`. */
+  readonly schema?: string | undefined;
+  /** `auto` (default) migrates the schema when the store is opened; `off` leaves that to `millrace migrate`. */
+  readonly migrate?: 'auto' | 'off' | undefined;
+  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
+  readonly prepare?: boolean | undefined;
+  /** Size of the pool that the store creates for a URL. Default: 10. */
+  readonly connectionsMax?: number | undefined;
+  /** How often live readers poll in addition to notifications. Default: 500. */
+  readonly pollIntervalMs?: number | undefined;
+}
+
+/**
+ * Opens the event store in a PostgreSQL database, by URL or with your `pg` pool.
+ *
+ * @example
+ * import { postgresEventStore } from 'millrace/adapters/postgres';
+ *
+ * await using store = await postgresEventStore('postgres://localhost/shop');
+ * console.log(await store.head());
+ */
+export async function postgresEventStore(
+  target: string | Pool,
+  options: PostgresOptions = {},
+): Promise<
+  EventStore &
+    AggregateStorage &
+    SubscriptionHost<ClientBase> &
+    ReadModelHost &
+    InlineHost &
+    SagaHost &
+    TraceHost
+> {
+  const {
+    schema = 'millrace',
+    migrate = 'auto',
+    prepare = true,
+    connectionsMax = 10,
+    pollIntervalMs = 500,
+    clock = systemClock,
+    observer = silentObserver,
+  } = options;
+  const connection = await connectPostgres(target, {
+    prepare,
+    connectionsMax,
+    migrate: migrate === 'auto' ? (client) => migratePostgres(client, schema) : undefined,
+  });
+  const channel = `millrace_${lockClass(schema)}`;
+  const names = createPostgresNames(connection, schema);
+  const reader = createPostgresReader(connection, names, schema);
+  const tail = createAppendTail();
+  const listener = createPostgresListener(connection, {
+    schema,
+    channel,
+    pollIntervalMs,
+    safeHead: () => reader.safeHead(),
+    lastKnown: () => tail.last,
+    onFailure: (err) => observer.log?.warn({ schema, err }, 'listening connection lost'),
+  });
+  const appender = createPostgresAppender(connection, names, {
+    schema,
+    channel,
+    now: () => clock.now(),
+    sleep: (ms) => clock.sleep(ms),
+    onCommit: (rows, isAll) => {
+      tail.add(rows);
+      listener.wakeAll(isAll);
+    },
+    onFailure: () => tail.forget(),
+  });
+
+  const reads = new Set<Promise<unknown>>();
+  const reading = async <T>(
+    signal: AbortSignal | undefined,
+    read: () => Promise<T>,
+  ): Promise<T> => {
+    if (signal?.aborted === true) throw aborted(signal);
+    const running = translateErrors(read);
+    reads.add(running);
+    try {
+      return await running;
+    } finally {
+      reads.delete(running);
+    }
+  };
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: true,
+      durable: true,
+      crossProcess: true,
+    },
+    write: (writes, writeOptions) => appender.write(writes, writeOptions),
+    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readAll: (query) =>
+      reading(query.signal, async () => {
+        // A reader at the end has read everything before the tail, and the tail has no gaps.
+        const recent = query.direction === 'forwards' ? tail.read(query) : undefined;
+        return recent ?? reader.readAll(query);
+      }),
+    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
+    head: () => reading(undefined, async () => (await reader.safeHead()).head),
+    whenMore: (after, signal) => listener.whenMore(after, signal),
+    async scavenge(scavengeOptions) {
+      const progress = await scavenge(connection, schema, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
+    subjectKeys: subjectKeys(connection, schema),
+    async [Symbol.asyncDispose]() {
+      await appender.drain();
+      await listener[Symbol.asyncDispose]();
+      // The pool drops requests that still wait for a connection when it ends.
+      while (reads.size > 0) await Promise.allSettled(reads);
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+  const database = postgresDatabase(connection, schema);
+  return Object.assign(createEventStore(engine, options), aggregateStorage(connection, schema), {
+    subscriptions: postgresSubscriptionStorage(connection, database),
+    ...postgresReadModels(database, () => listener.wakeAll()),
+    readModelVersions: sqlVersions(database),
+    sagas: sqlSagaIndex(database),
+    traces: sqlTraceIndex(database),
+  });
+}
+
+/** Deletes the events that retention hides, in steps of one commit each. */
+async function scavenge(
+  connection: PostgresConnection,
+  schema: string,
+  options: ScavengeOptions,
+): Promise<ScavengeProgress> {
+  const at = quoteName(schema);
+  const streamsSql = {
+    name: `${schema} scavenge streams`,
+    text: `select id from ${at}.streams where truncate_before > 0 or max_count is not null
+           or max_age_s is not null or tombstoned order by id`,
+  };
+  // The last event of a stream stays: it holds the stream's revision and age.
+  const stepSql = {
+    name: `${schema} scavenge step`,
+    text: `with deleted as (
+             delete from ${at}.events where sequence in (
+               select e.sequence from ${at}.events e join ${at}.streams s on s.id = e.stream_id
+               where s.id = $1 and e.revision < s.revision and (
+                 s.tombstoned or s.truncate_before = $2 or e.revision < s.truncate_before
+                 or e.revision <= s.revision - s.max_count
+                 or e.recorded_at_ms <= $3 - s.max_age_s * 1000)
+               limit $4) returning 1)
+           select count(*) from deleted`,
+  };
+  const streams = await translateErrors(() => connection.query(streamsSql, []));
+  return scavengeStreams(streams, options, async ([id]) => {
+    const values = [id, softDeleted, options.nowMs, scavengeStepMax];
+    const [[count] = []] = await translateErrors(() => connection.query(stepSql, values));
+    return Number(count);
+  });
+}
+
+/** The encryption keys of data subjects, next to the events that they decrypt. */
+function subjectKeys(connection: PostgresConnection, schema: string): SubjectKeys {
+  const at = quoteName(schema);
+  const insert = {
+    name: `${schema} keys insert`,
+    text: `insert into ${at}.subject_keys (subject, key)
+           select * from unnest($1::text[], $2::bytea[]) order by 1 on conflict do nothing`,
+  };
+  const select = {
+    name: `${schema} keys select`,
+    text: `select subject, key, forgotten_at_ms from ${at}.subject_keys where subject = any($1)`,
+  };
+  const forget = {
+    name: `${schema} keys forget`,
+    text: `with existing as (select 1 from ${at}.subject_keys where subject = $1 and key is not null)
+           insert into ${at}.subject_keys as k (subject, key, forgotten_at_ms) values ($1, null, $2)
+           on conflict (subject) do update set key = null, forgotten_at_ms = excluded.forgotten_at_ms
+             where k.key is not null
+           returning exists (select 1 from existing)`,
+  };
+
+  return {
+    get: (subjects, { create, transaction }) =>
+      translateErrors(async () => {
+        const caller = transaction as Queryable | undefined;
+        if (create) {
+          const keys = subjects.map(newSubjectKey);
+          await connection.queryOutside(caller, insert, [subjects, keys]);
+        }
+        const rows = await connection.queryOutside(caller, select, [subjects]);
+        return new Map(
+          rows.map(([subject, key, forgottenAtMs]) => [String(subject), toKey(key, forgottenAtMs)]),
+        );
+      }),
+    forget: (subject, nowMs) =>
+      translateErrors(async () => {
+        const [[hadKey] = []] = await connection.query(forget, [subject, nowMs]);
+        return hadKey === true;
+      }),
+  };
+}
+
+function toKey(key: unknown, forgottenAtMs: unknown): SubjectKey {
+  return key instanceof Uint8Array
+    ? { kind: 'key', key }
+    : { kind: 'forgotten', forgottenAtMs: Number(forgottenAtMs) };
+}
+
+function aggregateStorage(connection: PostgresConnection, schema: string): AggregateStorage {
+  const at = quoteName(schema);
+  const load = {
+    name: `${schema} snapshot load`,
+    text: `select revision, event_id, code_version, taken_at, state from ${at}.snapshots where stream = $1`,
+  };
+  const save = {
+    name: `${schema} snapshot save`,
+    text: `insert into ${at}.snapshots as s (stream, revision, event_id, code_version, taken_at, state)
+           values ($1, $2, $3, $4, $5, $6)
+           on conflict (stream) do update set revision = excluded.revision,
+             event_id = excluded.event_id, code_version = excluded.code_version,
+             taken_at = excluded.taken_at, state = excluded.state
+           where excluded.revision >= s.revision`,
+  };
+  // The update changes nothing; it makes the statement return an existing row, even one committed concurrently.
+  const claim = {
+    name: `${schema} key claim`,
+    text: `insert into ${at}.command_keys as k (key, stream, command) values ($1, $2, $3)
+           on conflict (key) do update set key = k.key returning stream, command`,
+  };
+  return {
+    snapshots: {
+      async load(stream) {
+        const [row] = await translateErrors(() => connection.query(load, [stream]));
+        if (row === undefined) return undefined;
+        const [revision, eventId, codeVersion, takenAt, state] = row;
+        return {
+          revision: Number(revision),
+          eventId: String(eventId),
+          codeVersion: Number(codeVersion),
+          takenAt: String(takenAt),
+          state: JSON.parse(String(state)) as unknown,
+        };
+      },
+      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
+        const values = [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)];
+        await translateErrors(() => connection.query(save, values));
+      },
+    },
+    keyClaims: {
+      async claim(key, use) {
+        const values = [key, use.stream, use.command];
+        const [[stream, command] = []] = await translateErrors(() =>
+          connection.query(claim, values),
+        );
+        return { stream: String(stream), command: String(command) };
+      },
+    },
+  };
+}

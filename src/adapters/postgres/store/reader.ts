@@ -1,0 +1,263 @@
+// Reads streams and all events up to the safe head, with filters evaluated in the database.
+
+import type { StreamState } from '../../../store/expected-revision.ts';
+import type { StoredRow } from '../../../store/recorded-event.ts';
+import { visibleRange } from '../../../store/retention.ts';
+import type {
+  AllPage,
+  AllQuery,
+  RowFilter,
+  StreamPage,
+  StreamQuery,
+} from '../../../store/store-engine.ts';
+import type { PostgresConnection, PreparedSql, Row } from '../connection/connection.ts';
+import { lockClass, quoteName } from '../connection/schema.ts';
+import type { PostgresNames } from './names.ts';
+
+export interface PostgresReader {
+  readStream(query: StreamQuery): Promise<StreamPage>;
+  readAll(query: AllQuery): Promise<AllPage>;
+  findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
+  /** Queries the database; `inFlight`: another transaction is about to commit events. */
+  safeHead(): Promise<{ readonly head: number; readonly inFlight: boolean }>;
+}
+
+/** Up to this number of types are merged from their index; a scan is cheaper for more. */
+const mergedTypesMax = 32;
+/** A filtered read scans at most this number of events before it returns a page. */
+const scanWindow = 20_000;
+
+export function createPostgresReader(
+  connection: PostgresConnection,
+  names: PostgresNames,
+  schema: string,
+): PostgresReader {
+  const at = quoteName(schema);
+  const lock = lockClass(schema);
+  const prepared = (name: string, text: string): PreparedSql => ({
+    name: `${schema} ${name}`,
+    text,
+  });
+  const columns =
+    'e.sequence, s.name, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
+  const source = `${at}.events e join ${at}.streams s on s.id = e.stream_id`;
+  const conditions = `($3::integer[] is null or e.type_id = any($3)) and ($4::integer is null or e.category_id = $4)
+    and ($5::integer is null or e.tenant_id = $5)`;
+  const state = prepared(
+    'state',
+    `select id, revision, truncate_before, max_count, max_age_s, tombstoned, has_metadata
+     from ${at}.streams where name = $1`,
+  );
+  const stream = (order: string): PreparedSql =>
+    prepared(
+      `stream ${order}`,
+      `select ${columns} from ${source} where e.stream_id = $1 and e.revision between $2 and $3
+       and e.recorded_at_ms > $4 order by e.revision ${order} limit $5`,
+    );
+  const plain = (order: string): PreparedSql =>
+    prepared(
+      `all ${order}`,
+      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2
+       order by e.sequence ${order} limit $3`,
+    );
+  const scanned = (order: string): PreparedSql =>
+    prepared(
+      `scan ${order}`,
+      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2 and ${conditions}
+       order by e.sequence ${order} limit $6`,
+    );
+  const merged = (order: string): PreparedSql =>
+    prepared(
+      `merge ${order}`,
+      `select ${columns} from unnest($3::integer[]) t(id) cross join lateral (
+         select * from ${at}.events x where x.type_id = t.id and x.sequence > $1 and x.sequence <= $2
+           and ($4::integer is null or x.category_id = $4) and ($5::integer is null or x.tenant_id = $5)
+         order by x.sequence ${order} limit $6
+       ) e join ${at}.streams s on s.id = e.stream_id order by e.sequence ${order} limit $6`,
+    );
+  const statements = {
+    forwards: {
+      stream: stream('asc'),
+      plain: plain('asc'),
+      scanned: scanned('asc'),
+      merged: merged('asc'),
+    },
+    backwards: {
+      stream: stream('desc'),
+      plain: plain('desc'),
+      scanned: scanned('desc'),
+      merged: merged('desc'),
+    },
+  };
+  const byId = prepared(
+    'by id',
+    `select ${columns} from ${source} where s.name = $2 and e.event_id = $1`,
+  );
+  const newSql = prepared(
+    'new',
+    `select sequence, stream, revision, event_id, type_id, recorded_at_ms, payload, meta, head
+     from ${at}.read_new($1, $2, $3)`,
+  );
+  const safeHeadSql = prepared('head', `select head, in_flight from ${at}.safe_head($1)`);
+  /** Only grows: an event that was safe to read stays safe. Saves queries while catching up. */
+  let knownHead = 0;
+
+  async function safeHead(): Promise<{ head: number; inFlight: boolean }> {
+    const [[head, inFlight] = []] = await connection.query(safeHeadSql, [lock]);
+    knownHead = Math.max(knownHead, Number(head));
+    return { head: knownHead, inFlight: inFlight === true };
+  }
+
+  function toRow(row: Row): StoredRow {
+    const [sequence, name, revision, eventId, typeId, recordedAtMs, payload, meta] = row;
+    return {
+      sequence: Number(sequence),
+      stream: String(name),
+      revision: Number(revision),
+      eventId: String(eventId),
+      type: names.typeName(Number(typeId)),
+      recordedAtMs: Number(recordedAtMs),
+      payload: String(payload),
+      meta: String(meta),
+    };
+  }
+
+  async function readStream(query: StreamQuery): Promise<StreamPage> {
+    const [found] = await connection.query(state, [query.stream]);
+    if (found === undefined) return { state: undefined, rows: [] };
+    const [id, revision, truncateBefore, maxCount, maxAge, tombstoned, hasMetadata] = found;
+    if (Number(revision) < 0 && hasMetadata !== true) return { state: undefined, rows: [] };
+    const streamState: StreamState = {
+      revision: Number(revision),
+      truncateBefore: Number(truncateBefore),
+      ...(maxCount === null ? {} : { maxCount: Number(maxCount) }),
+      ...(maxAge === null ? {} : { maxAgeSeconds: Number(maxAge) }),
+      tombstoned: tombstoned === true,
+    };
+    const range = visibleRange(query, streamState);
+    if (range === undefined) return { state: streamState, rows: [] };
+    const sql = statements[query.direction].stream;
+    const { low, high, recordedAfterMs } = range;
+    const rows = await connection.query(sql, [id, low, high, recordedAfterMs, query.limit]);
+    await ensureTypes(rows);
+    return { state: streamState, rows: rows.map(toRow) };
+  }
+
+  /** Loads types that other processes added, when their first event is read. */
+  async function ensureTypes(rows: readonly Row[]): Promise<void> {
+    if (rows.some((row) => names.typeName(Number(row[4])) === '')) await names.refreshTypes();
+  }
+
+  async function readAll(query: AllQuery): Promise<AllPage> {
+    const { direction, after, limit } = query;
+    const known = knownHead;
+    if (direction === 'forwards' && after >= known && isOpen(query.filter)) return readNew(query);
+    if (direction === 'backwards' || after >= known) {
+      return readUpTo(query, (await safeHead()).head);
+    }
+    // The known head may be outdated. If this page is probably the last one, query the head concurrently;
+    // a full page does not need the result.
+    const querying = known - after <= limit ? handled(safeHead()) : undefined;
+    const first = await readUpTo(query, known);
+    if (!first.end) return first;
+    const { head } = await (querying ?? safeHead());
+    if (head <= known) return first;
+    const remaining = { ...query, after: first.considered, limit: limit - first.rows.length };
+    const rest = await readUpTo(remaining, head);
+    return { ...rest, rows: [...first.rows, ...rest.rows] };
+  }
+
+  async function readNew({ after, limit }: AllQuery): Promise<AllPage> {
+    const found = await connection.query(newSql, [lock, after, limit]);
+    const head = Number(found[0]?.[8] ?? 0);
+    knownHead = Math.max(knownHead, head);
+    const rows = found.filter(([sequence]) => sequence !== null);
+    await ensureTypes(rows);
+    const isFull = rows.length === limit;
+    const considered = isFull ? Number(rows.at(-1)?.[0]) : Math.max(head, after);
+    return { rows: rows.map(toRow), considered, end: !isFull };
+  }
+
+  async function readUpTo(query: AllQuery, head: number): Promise<AllPage> {
+    const { direction, after, limit, filter } = query;
+    const forwards = direction === 'forwards';
+    const low = forwards ? after : 0;
+    const high = forwards ? head : Math.min(head, after - 1);
+    const nothing: AllPage = { rows: [], considered: after, end: true };
+    if (low >= high) return nothing;
+
+    const category = filter.category === undefined ? null : await names.lookUp(filter.category);
+    const tenant = filter.tenant === undefined ? null : await names.lookUp(filter.tenant);
+    const wanted = await wantedTypes(filter.type, category);
+    const sql = statements[direction];
+    if (wanted === null && category === null && tenant === null && filter.stream === undefined) {
+      const rows = await connection.query(sql.plain, [low, high, limit]);
+      await ensureTypes(rows);
+      return pageOf(query, rows, rows, { low, high, full: rows.length === limit });
+    }
+    const isMerged = wanted !== null && wanted.length <= mergedTypesMax && tenant === null;
+    // A page covers the whole window, unless the limit ends it earlier.
+    const span = isMerged ? Number.POSITIVE_INFINITY : scanWindow;
+    const from = forwards ? low : Math.max(low, high - span);
+    const to = forwards ? Math.min(high, low + span) : high;
+    const values = [from, to, wanted, category, tenant, limit];
+    const rows = await connection.query(isMerged ? sql.merged : sql.scanned, values);
+    await ensureTypes(rows);
+    const { stream: accepts } = filter;
+    const kept = accepts === undefined ? rows : rows.filter((row) => accepts(String(row[1])));
+    const page = pageOf(query, rows, kept, { low: from, high: to, full: rows.length === limit });
+    const reachedEnd = forwards ? page.considered >= high : page.considered <= low;
+    return { ...page, end: page.end && reachedEnd };
+  }
+
+  /** Null: all types. */
+  async function wantedTypes(
+    accepts: ((type: string) => boolean) | undefined,
+    category: number | null,
+  ): Promise<readonly number[] | null> {
+    if (accepts === undefined && category === null) return null;
+    const types = await names.refreshTypes();
+    const wanted: number[] = [];
+    for (const [id, { name, categories }] of types) {
+      if (category !== null && !categories.has(category)) continue;
+      if (accepts === undefined || accepts(name)) wanted.push(id);
+    }
+    return wanted.length === types.size && category === null ? null : wanted;
+  }
+
+  function pageOf(
+    { direction }: AllQuery,
+    fetched: readonly Row[],
+    kept: readonly Row[],
+    range: { readonly low: number; readonly high: number; readonly full: boolean },
+  ): AllPage {
+    const edge = direction === 'forwards' ? range.high : range.low;
+    const last = fetched.at(-1)?.[0];
+    return {
+      rows: kept.map(toRow),
+      considered: range.full ? Number(last) : edge,
+      end: !range.full,
+    };
+  }
+
+  return {
+    readStream,
+    readAll,
+    async findEvent(name, eventId) {
+      const rows = await connection.query(byId, [eventId, name]);
+      await ensureTypes(rows);
+      return rows[0] === undefined ? undefined : toRow(rows[0]);
+    },
+    safeHead,
+  };
+}
+
+function isOpen({ type, category, tenant, stream }: RowFilter): boolean {
+  return [type, category, tenant, stream].every((part) => part === undefined);
+}
+
+/** Marks a rejection as handled: the reader may return without awaiting a query that it started ahead. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -1,0 +1,93 @@
+// Subscription storage in the schema of the events. A handler that requests a transaction gets a client of the
+// pool; the mark that the event is processed commits together with the handler's statements.
+
+import type { ClientBase, PoolClient } from 'pg';
+import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
+import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
+import type {
+  EffectTransaction,
+  Fence,
+  SubscriptionStorage,
+} from '../../../subscriptions/subscription-storage.ts';
+import { checkOut, translateErrors, type PostgresConnection } from '../connection/connection.ts';
+import { sqlErrors, type PostgresDatabase } from '../connection/database.ts';
+
+/** Connections that handlers leave free for leases and checkpoints. */
+const connectionsReserved = 2;
+
+export function postgresSubscriptionStorage(
+  { pool }: PostgresConnection,
+  database: PostgresDatabase,
+): SubscriptionStorage<ClientBase> {
+  const settlements = sqlSettlements(database.dialect);
+  const takePermit = permits(Math.max(1, (pool.options.max ?? 10) - connectionsReserved));
+
+  async function begin(fence: Fence): Promise<EffectTransaction<ClientBase>> {
+    const returnPermit = await takePermit();
+    let client: PoolClient;
+    try {
+      client = await translateErrors(() => checkOut(pool));
+    } catch (error) {
+      returnPermit();
+      throw error;
+    }
+    let hasEnded = false;
+    const end = (isBroken: boolean): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      client.release(isBroken);
+      returnPermit();
+    };
+    try {
+      await translateErrors(() => client.query('begin'));
+    } catch (error) {
+      end(true);
+      throw error;
+    }
+    return {
+      transaction: client,
+      async commit(settlement) {
+        const result = await settling(fence, () =>
+          sqlErrors(async () => {
+            for (const statement of settlements.statements(fence, settlement)) {
+              await database.execute(statement, client);
+            }
+            await client.query('commit');
+          }),
+        );
+        if (result === 'repeated') await translateErrors(() => client.query('rollback'));
+        end(false);
+        return result;
+      },
+      async rollback(why) {
+        if (hasEnded) return;
+        // A handler that exceeded its time may still use the client: close the connection instead of reusing it.
+        if (why === 'late') return end(true);
+        try {
+          await translateErrors(() => client.query('rollback'));
+          end(false);
+        } finally {
+          end(true);
+        }
+      },
+    };
+  }
+
+  return { ...sqlSubscriptionStorage(database), begin };
+}
+
+/** A semaphore: resolves when a permit is free, with the function that returns the permit. */
+function permits(count: number): () => Promise<() => void> {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  const returnPermit = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return async () => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return returnPermit;
+  };
+}

@@ -1,0 +1,81 @@
+// Drizzle transactions, on its node-postgres driver or another driver that returns rows.
+
+import { splitPlaceholders } from './split-placeholders.ts';
+import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
+
+/** The used part of a `PgTransaction`; `Statement` is Drizzle's `SQL` class. */
+export interface DrizzleTransaction<Statement> {
+  execute(query: Statement): PromiseLike<unknown>;
+  rollback(): never;
+}
+
+/** The used part of Drizzle's `sql`. */
+export interface DrizzleSql<Statement> {
+  raw(text: string): Statement;
+  param(value: unknown): unknown;
+  join(chunks: Statement[]): Statement;
+  (strings: TemplateStringsArray, ...values: unknown[]): Statement;
+}
+
+/**
+ * For `enqueueIn`: a Drizzle transaction, and Drizzle's `sql`.
+ *
+ * @example
+ * import { sql } from 'drizzle-orm';
+ * import { drizzle } from 'drizzle-orm/node-postgres';
+ * import { fromDrizzle, postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import pg from 'pg';
+ *
+ * const pool = new pg.Pool({ connectionString: 'postgres://localhost/shop' });
+ * const db = drizzle({ client: pool });
+ * await using outbox = await postgresOutboxLedger(pool);
+ *
+ * await db.transaction(async (tx) => {
+ *   await tx.execute(sql`update orders set paid = true where id = ${'o1'}`);
+ *   await outbox.enqueueIn(fromDrizzle(tx, sql), [
+ *     {
+ *       sourceStreamId: 'orders-o1',
+ *       sourceEventId: 'o1-paid',
+ *       integrationType: 'webhook:partner-x',
+ *       eventType: 'order.paid.v1',
+ *       payload: { orderId: 'o1' },
+ *     },
+ *   ]);
+ * });
+ */
+export function fromDrizzle<Statement>(
+  transaction: DrizzleTransaction<Statement>,
+  sql: DrizzleSql<Statement>,
+): TransactionQuery {
+  if (!hasMethod(transaction, 'execute') || !hasMethod(transaction, 'rollback')) {
+    throw notATransaction('Drizzle', 'pass a transaction, not the database');
+  }
+  if (!hasMethod(sql, 'param'))
+    throw notATransaction('Drizzle', 'pass its `sql` as the second argument');
+  return async (text, values) => {
+    // Drizzle would run statements after the end of the transaction, each with its own commit. The server
+    // refuses `lock table` outside a transaction, and this lock is one that every query takes anyway.
+    try {
+      await transaction.execute(sql.raw(onlyInTransaction));
+    } catch (error) {
+      throw isOutside(error)
+        ? notATransaction('Drizzle', 'the transaction has ended', error)
+        : error;
+    }
+    const { texts, indexes } = splitPlaceholders(text);
+    const chunks = texts.flatMap((part, at) => {
+      const index = indexes[at];
+      const before = sql.raw(part);
+      return index === undefined ? [before] : [before, sql`${sql.param(values[index])}`];
+    });
+    return rowsOf('Drizzle', await transaction.execute(sql.join(chunks)));
+  };
+}
+
+const onlyInTransaction = 'lock table pg_catalog.pg_class in access share mode';
+
+/** NO_ACTIVE_SQL_TRANSACTION, possibly wrapped by Drizzle. */
+function isOutside(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && error.code === '25P01') || isOutside(error.cause);
+}

@@ -1,0 +1,54 @@
+// Interactive transactions of Prisma, or of any object with its raw queries.
+
+import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
+
+/** The used part of a `Prisma.TransactionClient`. */
+export interface PrismaTransaction {
+  $queryRawUnsafe(query: string, ...values: unknown[]): PromiseLike<unknown>;
+}
+
+/**
+ * For `enqueueIn`: the client that `prisma.$transaction(async (tx) => …)` passes.
+ *
+ * @example
+ * import { fromPrisma, postgresOutboxLedger, type PrismaTransaction } from 'millrace/adapters/postgres';
+ *
+ * // const prisma = new PrismaClient();
+ * declare const prisma: {
+ *   $transaction(work: (tx: PrismaTransaction) => Promise<void>): Promise<void>;
+ * };
+ * await using outbox = await postgresOutboxLedger('postgres://localhost/shop');
+ *
+ * await prisma.$transaction(async (tx) => {
+ *   await outbox.enqueueIn(fromPrisma(tx), [
+ *     {
+ *       sourceStreamId: 'orders-o1',
+ *       sourceEventId: 'o1-paid',
+ *       integrationType: 'webhook:partner-x',
+ *       eventType: 'order.paid.v1',
+ *       payload: { orderId: 'o1' },
+ *     },
+ *   ]);
+ * });
+ */
+export function fromPrisma(transaction: PrismaTransaction): TransactionQuery {
+  // Only the main client has $connect, the client of a transaction has not.
+  if (!hasMethod(transaction, '$queryRawUnsafe') || hasMethod(transaction, '$connect')) {
+    throw notATransaction(
+      'Prisma',
+      'pass the client of a transaction: $transaction(async (tx) => …)',
+    );
+  }
+  return async (sql, values) => {
+    try {
+      return rowsOf('Prisma', await transaction.$queryRawUnsafe(sql, ...values));
+    } catch (error) {
+      throw hasEnded(error) ? notATransaction('Prisma', 'the transaction has ended', error) : error;
+    }
+  };
+}
+
+/** Prisma's code for a transaction that has ended or timed out. */
+function hasEnded(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'P2028';
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { DataSource } from 'typeorm';
+import { migratePostgresOutbox } from '../../adapters/postgres/outbox/schema.ts';
+import { sharedSchemas } from '../../adapters/postgres/postgres-shared-schema.conformance.ts';
+import { eventually, newMessage, rejectsWith } from '../../outbox/ledger-fixture.conformance.ts';
+import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
+import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
+import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
+import { poolOf } from './event-store.ts';
+import { IntegrationOutboxEntity, OutboxStatus } from './integration-outbox-entity.ts';
+import { TypeormOutboxRepository, type TypeormTransaction } from './outbox-repository.ts';
+
+const { url } = await sharedPostgres();
+const entities = [IntegrationOutboxEntity];
+const dataSource = new DataSource({ type: 'postgres', url, poolSize: 6, entities });
+await dataSource.initialize();
+after(() => dataSource.destroy());
+
+test('an enqueue with an EntityManager is committed or rolled back with its transaction', async () => {
+  await using outbox = new TypeormOutboxRepository(dataSource, { schema: 'typeorm_tx' });
+  await dataSource.query('create table typeorm_orders (id text primary key)');
+  const pay = (isPaid: boolean): Promise<void> =>
+    dataSource.transaction(async (manager) => {
+      await manager.query('insert into typeorm_orders (id) values ($1)', ['o1']);
+      const [answer] = await outbox.enqueueIn(manager, [newMessage({ sourceEventId: 'o1-paid' })]);
+      assert.equal(answer?.isNew, true);
+      if (!isPaid) throw new Error('the card was refused');
+    });
+  await assert.rejects(pay(false), /refused/);
+  assert.deepEqual(await outbox.list({}), []);
+  assert.deepEqual(await dataSource.query('select * from typeorm_orders'), []);
+  await pay(true);
+  assert.equal((await outbox.list({})).length, 1);
+});
+
+test('an EntityManager without a transaction is refused', async () => {
+  await using outbox = new TypeormOutboxRepository(dataSource, { schema: 'typeorm_tx' });
+  const item = newMessage();
+  await rejectsWith(() => outbox.enqueueIn(dataSource.manager, [item]), 'OUTBOX_INVALID');
+});
+
+test('the entity works with repositories and query builders, and refuses writes', async () => {
+  await using outbox = new TypeormOutboxRepository(dataSource);
+  const item = newMessage({
+    payload: { paymentId: 'p1' },
+    headers: { traceparent: '00-x' },
+    tenantId: 'core',
+    correlationId: 'c1',
+  });
+  const { id } = await outbox.enqueue(item);
+  const rows = dataSource.getRepository(IntegrationOutboxEntity);
+  const row = await rows.findOneByOrFail({ id, status: OutboxStatus.PENDING });
+  assert.equal(row.sourceEventId, item.sourceEventId);
+  assert.deepEqual(row.payload, { paymentId: 'p1' });
+  assert.deepEqual(row.headers, { traceparent: '00-x' });
+  assert.equal(row.tenantId, 'core');
+  assert.equal(row.userId, null);
+  assert.equal(row.maxAttempts, 10);
+  assert.ok(row.dueAt instanceof Date && row.createdAt instanceof Date);
+  const due = await rows
+    .createQueryBuilder('o')
+    .where('o.dueAt <= now()')
+    .andWhere('o.integrationType = :type', { type: 'webhook:partner-x' })
+    .orderBy('o.createdAt', 'ASC')
+    .take(10)
+    .getMany();
+  assert.deepEqual(
+    due.map((message) => message.id),
+    [id],
+  );
+  await assert.rejects(rows.update({ id }, { attempts: 3 }), /cannot update view/);
+  await assert.rejects(rows.delete({ id }), /cannot delete from view/);
+});
+
+test('synchronize leaves the view of the outbox unchanged', async () => {
+  await using outbox = new TypeormOutboxRepository(dataSource);
+  const { id } = await outbox.enqueue(newMessage());
+  await dataSource.synchronize();
+  assert.equal((await outbox.find(id))?.id, id);
+});
+
+test('a repository refuses calls before its DataSource is initialised, and works afterwards', async () => {
+  const later = new DataSource({ type: 'postgres', url, poolSize: 2 });
+  const outbox = new TypeormOutboxRepository(later, { schema: 'typeorm_later' });
+  await rejectsWith(() => outbox.counts(), 'STORE_CLOSED');
+  await later.initialize();
+  assert.equal((await outbox.enqueue(newMessage())).isNew, true);
+  await outbox[Symbol.asyncDispose]();
+  await later.destroy();
+});
+
+test('terminated connections are replaced: no message is lost, and notifications work again', async () => {
+  const own = await new DataSource({
+    type: 'postgres',
+    url,
+    poolSize: 4,
+    logging: false,
+    applicationName: 'typeorm_cut',
+  }).initialize();
+  const outbox = new TypeormOutboxRepository(own, { schema: 'typeorm_cut' });
+  const sent = new Set<string>();
+  const dispatcher = createOutboxDispatcher({
+    ledger: outbox,
+    // Only a notification can wake the dispatcher in time.
+    tickIntervalMs: 3_600_000,
+    deliver: async ({ sourceEventId }) => void sent.add(sourceEventId),
+  });
+  await dispatcher.start();
+  for (let round = 0; round < 2; round += 1) {
+    const before = sent.size;
+    // Through another pool, like another process: only the server can notify the dispatcher.
+    await eventually('the dispatcher sends messages of other processes', async () => {
+      await dataSource.transaction((manager) => outbox.enqueueIn(manager, [newMessage()]));
+      return sent.size > before;
+    });
+    await dataSource.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'typeorm_cut'`,
+    );
+  }
+  await eventually('all messages are sent', async () => {
+    const { PENDING, CLAIMED, FAILED } = await outbox.counts().catch(() => ({
+      PENDING: 1,
+      CLAIMED: 0,
+      FAILED: 0,
+    }));
+    return PENDING + CLAIMED + FAILED === 0;
+  });
+  await dispatcher.stop();
+  await outbox[Symbol.asyncDispose]();
+  await own.destroy();
+});
+
+const schemas = sharedSchemas(poolOf(dataSource), migratePostgresOutbox);
+/** A second DataSource, like that of another process. */
+const other = await new DataSource({ type: 'postgres', url, poolSize: 6 }).initialize();
+after(() => other.destroy());
+
+for (const { name, skip, run } of outboxLedgerConformance<TypeormTransaction>({
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  async open() {
+    const schema = await schemas.take();
+    let isIntact = true;
+    return {
+      ledger: new TypeormOutboxRepository(dataSource, { schema }),
+      second: async () => new TypeormOutboxRepository(other, { schema }),
+      inTransaction: (work) => other.transaction((manager) => work(manager)),
+      async outage() {
+        isIntact = false;
+        await dataSource.query(`drop table ${schema}.messages cascade`);
+      },
+      readRelation: () => dataSource.query(`select * from ${schema}.integration_outbox`),
+      async close() {
+        if (isIntact) schemas.release(schema);
+      },
+    };
+  },
+})) {
+  test(`outbox on TypeORM: ${name}`, { skip: skip ?? false }, run);
+}
