@@ -13,6 +13,6 @@ test('a bus is opened by the URL of a Redis, and the doctor tells what that Redi
   const report = reports.find(({ roles }) => roles.includes('bus'));
   const finding = report?.findings.find(({ check }) => check === 'settings');
   assert.equal(finding?.level, 'warning');
-  assert.match(finding?.detail ?? '', /appendonly no: a restart forgets everything/);
+  assert.match(finding?.detail ?? '', /appendonly no: a restart loses all data/);
   assert.match(finding?.remedy ?? '', /messages of the bus are lost/);
 });
