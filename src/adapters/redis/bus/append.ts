@@ -74,13 +74,17 @@ export function createAppender(
   };
 }
 
-export function batchesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
+export function batchesOf<T>(
+  items: readonly T[],
+  bytesOf: (item: T) => number,
+  entriesMax: number = batchMax.entries,
+): T[][] {
   const batches: T[][] = [];
   let bytes = 0;
   for (const item of items) {
     const last = batches.at(-1);
     bytes += bytesOf(item);
-    if (last === undefined || last.length === batchMax.entries || bytes > batchMax.bytes) {
+    if (last === undefined || last.length === entriesMax || bytes > batchMax.bytes) {
       batches.push([item]);
       bytes = bytesOf(item);
     } else last.push(item);

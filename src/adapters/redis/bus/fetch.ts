@@ -163,7 +163,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     if (nextMs >= 0) state.dueAtMs = clock.now() + nextMs;
     const entries = found.map((each) => leasedEntry(native, each));
     const more = streams.filter((_, at) => mayHaveMore[at] === 1);
-    // Streams that had messages queue after those that had none, so that each gets its turn.
+    // Served streams queue after those that were not served, which get their turn next.
     const served = new Set(entries.map(({ subject }) => keyspace.streamKey(subject)));
     for (const key of more) if (!served.has(key)) view.ready.add(key);
     for (const key of more) if (served.has(key)) view.ready.add(key);

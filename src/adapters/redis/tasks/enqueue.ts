@@ -1,6 +1,7 @@
 // Enqueues jobs, with one script call for each type and batch.
 
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
+import { batchesOf } from '../bus/append.ts';
 import type { ScriptValue } from '../connection/engine.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypePlace } from './keyspace.ts';
@@ -9,8 +10,8 @@ import { signalText } from './signals.ts';
 
 /** The largest payload of a direct hand-off. */
 const handOffCharsMax = 64_000;
-/** Limits of one script call, which blocks the server. */
-const batchMax = { entries: 100, bytes: 4_000_000 } as const;
+/** Jobs of one script call, which blocks the server. */
+const jobsMax = 100;
 
 interface Placed {
   readonly entry: EnqueueEntry;
@@ -61,7 +62,7 @@ export function createTaskEnqueue(
       [...byType].map(async ([type, all]) => {
         const place = keyspace.place(type);
         const answers = await Promise.all(
-          batchesOf(all).map(async (batch) => {
+          batchesOf(all, payloadChars, jobsMax).map(async (batch) => {
             const answer = await store(place, batch, nowMs);
             for (const [n, { at }] of batch.entries()) outcomes[at] = outcomeOf(type, answer[n]);
             return answer;
@@ -84,21 +85,9 @@ function outcomeOf(type: string, cell: string | number | undefined): EnqueueOutc
 /** A single job that is due now; of several jobs, each worker claims as many as it has capacity for. */
 function isHandOffCandidate([first, ...others]: readonly Placed[]): boolean {
   if (first === undefined || others.length > 0) return false;
-  const { head, fields } = first.entry;
-  return head.state === 'queued' && (fields['payload']?.length ?? 0) <= handOffCharsMax;
+  return first.entry.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;
 }
 
-function batchesOf(placed: readonly Placed[]): Placed[][] {
-  const batches: Placed[][] = [];
-  let chars = 0;
-  for (const each of placed) {
-    const size = each.entry.fields['payload']?.length ?? 0;
-    const last = batches.at(-1);
-    chars += size;
-    if (last === undefined || last.length === batchMax.entries || chars > batchMax.bytes) {
-      batches.push([each]);
-      chars = size;
-    } else last.push(each);
-  }
-  return batches;
+function payloadChars({ entry }: Placed): number {
+  return entry.fields['payload']?.length ?? 0;
 }
