@@ -2,7 +2,7 @@
 // below node_modules, with the exports of package.json turned from sources to what was compiled.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -34,6 +34,10 @@ const unchecked = process.argv.includes('--no-check') ? ['--noCheck'] : [];
 run('tsc', ['-p', 'tsconfig.build.json', '--checkers', '1', ...unchecked]);
 for (const extra of ['schemas', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
   cpSync(join(root, extra), join(dist, extra), { recursive: true });
+}
+// tsc does not copy Lua scripts, which the Redis adapter reads at run time.
+for (const script of globSync('**/*.lua', { cwd: join(root, 'src') })) {
+  cpSync(join(root, 'src', script), join(dist, script));
 }
 // `millrace new` writes these out as they are.
 cpSync(join(root, 'src/cli/templates'), join(dist, 'cli/templates'), { recursive: true });

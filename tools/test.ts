@@ -16,8 +16,8 @@ const longest = [
   'test/tasks/busy.',
   'test/tasks/kill-servers.',
   'test/projections/redis-outage.',
-  'redis-bus-cluster.',
-  'redis-tasks-cluster.',
+  'redis/bus/cluster.',
+  'redis/tasks/cluster.',
   'src/adapters/postgres/',
   'src/adapters/sqlite/',
 ];

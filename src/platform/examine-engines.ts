@@ -68,9 +68,9 @@ async function examineEngine(
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { examineRedis } = await import('../adapters/redis/redis-doctor.ts');
-    const keeps = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
-    return examineRedis(url, { ...options, keeps });
+    const { examineRedis } = await import('../adapters/redis/doctor.ts');
+    const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
+    return examineRedis(url, { ...options, stores });
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
     const { examineNats } = await import('../adapters/nats/nats-doctor.ts');

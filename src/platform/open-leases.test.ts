@@ -9,7 +9,7 @@ for (const [url, said] of [
   ['', /begins with one of redis:, rediss:/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['postgres://u:secret@h/db', /no leases in 'postgres:'/],
-  ['redis://u:secret@h/shop', /database is a number/],
+  ['redis://u:secret@h/shop', /database must be a number/],
   ['nats://u:secret@h/x', /looks like nats:/],
 ] as const) {
   test(`refuses '${url}' and says why, without its password`, async () => {

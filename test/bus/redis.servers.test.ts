@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { examineEngines, openBus } from 'millrace/platform';
 import { startRedis } from 'millrace/testing';
 
-test('a bus is opened by the URL of a Redis, and the doctor tells what that Redis may lose', async () => {
+test('opens a bus by the URL of a Redis, and the doctor warns of data that this Redis may lose', async () => {
   await using redis = await startRedis();
   await using bus = await openBus(redis.url);
   await bus.publish({ subject: 'gbe.events.audit.change', payload: 1 });
@@ -13,6 +13,6 @@ test('a bus is opened by the URL of a Redis, and the doctor tells what that Redi
   const report = reports.find(({ roles }) => roles.includes('bus'));
   const finding = report?.findings.find(({ check }) => check === 'settings');
   assert.equal(finding?.level, 'warning');
-  assert.match(finding?.detail ?? '', /appendonly no: a restart forgets everything/);
-  assert.match(finding?.remedy ?? '', /messages of the bus are lost/);
+  assert.match(finding?.detail ?? '', /appendonly no: a restart loses all data/);
+  assert.match(finding?.remedy ?? '', /lost messages of the bus cannot be restored/);
 });

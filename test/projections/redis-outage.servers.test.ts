@@ -1,9 +1,9 @@
-// Redis goes away in the middle of a projection.
+// Redis becomes unreachable in the middle of a projection.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { connectRedis } from '../../src/adapters/redis/redis-connection.ts';
-import { refuseConnections } from '../../src/adapters/redis/redis-refusal.conformance.ts';
+import { connectRedis } from '../../src/adapters/redis/connection/connection.ts';
+import { refuseConnections } from '../../src/adapters/redis/connection/refusal.conformance.ts';
 import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openReadModels } from '../../src/platform/index.ts';
@@ -26,7 +26,7 @@ import {
 } from '../store/rig.ts';
 import { recordLog } from '../subscriptions/record-log.ts';
 
-/** In seconds: how far the projection falls behind while Redis is away. */
+/** In seconds: how far the projection falls behind during the outage. */
 const lagSeconds = soakMinutes > 0 ? 9 : 1;
 const timeoutMs = 500;
 const streams = 60;
@@ -111,7 +111,7 @@ async function openCluster(): Promise<RedisCluster> {
 }
 
 for (const [name, start] of Object.entries(targets)) {
-  test(`${name} in the middle of a projection: nothing is lost, and it is told once`, async () => {
+  test(`${name} in the middle of a projection: no document is lost, and the log reports each change once`, async () => {
     await using target = await start();
     await using workspace = await createWorkspace();
     await using store = await sqliteEventStore(`${workspace.folder}/events.db`);
@@ -124,7 +124,7 @@ for (const [name, start] of Object.entries(targets)) {
       },
     };
     await using readModels = await openReadModels(target.url, { observer, timeoutMs });
-    const about = (): string[] => log.lines.filter((line) => line.includes('Redis is'));
+    const about = (): string[] => log.lines.filter((line) => line.includes('Redis connection'));
     let applied = 0;
     const counting = projection({
       name: 'sub:rig:tallies:v1',
@@ -146,9 +146,10 @@ for (const [name, start] of Object.entries(targets)) {
     await target.leave();
     lags.length = 0;
     await until(
-      'the projection lags, as Redis is away',
+      'the projection lags during the outage',
       () =>
-        lags.some((seconds) => seconds >= lagSeconds) && about().at(-1) === 'warn Redis is away',
+        lags.some((seconds) => seconds >= lagSeconds) &&
+        about().at(-1) === 'warn Redis connection lost',
     );
     const rounds = await appending.end();
     await target.comeBack();
@@ -163,12 +164,12 @@ for (const [name, start] of Object.entries(targets)) {
     assert.equal(odd, rounds % 2 === 1 ? streams : 0);
     const { deadLetters, waiting } = store.subscriptions;
     assert.deepEqual([await deadLetters.count({}), await waiting.count(counting.name)], [0, 0]);
-    await until('it is told that it is back', async () => {
+    await until('the log reports the restored connection', async () => {
       await documents.get('core', '0');
-      return about().at(-1) === 'info Redis is back';
+      return about().at(-1) === 'info Redis connection restored';
     });
     // The log has each change once, and no line for each attempt.
-    const changes = ['warn Redis is away', 'info Redis is back'];
+    const changes = ['warn Redis connection lost', 'info Redis connection restored'];
     assert.deepEqual(
       about(),
       about().map((_, at) => changes[at % 2]),
@@ -178,7 +179,7 @@ for (const [name, start] of Object.entries(targets)) {
   });
 }
 
-/** One event more in each stream, over and over; before, while and after Redis is away. */
+/** Appends one event to each stream repeatedly, before, during and after the outage. */
 function appendUntilTold(store: EventStore): { end(): Promise<number> } {
   let isOver = false;
   let rounds = 0;

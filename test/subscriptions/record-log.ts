@@ -1,7 +1,7 @@
 import type { Logger } from '../../src/foundation/observer.ts';
 
 export interface RecordedLog extends Logger {
-  /** `warn Redis is away` */
+  /** `warn Redis connection lost` */
   readonly lines: readonly string[];
 }
 

@@ -1,2 +1,2 @@
-export { bullmqWorkQueue, type BullmqWorkQueueOptions } from './bullmq-work-queue.ts';
-export { bullmqDeliveryQueue, type BullmqQueueOptions } from './bullmq-delivery-queue.ts';
+export { bullmqDeliveryQueue, type BullmqQueueOptions } from './delivery-queue.ts';
+export { bullmqWorkQueue, type BullmqWorkQueueOptions } from './work-queue.ts';

@@ -1,14 +1,14 @@
-export { redisBreakerStore, type RedisBreakerStoreOptions } from './redis-breaker-store.ts';
-export { redisBus, type RedisBusOptions } from './redis-bus.ts';
-export type { RedisClient, RedisConnectionOptions } from './redis-connection.ts';
-export { redisKeyStore } from './redis-key-store.ts';
-export { redisLeases, type RedisLeases } from './redis-leases.ts';
-export { redisReadModels, type RedisReadModelsOptions } from './redis-read-models.ts';
-export { redisMirror } from './redis-mirror.ts';
-export { redisSagaIndex, type RedisSagaIndex } from './redis-saga-index.ts';
+export { redisBus, type RedisBusOptions } from './bus/bus.ts';
+export type { RedisClient, RedisConnectionOptions } from './connection/connection.ts';
+export { redisBreakerStore, type RedisBreakerStoreOptions } from './keys/breaker-store.ts';
+export { redisKeyStore } from './keys/key-store.ts';
+export { redisLeases, type RedisLeases } from './leases/leases.ts';
+export { redisMirror } from './mirror.ts';
+export { redisReadModels, type RedisReadModelsOptions } from './read-models/read-models.ts';
+export { redisSagaIndex, type RedisSagaIndex } from './sagas/saga-index.ts';
 export {
   redisStreamDestination,
   redisStreamLimits,
   type RedisStreamOptions,
 } from './redis-stream-destination.ts';
-export { redisTaskEngine, redisTasks, type RedisTasksOptions } from './redis-tasks.ts';
+export { redisTaskEngine, redisTasks, type RedisTasksOptions } from './tasks/tasks.ts';

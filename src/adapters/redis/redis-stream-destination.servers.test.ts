@@ -11,7 +11,7 @@ import { redisStreamDestination } from './redis-stream-destination.ts';
 const server = await startRedis();
 const destination = await redisStreamDestination(server.url, { stream: 'payments' });
 const reader = new Redis(server.url);
-// It comes back by itself, and may say so.
+// The client reconnects by itself and may emit errors.
 reader.on('error', () => undefined);
 after(async () => {
   await destination[Symbol.asyncDispose]();
@@ -63,7 +63,7 @@ for (const { name, skip, run } of destinationConformance({
   test(`Redis stream: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('a repeated message is told by the entry of the first, until it is forgotten', async () => {
+test('a repeated message returns the entry of the first one until its key expires', async () => {
   const { url, keyPrefix } = await sharedRedis();
   const stream = `${keyPrefix}once`;
   await using send = await redisStreamDestination(url, { stream, dedupeMs: 60_000 });
@@ -89,7 +89,7 @@ test('a repeated message is told by the entry of the first, until it is forgotte
   client.disconnect();
 });
 
-test('in a cluster the key lies beside its stream, with and without a hash tag', async () => {
+test('in a cluster the dedupe key shares the slot of its stream, with and without a hash tag', async () => {
   const { nodes, keyPrefix } = await sharedRedisCluster();
   const url = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
   for (const stream of [`${keyPrefix}plain`, `${keyPrefix}{core}:tagged`]) {
@@ -101,7 +101,7 @@ test('in a cluster the key lies beside its stream, with and without a hash tag',
   }
 });
 
-test('a stream that is something else is not the fault of the message', async () => {
+test('retries a message whose stream key has another type', async () => {
   const { url, keyPrefix } = await sharedRedis();
   const client = new Redis(url);
   await client.set(`${keyPrefix}text`, 'x');
@@ -113,7 +113,7 @@ test('a stream that is something else is not the fault of the message', async ()
   client.disconnect();
 });
 
-test('a stream can be kept short', async () => {
+test('trims a stream to about its maximum length', async () => {
   const { url, keyPrefix } = await sharedRedis();
   const stream = `${keyPrefix}short`;
   const client = new Redis(url);

@@ -1,42 +1,35 @@
-// Messages to Redis streams. A stream dedupes nothing by itself: a script notes the key beside it and
-// adds the entry in one step, so that a repeated attempt finds the entry of the first.
+// Delivers messages to Redis streams. Streams have no deduplication, so a script stores the idempotency key
+// together with the entry, and a repeated attempt returns the id of the first entry.
 
 import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-message.ts';
 import { errorText, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
 import { untilAborted } from '../../delivery/until-aborted.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis-connection.ts';
-import { redisScript } from './redis-script.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnectionOptions,
+} from './connection/connection.ts';
+import { loadScript } from './connection/script.ts';
 
 export interface RedisStreamOptions extends RedisConnectionOptions {
-  /** The stream's key, or who knows it for a message. */
+  /** The key of the stream, or a function from a message to that key. */
   readonly stream: string | ((message: DeliveryMessage) => string);
-  /** How long a key is remembered: longer than the outbox tries. Default: 24 h. */
-  readonly dedupeMs?: number;
-  /** Trims to about this many entries. Default: none; a consumer that is late would lose some. */
-  readonly entriesMax?: number;
+  /** How long a key is remembered; must exceed the retry period of the outbox. Default: 24 h. */
+  readonly dedupeMs?: number | undefined;
+  /** Trims the stream to about this many entries. Default: no trimming, as a slow consumer would lose entries. */
+  readonly entriesMax?: number | undefined;
 }
 
 export const redisStreamLimits = { dedupeMs: 24 * 60 * 60_000 } as const;
 
-const addOnce = redisScript(`local known = redis.call('GET', KEYS[2])
-if known then return known end
-local fields = {}
-for at = 3, #ARGV do fields[#fields + 1] = ARGV[at] end
-local id
-if ARGV[2] == '' then
-  id = redis.call('XADD', KEYS[1], '*', unpack(fields))
-else
-  id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', unpack(fields))
-end
-redis.call('SET', KEYS[2], id, 'PX', ARGV[1])
-return id`);
+const addOnce = loadScript(new URL('redis-stream-destination.lua', import.meta.url));
 
 /**
- * A destination that adds messages to Redis streams, each once within `dedupeMs`; by URL or with a
- * client of your own, also of a cluster. What an acknowledgement is worth is decided by the server's
- * `appendfsync`.
+ * A destination that adds messages to Redis streams, each once within `dedupeMs`; by URL or with a client of
+ * your own, on one server or a cluster. The server's `appendfsync` decides whether an acknowledged message
+ * survives a crash.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
@@ -69,7 +62,7 @@ export async function redisStreamDestination(
   });
 }
 
-/** In the stream's slot of a cluster, as the script touches both. */
+/** Shares the cluster slot of the stream, because one script writes both. */
 function dedupeKey(stream: string, idempotencyKey: string): string {
   const hasTag = /\{[^}]+\}/.test(stream);
   return `${hasTag ? stream : `{${stream}}`}:dedupe:${idempotencyKey}`;
@@ -90,7 +83,7 @@ function fieldsOf(message: DeliveryMessage, idempotencyKey: string): Record<stri
   };
 }
 
-/** Whatever Redis says, it is not about the message: a wrong password, a full server, a wrong key. */
+/** No error of Redis is caused by the message: a wrong password, a full server, a key of another type. */
 function outcomeOfRedis(error: unknown): DeliveryOutcome {
   const isClosed = hasCode(error, 'STORE_CLOSED');
   return { kind: 'retry', error: errorText(error), ...(isClosed ? {} : { ambiguous: true }) };

@@ -1,0 +1,231 @@
+// Delivery queues on BullMQ: one for each integration type, or for each type and tenant. Redis may lose them; the
+// ledger is authoritative and decides whether a job is still current.
+
+import type { Queue } from 'bullmq';
+import { systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { loadDriver } from '../../foundation/load-driver.ts';
+import { silentObserver } from '../../foundation/observer.ts';
+import { withinTime } from '../../foundation/within-time.ts';
+import { claimOfJobId, deliveryJobId, toJobData } from '../../outbox/delivery-job.ts';
+import { deliveryQueueName } from '../../outbox/delivery-queue-name.ts';
+import type { DeliveryJob, DeliveryQueue, Offered } from '../../outbox/delivery-queue.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from '../redis/connection/connection.ts';
+import { blockingClient, isCluster } from './blocking-client.ts';
+import { runBullmqWorkers } from './workers.ts';
+
+export interface BullmqQueueOptions extends RedisConnectionOptions {
+  /**
+   * Prefix of the keys of all queues; its hash tag puts them in one slot of a cluster. Must be the same in all
+   * processes. Default: `mq:{outbox}`.
+   */
+  readonly prefix?: string | undefined;
+  /** Whether each tenant of a type has its own queue. Must be the same in all processes. Default: false. */
+  readonly perTenant?: boolean | undefined;
+  /** Interval at which workers look for new queues. Default: 1 s. */
+  readonly discoverMs?: number | undefined;
+  /** Time after which BullMQ takes a job from a dead worker. Default: 30 s. */
+  readonly lockMs?: number | undefined;
+}
+
+/** What BullMQ retains for inspection; the ledger has everything. */
+const retained = { failedJobs: 100, events: 100 };
+
+/**
+ * Queues in one Redis or a Redis Cluster, by its URL or with a client of your own, which stays yours to close.
+ *
+ * @example
+ * import { bullmqDeliveryQueue } from 'millrace/adapters/bullmq';
+ * import { postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { createQueueDispatcher } from 'millrace/outbox';
+ *
+ * await using ledger = await postgresOutboxLedger('postgres://localhost/shop');
+ * await using queue = await bullmqDeliveryQueue('redis://localhost:6379');
+ * await using dispatcher = createQueueDispatcher({ ledger, queue });
+ * await dispatcher.start();
+ */
+export async function bullmqDeliveryQueue(
+  target: string | RedisClient,
+  options: BullmqQueueOptions = {},
+): Promise<DeliveryQueue> {
+  const { prefix = 'mq:{outbox}', perTenant = false, timeoutMs = 5_000 } = options;
+  const { clock = systemClock, observer = silentObserver } = options;
+  const bullmq = await loadDriver('bullmq', () => import('bullmq'));
+  const connection = await connectRedis(target, options);
+  const { client } = connection;
+  if (isCluster(client) && !/\{[^}]+\}/.test(prefix)) {
+    await connection[Symbol.asyncDispose]();
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      'on a cluster, the prefix of queues needs a hash tag: mq:{outbox}',
+      { details: { field: 'prefix' } },
+    );
+  }
+  const registry = `${prefix}:queues`;
+  const nudges = createNudges(connection, `${prefix}:nudge`);
+  const closing = new AbortController();
+  const working = new Set<Promise<void>>();
+  let producers = new Map<string, Queue>();
+
+  function producerOf(name: string): Queue {
+    const known = producers.get(name);
+    if (known !== undefined) return known;
+    const streams = { events: { maxLen: retained.events } };
+    const producer = new bullmq.Queue(name, { connection: client, prefix, streams });
+    producer.on('error', () => undefined);
+    producers.set(name, producer);
+    return producer;
+  }
+
+  /** A producer that was opened during the loss of a connection never recovers, so all are replaced. */
+  async function closeProducers(): Promise<void> {
+    const old = producers;
+    producers = new Map();
+    await Promise.allSettled([...old.values()].map((each) => each.close()));
+  }
+
+  async function add(name: string, jobs: readonly DeliveryJob[]): Promise<void> {
+    if (jobs.length === 0) return;
+    await producerOf(name).addBulk(
+      jobs.map((job) => ({
+        name: job.eventType,
+        data: toJobData(job),
+        opts: {
+          jobId: deliveryJobId(job),
+          // The ledger counts attempts.
+          attempts: 1,
+          removeOnComplete: true,
+          removeOnFail: { count: retained.failedJobs },
+        },
+      })),
+    );
+  }
+
+  function within<T>(work: Promise<T>): Promise<T> {
+    const late = (): never => {
+      throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${timeoutMs} ms`);
+    };
+    return withinTime(work, { ms: timeoutMs, late, clock });
+  }
+
+  const listOf = (name: string): string => `${prefix}:${name}:wait`;
+
+  return {
+    perTenant,
+    async offer(jobs, { waitingMax }) {
+      if (jobs.length === 0) return [];
+      const byName = Map.groupBy(jobs, (job) => deliveryQueueName(job, perTenant));
+      const names = [...byName.keys()];
+      const depths = await connection.ask((redis) =>
+        Promise.all([
+          ...names.map((name) => redis.llen(listOf(name))),
+          redis.sadd(registry, names),
+        ]),
+      );
+      const taken = new Map<DeliveryJob, Offered>();
+      const adding = names.map((name, at) => {
+        const room = Math.max(0, waitingMax - (depths[at] ?? 0));
+        const fitting = (byName.get(name) ?? []).slice(0, room);
+        for (const job of fitting) taken.set(job, 'taken');
+        return { name, fitting };
+      });
+      try {
+        await connection.ask(() =>
+          within(Promise.all(adding.map(({ name, fitting }) => add(name, fitting)))),
+        );
+      } catch (error) {
+        await closeProducers();
+        throw error;
+      }
+      return jobs.map((job) => taken.get(job) ?? 'full');
+    },
+    async work(handle, work) {
+      const done = runBullmqWorkers({
+        ...work,
+        handle,
+        createWorker: (name, processor, settings) => new bullmq.Worker(name, processor, settings),
+        client: blockingClient(client),
+        registered: () => connection.ask((redis) => redis.smembers(registry)),
+        signal: AbortSignal.any([work.signal, closing.signal]),
+        prefix,
+        perTenant,
+        discoverMs: options.discoverMs ?? 1_000,
+        lockMs: options.lockMs ?? 30_000,
+        clock,
+        observer,
+      }).finally(() => working.delete(done));
+      working.add(done);
+      await done;
+    },
+    async *waiting() {
+      for (const queue of await connection.ask((redis) => redis.smembers(registry))) {
+        const ids = await connection.ask((redis) => redis.lrange(listOf(queue), 0, -1));
+        yield { queue, claims: ids.flatMap((id) => claimOfJobId(id) ?? []) };
+      }
+    },
+    nudge: () => nudges.publish(),
+    onNudge: (listener) => nudges.listen(listener),
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.allSettled(working);
+      nudges[Symbol.dispose]();
+      await closeProducers();
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface Nudges extends Disposable {
+  publish(): void;
+  listen(listener: () => void): () => void;
+}
+
+/** Nudges use Pub/Sub. The dispatcher's tick makes up for a lost one. */
+function createNudges(connection: RedisConnection, channel: string): Nudges {
+  const listeners = new Set<() => void>();
+  let subscriber: RedisClient | undefined;
+  let isPublishing = false;
+  let isRequestedAgain = false;
+
+  /** Any number of requests during a publish results in one more publish. */
+  async function publish(): Promise<void> {
+    isPublishing = true;
+    do {
+      isRequestedAgain = false;
+      // The tick makes up for a failed publish.
+      await connection.ask((client) => client.publish(channel, '')).catch(() => undefined);
+    } while (isRequestedAgain);
+    isPublishing = false;
+  }
+
+  function subscribe(): RedisClient {
+    const client = blockingClient(connection.client);
+    client.on('message', () => {
+      for (const listener of listeners) listener();
+    });
+    // The client repeats the subscription whenever it reconnects.
+    client.subscribe(channel).catch(() => undefined);
+    return client;
+  }
+
+  return {
+    publish() {
+      if (isPublishing) isRequestedAgain = true;
+      else void publish();
+    },
+    listen(listener) {
+      subscriber ??= subscribe();
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    [Symbol.dispose]() {
+      listeners.clear();
+      subscriber?.disconnect();
+    },
+  };
+}

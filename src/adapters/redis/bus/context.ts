@@ -1,0 +1,31 @@
+// What the parts of the Redis bus share.
+
+import type { Clock } from '../../../foundation/clock.ts';
+import type { EngineCalls } from '../connection/engine.ts';
+import { loadScripts } from '../connection/script.ts';
+import type { BusKeyspace } from './keyspace.ts';
+import type { BusRegistry } from './registry.ts';
+import type { BusWakes } from './wakes.ts';
+
+export interface RedisBusContext {
+  readonly calls: EngineCalls;
+  readonly keyspace: BusKeyspace;
+  readonly registry: BusRegistry;
+  readonly wakes: BusWakes;
+  readonly clock: Clock;
+}
+
+/** Streams, leases and groups that belong together change in one script. */
+export const busScripts = loadScripts(new URL('scripts/', import.meta.url), [
+  'register',
+  'rebuild',
+  'append',
+  'fetch',
+  'settle',
+  'ensureGroup',
+  'groupPlaced',
+  'place',
+  'info',
+  'trim',
+  'deleteStream',
+]);

@@ -1,0 +1,190 @@
+// Reads streams without a group: to their end, or live.
+
+import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/bus-engine.ts';
+import { aborted } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { eachOf, textOf } from '../connection/engine.ts';
+import type { RedisBusContext } from './context.ts';
+import { idBefore, storedEntry } from './entry.ts';
+import { fullSubjects } from './groups.ts';
+import type { RedisClient } from '../connection/connection.ts';
+import type { Wake } from './wakes.ts';
+
+/** Limits of concurrent reads, because a message may have a megabyte. */
+const atOnce = { entries: 100, streams: 8 } as const;
+/** Interval between polls of all streams, and between attempts while the server is unreachable. */
+const pollMs = 1_000;
+const retryMs = 100;
+
+type Batches = AsyncIterable<readonly StoredEntry[]>;
+
+export function createBusRead(
+  context: RedisBusContext,
+): (pattern: string, request: ReadRequest) => Promise<Batches> {
+  const { calls, keyspace, registry, wakes, clock } = context;
+
+  /** Treats a key of another type as an empty stream, so that it blocks no other stream. */
+  async function ofStream<T>(call: (client: RedisClient) => Promise<T[]>): Promise<T[]> {
+    try {
+      return await calls.ask(call);
+    } catch (error) {
+      if (!(error instanceof MillraceError) || !/WRONGTYPE/.test(error.message)) throw error;
+      return [];
+    }
+  }
+
+  async function lastId(subject: string): Promise<string> {
+    const key = keyspace.streamKey(subject);
+    const [last] = await ofStream((client) => client.xrevrangeBuffer(key, '+', '-', 'COUNT', 1));
+    return last === undefined ? '0-0' : textOf(last[0]);
+  }
+
+  async function batch(
+    subject: string,
+    range: { readonly after: string; readonly to: string; readonly count: number },
+  ): Promise<StoredEntry[]> {
+    const { after, to, count } = range;
+    const key = keyspace.streamKey(subject);
+    const from = after === '0-0' ? '-' : `(${after}`;
+    const found = await ofStream((client) => client.xrangeBuffer(key, from, to, 'COUNT', count));
+    return found.map(([id, fields]) => storedEntry(subject, textOf(id), fields));
+  }
+
+  async function* toEnd(
+    ends: readonly (readonly [subject: string, end: string])[],
+    { from, signal, batchMax }: ReadRequest,
+  ): Batches {
+    const count = Math.min(batchMax, atOnce.entries);
+    for (const [subject, to] of ends) {
+      let after = from === 'now' ? to : idBefore(from);
+      for (;;) {
+        if (signal.aborted) throw aborted(signal);
+        const entries = await batch(subject, { after, to, count });
+        if (entries.length > 0) yield entries;
+        if (entries.length < count) break;
+        after = entries.at(-1)?.sequence ?? after;
+      }
+    }
+  }
+
+  async function live(pattern: string, request: ReadRequest): Promise<Batches> {
+    const { from, signal } = request;
+    const count = Math.min(request.batchMax, atOnce.entries);
+    const isPattern = fullSubjects([pattern]).length === 0;
+    const cursors = new Map<string, string>();
+    const dirty = new Set<string>();
+    const laterFrom = from === 'now' ? '0-0' : idBefore(from);
+    let version = 0;
+    let news = Promise.withResolvers<void>();
+
+    function add(subject: string): void {
+      if (!cursors.has(subject)) cursors.set(subject, laterFrom);
+      dirty.add(subject);
+    }
+    function onWake(wake: Wake): void {
+      if (wake.kind === 'freed') return;
+      if (wake.kind === 'anything') for (const subject of cursors.keys()) dirty.add(subject);
+      else {
+        const matching = wake.subjects.filter((each) => matchesFilter(pattern, each));
+        if (matching.length === 0) return;
+        for (const subject of matching) add(subject);
+      }
+      news.resolve();
+    }
+    async function poll(): Promise<void> {
+      if (isPattern) {
+        const page = await registry.since(version);
+        version = page.version;
+        for (const each of page.subjects) if (matchesFilter(pattern, each)) add(each);
+      }
+      for (const subject of cursors.keys()) dirty.add(subject);
+    }
+    async function* dirtyBatches(): Batches {
+      for (const some of chunksOf([...dirty], atOnce.streams)) {
+        // Removed before the read: a wake-up during the read adds the subject again.
+        for (const subject of some) dirty.delete(subject);
+        const found = await readAll(some);
+        for (const [at, entries] of found.entries()) {
+          const subject = some[at] ?? '';
+          if (entries.length === 0) continue;
+          cursors.set(subject, entries.at(-1)?.sequence ?? laterFrom);
+          if (entries.length === count) dirty.add(subject);
+          yield entries;
+        }
+      }
+    }
+    async function readAll(some: readonly string[]): Promise<StoredEntry[][]> {
+      try {
+        return await eachOf(some, async (subject) => {
+          const after = cursors.get(subject) ?? laterFrom;
+          return batch(subject, { after, to: '+', count });
+        });
+      } catch (error) {
+        for (const subject of some) dirty.add(subject);
+        throw error;
+      }
+    }
+
+    const off = wakes.on(onWake);
+    signal.addEventListener('abort', off, { once: true });
+    try {
+      await wakes.listen();
+      await poll();
+      if (!isPattern) add(pattern);
+      if (from === 'now') {
+        await eachOf([...cursors.keys()], async (each) => cursors.set(each, await lastId(each)));
+      }
+    } catch (error) {
+      off();
+      throw error;
+    }
+
+    return {
+      async *[Symbol.asyncIterator]() {
+        let pollAtMs = clock.now() + pollMs;
+        try {
+          for (;;) {
+            if (signal.aborted) throw aborted(signal);
+            news = Promise.withResolvers();
+            try {
+              if (clock.now() >= pollAtMs) {
+                pollAtMs = clock.now() + pollMs;
+                await poll();
+              }
+              yield* dirtyBatches();
+            } catch (error) {
+              if (!(error instanceof MillraceError && error.retryable)) throw error;
+              await clock.sleep(retryMs, signal);
+              continue;
+            }
+            if (dirty.size > 0) continue;
+            const resting = new AbortController();
+            const either = AbortSignal.any([signal, resting.signal]);
+            const rest = clock.sleep(Math.max(1, pollAtMs - clock.now()), either);
+            await Promise.race([news.promise, rest]);
+            if (signal.aborted) throw aborted(signal);
+            rest.catch(() => undefined);
+            resting.abort();
+          }
+        } finally {
+          off();
+        }
+      },
+    };
+  }
+
+  return async (pattern, request) => {
+    if (request.isLive) return live(pattern, request);
+    const { subjects } = await registry.since(0);
+    const named = [...new Set([...subjects, ...fullSubjects([pattern])])];
+    const matching = named.filter((each) => matchesFilter(pattern, each)).toSorted();
+    const ends = await eachOf(matching, async (each) => [each, await lastId(each)] as const);
+    return toEnd(ends, request);
+  };
+}
+
+function chunksOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size),
+  );
+}

@@ -1,0 +1,19 @@
+-- KEYS: groups, generations. ARGV: group, filters, record of a new group, lease duration, most pending messages.
+-- Returns `<generation> <record>`. A group with other filters stays unchanged; the caller reports the conflict.
+local group, filters, newRecord, leaseMs, pendingMax = unpack(ARGV)
+local stored = redis.call('HGET', KEYS[1], group)
+if not stored then
+  local generation = redis.call('HINCRBY', KEYS[2], group, 1)
+  stored = generation .. ' ' .. newRecord
+  redis.call('HSET', KEYS[1], group, stored)
+  return stored
+end
+local record = cjson.decode(string.match(stored, '^%d+ (.*)$'))
+if record.filters ~= filters then return stored end
+leaseMs, pendingMax = tonumber(leaseMs), tonumber(pendingMax)
+if record.leaseMs ~= leaseMs or record.maxAckPending ~= pendingMax then
+  record.leaseMs, record.maxAckPending = leaseMs, pendingMax
+  stored = string.match(stored, '^%d+ ') .. cjson.encode(record)
+  redis.call('HSET', KEYS[1], group, stored)
+end
+return stored

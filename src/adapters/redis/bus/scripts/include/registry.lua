@@ -1,0 +1,8 @@
+-- The registry is a sorted set of subjects by version; the empty subject has the highest version. A subject that
+-- is registered while the registry is lost gets version 0, and the rebuild assigns its real version.
+local function register(registry, subject)
+  if redis.call('ZSCORE', registry, subject) then return end
+  local version = 0
+  if redis.call('ZSCORE', registry, '') then version = redis.call('ZINCRBY', registry, 1, '') end
+  redis.call('ZADD', registry, version, subject)
+end

@@ -1,0 +1,161 @@
+// Wake-ups over pub/sub, on a separate connection. Wake-ups may get lost: a waiting reader also
+// polls from time to time, and immediately after the connection is restored.
+
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import type { RedisClient } from '../connection/connection.ts';
+
+/** `s` subjects (`*`: many): something was stored. `g` group, stream keys: something is free again. */
+export type Wake =
+  | { readonly kind: 'stored'; readonly subjects: readonly string[] }
+  | { readonly kind: 'freed'; readonly group: string; readonly streamKeys: readonly string[] }
+  | { readonly kind: 'anything' };
+
+export interface BusWakes extends AsyncDisposable {
+  /** Whether a wake-up that is published now arrives. */
+  readonly isListening: boolean;
+  /** Subscribes once; resolves when subscribed, or when it failed and is retried in the background. */
+  listen(): Promise<void>;
+  on(listener: (wake: Wake) => void): () => void;
+}
+
+/** Waits for its server without a limit; a command does not. */
+const patient: RedisOptions = {
+  lazyConnect: false,
+  // Ours is caught: the client's own rejects unhandled when the server does not answer in time.
+  autoResubscribe: false,
+  enableOfflineQueue: true,
+  maxRetriesPerRequest: null,
+};
+
+const resubscribeMs = 200;
+
+/** Messages for this process only, on a separate channel. */
+export interface BusInbox {
+  readonly channel: string;
+  readonly onMessage: (text: string) => void;
+}
+
+export function createBusWakes(client: RedisClient, channel: string, inbox?: BusInbox): BusWakes {
+  const channels = inbox === undefined ? [channel] : [channel, inbox.channel];
+  const listeners = new Set<(wake: Wake) => void>();
+  let listening: Promise<void> | undefined;
+  let subscriber: Redis | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let isSubscribed = false;
+  let isClosed = false;
+
+  const notify = (wake: Wake): void => {
+    for (const listener of listeners) listener(wake);
+  };
+  const onMessage = (from: string, text: string): void => {
+    if (from === channel) notify(parseWake(text));
+    else if (from === inbox?.channel) inbox.onMessage(text);
+  };
+  /** Wake-ups that were published before are lost. */
+  const onReady = (): void => notify({ kind: 'anything' });
+  const onSubscribed = (): void => {
+    isSubscribed = true;
+    onReady();
+  };
+
+  function connect(): Redis | undefined {
+    const connection = client.isCluster ? toAnyNode(client as Cluster) : toServer(client as Redis);
+    connection?.on('message', onMessage);
+    connection?.on('ready', () => void resubscribe(connection));
+    // The client that sends commands reports an outage.
+    connection?.on('error', () => undefined);
+    connection?.once('end', onEnd);
+    return connection;
+  }
+
+  async function resubscribe(connection: Redis): Promise<void> {
+    if (!isSubscribed || isClosed) return;
+    try {
+      await connection.subscribe(...channels);
+      onReady();
+    } catch {
+      connection.disconnect(true);
+    }
+  }
+
+  /** A node of a cluster is gone: another node receives the same messages. */
+  function onEnd(): void {
+    subscriber = undefined;
+    isSubscribed = false;
+    listening = undefined;
+    if (isClosed) return;
+    retry = setTimeout(() => {
+      listening = undefined;
+      void listen();
+    }, resubscribeMs).unref();
+  }
+
+  async function subscribe(): Promise<void> {
+    subscriber ??= connect();
+    if (subscriber === undefined) {
+      onEnd();
+      return;
+    }
+    const current = subscriber;
+    const failed = Promise.withResolvers<void>();
+    current.once('error', failed.resolve);
+    const subscribed = current.subscribe(...channels).then(onSubscribed, () => {
+      // The next wait tries again; until then readers poll.
+      if (subscriber === current) listening = undefined;
+    });
+    await Promise.race([subscribed, failed.promise]);
+    current.off('error', failed.resolve);
+  }
+
+  async function listen(): Promise<void> {
+    if (isClosed) return;
+    listening ??= subscribe();
+    await listening;
+  }
+
+  return {
+    get isListening() {
+      return isSubscribed && subscriber?.status === 'ready';
+    },
+    listen,
+    on(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      clearTimeout(retry);
+      subscriber?.off('message', onMessage);
+      subscriber?.disconnect();
+    },
+  };
+}
+
+/**
+ * Not the cluster client's own subscriber, which adds a listener to its closed socket with each
+ * reconnect attempt of an outage.
+ */
+function toAnyNode(cluster: Cluster): Redis | undefined {
+  const nodes = cluster.nodes('all');
+  const node = nodes[Math.floor(Math.random() * nodes.length)];
+  const { commandTimeout = 5_000 } = node?.options ?? {};
+  return node?.duplicate({
+    ...patient,
+    commandTimeout,
+    readOnly: false,
+    retryStrategy: () => null,
+  });
+}
+
+function toServer(client: Redis): Redis {
+  const { commandTimeout = 5_000 } = client.options;
+  return client.duplicate({ ...patient, commandTimeout });
+}
+
+function parseWake(text: string): Wake {
+  const [kind, ...words] = text.split(' ');
+  if (kind === 's' && words[0] !== '*') return { kind: 'stored', subjects: words };
+  if (kind !== 'g') return { kind: 'anything' };
+  const [group = '', ...streamKeys] = words;
+  return { kind: 'freed', group, streamKeys };
+}

@@ -1,0 +1,225 @@
+// The connection to Redis, with the user's client or one that is opened here. The latter reconnects by itself
+// and queues no commands while the server is unreachable. Each outage is logged once.
+
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { loadDriver } from '../../../foundation/load-driver.ts';
+import { silentObserver, type Observer } from '../../../foundation/observer.ts';
+import { runScript, type RedisScript } from './script.ts';
+import { parseRedisUrl, type RedisAddress } from './url.ts';
+
+export type RedisClient = Redis | Cluster;
+
+export interface RedisConnectionOptions {
+  readonly observer?: Observer | undefined;
+  readonly clock?: Clock | undefined;
+  /** Time limit of a command. Default: 5 s. A client of your own keeps its own time limit. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface RedisConnection extends AsyncDisposable {
+  readonly client: RedisClient;
+  /** Rejects immediately with a retryable `STORE_UNAVAILABLE` while the server is unreachable. */
+  ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T>;
+  readonly run: (
+    script: RedisScript,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ) => Promise<unknown>;
+}
+
+const redisDefaults = {
+  timeoutMs: 5_000,
+  connectTimeoutMs: 5_000,
+  /** Longest wait between two attempts to reconnect. */
+  reconnectMsMax: 1_000,
+  /** Without a failure for this long, a successful call counts as the end of an outage. */
+  quietMs: 1_000,
+} as const;
+
+/** Connects to a URL, or rejects with `STORE_UNAVAILABLE`. The user's own client stays open after disposal. */
+export async function connectRedis(
+  target: string | RedisClient,
+  options: RedisConnectionOptions = {},
+): Promise<RedisConnection> {
+  const { observer = silentObserver, clock = systemClock } = options;
+  if (typeof target !== 'string') {
+    const health = watchHealth(target, { observer, clock });
+    return connectionOf(target, health, () => health.stop());
+  }
+  const address = parseRedisUrl(target);
+  const client = await createClient(address, options);
+  const health = watchHealth(client, { observer, clock });
+  const close = (): void => {
+    health.stop();
+    // ioredis prints errors that no listener receives.
+    client.on('error', () => undefined);
+    client.disconnect();
+  };
+  try {
+    await client.connect();
+  } catch (error) {
+    close();
+    throw redisUnavailable(health.lastError ?? error);
+  }
+  return connectionOf(client, health, close);
+}
+
+async function createClient(
+  { cluster, tls, nodes, username, password, db }: RedisAddress,
+  { timeoutMs = redisDefaults.timeoutMs }: RedisConnectionOptions,
+): Promise<RedisClient> {
+  const driver = await loadDriver('ioredis', () => import('ioredis'));
+  const retryStrategy = (attempt: number): number =>
+    Math.min(redisDefaults.reconnectMsMax, 50 * attempt);
+  const common: RedisOptions = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: {} } : {}),
+    commandTimeout: timeoutMs,
+    connectTimeout: redisDefaults.connectTimeoutMs,
+    // A command that was in flight when the connection broke may have run: the caller decides about a retry.
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  };
+  if (cluster) {
+    const settings: ClusterOptions = {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryStrategy,
+      redisOptions: common,
+      // Bounds the retries during a slot migration or a failover; after that the call rejects.
+      maxRedirections: 6,
+      retryDelayOnFailover: 100,
+      retryDelayOnClusterDown: 100,
+      slotsRefreshTimeout: redisDefaults.connectTimeoutMs,
+    };
+    return new driver.Cluster([...nodes], settings);
+  }
+  const [{ host, port } = { host: '', port: 0 }] = nodes;
+  return new driver.Redis({
+    ...common,
+    host,
+    port,
+    db,
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    retryStrategy,
+    // After a failover the host name resolves to another server, or this server became a replica.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  });
+}
+
+function connectionOf(
+  client: RedisClient,
+  health: ConnectionHealth,
+  close: () => void,
+): RedisConnection {
+  let isClosed = false;
+  const ask = async <T>(call: (client: RedisClient) => Promise<T>): Promise<T> => {
+    if (isClosed) throw redisClosed();
+    try {
+      const answer = await call(client);
+      health.succeeded();
+      return answer;
+    } catch (error) {
+      if (isClosed) throw redisClosed();
+      const unavailable = redisUnavailable(error);
+      if (unavailable.retryable) health.failed(error);
+      throw unavailable;
+    }
+  };
+  return {
+    client,
+    ask,
+    run: (script, keys, values) => ask((each) => runScript(each, script, keys, values)),
+    async [Symbol.asyncDispose]() {
+      if (isClosed) return;
+      isClosed = true;
+      close();
+    },
+  };
+}
+
+interface ConnectionHealth {
+  /** The last error that the client emitted. */
+  readonly lastError: unknown;
+  failed(err: unknown): void;
+  succeeded(): void;
+  stop(): void;
+}
+
+/**
+ * Logs one line when the connection is lost and one when it is restored. Calls report their outcome as well,
+ * because a hanging server emits no event, and one node of a cluster can fail while the others answer.
+ */
+function watchHealth(
+  client: RedisClient,
+  { observer, clock }: { readonly observer: Observer; readonly clock: Clock },
+): ConnectionHealth {
+  let isLost = false;
+  let lastError: unknown;
+  let failedAtMs = 0;
+
+  function failed(err: unknown): void {
+    failedAtMs = clock.now();
+    if (isLost) return;
+    isLost = true;
+    observer.log?.warn({ err }, 'Redis connection lost');
+    observer.gauge?.('redis_up', 0, {});
+  }
+
+  function restored(): void {
+    if (isLost) observer.log?.info({}, 'Redis connection restored');
+    isLost = false;
+    observer.gauge?.('redis_up', 1, {});
+  }
+
+  const onError = (err: unknown): void => {
+    lastError = err;
+    failed(err);
+  };
+  const onClose = (): void => failed(lastError);
+  const events = {
+    error: onError,
+    'node error': onError,
+    close: onClose,
+    ready: restored,
+  } as const;
+  for (const [name, listener] of Object.entries(events)) client.on(name, listener);
+  return {
+    get lastError() {
+      return lastError;
+    },
+    failed,
+    succeeded() {
+      if (isLost && clock.now() - failedAtMs >= redisDefaults.quietMs) restored();
+    },
+    stop() {
+      for (const [name, listener] of Object.entries(events)) client.off(name, listener);
+    },
+  };
+}
+
+/** Error replies of a server that starts, fails over, is full, or is disconnected from its cluster. */
+const transientReply =
+  /^(LOADING|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|OOM|MISCONF|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b/;
+
+export function redisUnavailable(error: unknown): MillraceError {
+  if (error instanceof MillraceError) return error;
+  // In a cluster, the error of the last node says more than "all nodes failed".
+  const cause = (error as { readonly lastNodeError?: unknown } | undefined)?.lastNodeError ?? error;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const isReply = cause instanceof Error && cause.name === 'ReplyError';
+  return new MillraceError('STORE_UNAVAILABLE', `Redis command failed: ${reason}`, {
+    cause: error,
+    // Only an error reply can be permanent; every other error comes from the connection.
+    retryable: !isReply || transientReply.test(reason),
+    details: { reason },
+  });
+}
+
+function redisClosed(): MillraceError {
+  return new MillraceError('STORE_CLOSED', 'the connection to Redis was closed');
+}

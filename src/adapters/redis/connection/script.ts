@@ -1,0 +1,79 @@
+// Lua scripts, which Redis runs atomically. They live in `.lua` files in the `scripts` folder of each role.
+// A line `-- @include "<path>"` is replaced by the file at that path, relative to the including file; a file
+// that several includes name is inserted once, at the first of them.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisClient } from './connection.ts';
+
+export interface RedisScript {
+  readonly lua: string;
+  readonly sha1: string;
+}
+
+/** Reads one script for each name: `setMode` is `set-mode.lua` in the folder. */
+export function loadScripts<Name extends string>(
+  folder: URL,
+  names: readonly Name[],
+): Readonly<Record<Name, RedisScript>> {
+  const scripts = names.map((name) => {
+    const file = `${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.lua`;
+    return [name, loadScript(new URL(file, folder))] as const;
+  });
+  return Object.fromEntries(scripts) as Record<Name, RedisScript>;
+}
+
+export function loadScript(file: URL): RedisScript {
+  const lua = withIncludes(file, new Set());
+  return { lua, sha1: createHash('sha1').update(lua).digest('hex') };
+}
+
+function withIncludes(file: URL, included: Set<string>): string {
+  if (included.has(file.href)) return '';
+  included.add(file.href);
+  return readFileSync(file, 'utf8').replaceAll(/^-- @include "(.+)"\n/gm, (_line, path: string) =>
+    withIncludes(new URL(`${path}.lua`, file), included),
+  );
+}
+
+type ScriptValues = readonly (string | number | Buffer)[];
+
+/** Runs a script by its hash, or by its text if the server does not know the hash (after a restart). */
+export async function runScript(
+  client: RedisClient,
+  script: RedisScript,
+  keys: readonly string[],
+  values: ScriptValues,
+): Promise<unknown> {
+  const rest = [keys.length, ...keys, ...values] as const;
+  return withFallback(
+    () => client.evalsha(script.sha1, ...rest),
+    () => client.eval(script.lua, ...rest),
+  );
+}
+
+/** Like `runScript`, but returns strings as buffers, because they may hold any bytes. */
+export async function runScriptForBytes(
+  client: RedisClient,
+  script: RedisScript,
+  keys: readonly string[],
+  values: ScriptValues,
+): Promise<unknown> {
+  const rest = [keys.length, ...keys, ...values] as const;
+  return withFallback(
+    () => client.callBuffer('evalsha', script.sha1, ...rest),
+    () => client.callBuffer('eval', script.lua, ...rest),
+  );
+}
+
+async function withFallback(
+  byHash: () => Promise<unknown>,
+  byText: () => Promise<unknown>,
+): Promise<unknown> {
+  try {
+    return await byHash();
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    return byText();
+  }
+}

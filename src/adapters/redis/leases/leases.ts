@@ -1,0 +1,78 @@
+// Leases in Redis. Each subscription has a hash that never expires, so that tokens keep growing after their
+// leases expire. Scripts compare times with the server's clock.
+
+import { redisKeys } from '../../../contracts/redis-keys.ts';
+import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnectionOptions,
+} from '../connection/connection.ts';
+import { loadScripts } from '../connection/script.ts';
+
+export interface RedisLeases extends LeaseStore, AsyncDisposable {}
+
+const scripts = loadScripts(new URL('scripts/', import.meta.url), [
+  'acquire',
+  'renew',
+  'release',
+  'list',
+  'announce',
+]);
+
+/**
+ * Leases in one Redis or a Redis Cluster, by its URL or with a client of your own. Pass them to
+ * `startSubscription` as `leases`.
+ *
+ * @example
+ * import { redisLeases } from 'millrace/adapters/redis';
+ *
+ * await using leases = await redisLeases('redis://localhost:6379');
+ * const key = { subscription: 'sub:core-lookup:currency-projection:v1', shard: 0 };
+ * const lease = await leases.acquire(key, 'worker-1', 10_000);
+ * if (lease.kind === 'acquired') console.log(lease.token);
+ */
+export async function redisLeases(
+  target: string | RedisClient,
+  options: RedisConnectionOptions = {},
+): Promise<RedisLeases> {
+  const connection = await connectRedis(target, options);
+  const { run } = connection;
+  const shards = (subscription: string): string[] => [redisKeys.lease(subscription, 'shards')];
+  const workers = (subscription: string): string[] => [redisKeys.lease(subscription, 'workers')];
+  return {
+    async acquire({ subscription, shard }, owner, ttlMs, { above = 0 } = {}) {
+      const values = [shard, owner, ttlMs, above];
+      const answer = (await run(scripts.acquire, shards(subscription), values)) as number[];
+      const [isAcquired, number = 0] = answer;
+      return isAcquired === 1
+        ? { kind: 'acquired', token: number }
+        : { kind: 'held', retryInMs: number };
+    },
+    async renew({ subscription, shard, token }, ttlMs) {
+      return (await run(scripts.renew, shards(subscription), [shard, token, ttlMs])) === 1;
+    },
+    async release({ subscription, shard, token }) {
+      await run(scripts.release, shards(subscription), [shard, token]);
+    },
+    async list(subscription) {
+      const rows = (await run(scripts.list, shards(subscription), [])) as [
+        number,
+        string,
+        number,
+      ][];
+      return rows
+        .map(([shard, owner, remainingMs]) => ({ shard, owner, remainingMs }))
+        .toSorted((a, b) => a.shard - b.shard);
+    },
+    async announce(subscription, worker, ttlMs) {
+      const names = await run(scripts.announce, workers(subscription), [worker, ttlMs]);
+      return (names as string[]).toSorted();
+    },
+    async leave(subscription, worker) {
+      const [key = ''] = workers(subscription);
+      await connection.ask((client) => client.zrem(key, worker));
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}

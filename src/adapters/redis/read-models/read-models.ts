@@ -1,0 +1,231 @@
+// Read models in Redis: a snapshot for each document, hashes for indexes, sets, sorted sets for ranges, and lists
+// for cached queries. All keys of a tenant share a cluster slot, so that one script writes a document together
+// with all of its entries.
+
+import { MillraceError } from '../../../foundation/error.ts';
+import { fromCursor, toCursor } from '../../../projections/page-cursor.ts';
+import type {
+  DocumentOutcome,
+  DocumentWrite,
+  ModelKey,
+  ReadModelStore,
+  StoredDocument,
+} from '../../../projections/read-model-store.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnectionOptions,
+} from '../connection/connection.ts';
+import { readRedisRisks } from '../connection/risks.ts';
+import { loadScripts } from '../connection/script.ts';
+import { createClearReadModel } from './clear.ts';
+import { decodeFence, fromRedisText, kindOf, type DocumentFence } from './document.ts';
+import { readModelKeyspace } from './keyspace.ts';
+import { createDocumentWriter } from './writer.ts';
+
+const scripts = loadScripts(new URL('scripts/', import.meta.url), [
+  'load',
+  'range',
+  'list',
+  'cacheList',
+]);
+
+export interface RedisReadModelsOptions extends RedisConnectionOptions {
+  /**
+   * How documents are stored: JSON at `app:{core}:banking:currency:v1:USD` (default), or a hash with a
+   * field for each member at `app:{core}:banking:currency:v1:h:USD`.
+   */
+  readonly documents?: 'json' | 'hash' | undefined;
+}
+
+interface Loaded extends StoredDocument {
+  readonly fence: DocumentFence;
+}
+
+/** The lookup is repeated if the index value moves to another document between its two reads. */
+const findRoundsMax = 10;
+
+/**
+ * Read models in one Redis or a Redis Cluster, by its URL or with a client of your own.
+ *
+ * @example
+ * import { redisReadModels } from 'millrace/adapters/redis';
+ *
+ * await using readModels = await redisReadModels('redis://localhost:6379');
+ * const model = { bc: 'banking', aggregate: 'currency', version: 1 };
+ * const found = await readModels.find(model, 'core', { index: 'code', value: 'usd' });
+ */
+export async function redisReadModels(
+  target: string | RedisClient,
+  options: RedisReadModelsOptions = {},
+): Promise<ReadModelStore & AsyncDisposable> {
+  const { documents: shape = 'json' } = options;
+  const connection = await connectRedis(target, options);
+  const writer = createDocumentWriter(connection, shape);
+  const risks = await readRedisRisks(connection);
+  if (risks !== undefined && risks.length > 0) {
+    const settings = risks.map(({ setting }) => setting).join(', ');
+    options.observer?.log?.warn(
+      { settings },
+      'Redis may lose documents of events that a checkpoint has passed',
+    );
+  }
+
+  async function loadOf(
+    model: ModelKey,
+    tenant: string,
+    ids: readonly string[],
+  ): Promise<readonly (Loaded | undefined)[]> {
+    if (ids.length === 0) return [];
+    const keyspace = readModelKeyspace(model, tenant, shape);
+    const keys = [keyspace.meta('fences'), ...ids.map((id) => keyspace.document(id))];
+    const found = (await connection.run(scripts.load, keys, [
+      kindOf(keyspace.shape),
+      ...ids,
+    ])) as readonly [string | null, string | readonly string[] | null][];
+    return found.map(([text, stored], index) => {
+      if (text === null) return undefined;
+      const id = ids[index] ?? '';
+      const fence = decodeFence(text);
+      const { stream, revision, exists } = fence;
+      return {
+        id,
+        stream,
+        revision,
+        document: exists ? fromRedisText(id, stored, keyspace.shape) : null,
+        fence,
+      };
+    });
+  }
+
+  async function present(
+    model: ModelKey,
+    tenant: string,
+    at: { readonly ids: readonly string[]; readonly holds: (each: Loaded) => boolean },
+  ): Promise<readonly StoredDocument[]> {
+    const loaded = await loadOf(model, tenant, at.ids);
+    return loaded.flatMap((each) =>
+      each !== undefined && each.document !== null && at.holds(each) ? [plain(each)] : [],
+    );
+  }
+
+  return {
+    capabilities: {
+      // A server that does not reveal its settings counts as durable.
+      durable: risks?.some(({ loses }) => loses === 'all') !== true,
+      crossProcess: true,
+      orderedSets: false,
+    },
+
+    async write(model, writes) {
+      const outcomes = new Map<DocumentWrite, DocumentOutcome>();
+      // Tenants are in different slots; the writes of one tenant stay in order.
+      await Promise.all(
+        [...Map.groupBy(writes, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
+          const results = await writer.write(model, tenant, own);
+          for (const [index, write] of own.entries()) {
+            outcomes.set(write, results[index] ?? 'stale');
+          }
+        }),
+      );
+      return writes.map((write) => outcomes.get(write) ?? 'stale');
+    },
+
+    async load(model, keys) {
+      const byTenant = Map.groupBy(keys, ({ tenant }) => tenant);
+      const loaded = await Promise.all(
+        [...byTenant].map(async ([tenant, own]) => {
+          const ids = [...new Set(own.map(({ id }) => id))];
+          const found = await loadOf(model, tenant, ids);
+          return [tenant, new Map(ids.map((id, index) => [id, found[index]]))] as const;
+        }),
+      );
+      const found = new Map(loaded);
+      return keys.map(({ tenant, id }) => {
+        const each = found.get(tenant)?.get(id);
+        return each === undefined ? undefined : plain(each);
+      });
+    },
+
+    async find(model, tenant, { index, value }) {
+      const key = readModelKeyspace(model, tenant, shape).named('i', index);
+      for (let round = 0; round < findRoundsMax; round += 1) {
+        const id = await connection.ask((client) => client.hget(key, value));
+        if (id === null) return undefined;
+        const holds = ({ fence }: Loaded): boolean => fence.entries.indexes[index] === value;
+        const [found] = await present(model, tenant, { ids: [id], holds });
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+
+    async members(model, tenant, { set, limit, cursor }) {
+      const key = readModelKeyspace(model, tenant, shape).named('s', set);
+      const from = cursor === undefined ? '0' : scanCursor(cursor);
+      const [next, ids] = await connection.ask((client) => client.sscan(key, from, 'COUNT', limit));
+      const holds = ({ fence }: Loaded): boolean => fence.entries.sets.includes(set);
+      return {
+        documents: await present(model, tenant, { ids, holds }),
+        cursor: next === '0' ? undefined : `s${next}`,
+      };
+    },
+
+    async range(model, tenant, { range, direction, limit, from, to, cursor }) {
+      const key = readModelKeyspace(model, tenant, shape).named('z', range);
+      const place = cursor === undefined ? undefined : fromCursor(cursor);
+      const bounds = [from, to, place?.score].map((each) => (each === undefined ? '' : `${each}`));
+      const values = [direction, limit, ...bounds, place?.id ?? ''];
+      const found = (await connection.run(scripts.range, [key], values)) as readonly string[];
+      const rows = Array.from({ length: found.length / 2 }, (_, at) => ({
+        id: found[at * 2] ?? '',
+        score: Number(found[at * 2 + 1]),
+      }));
+      const page = rows.slice(0, limit);
+      const scores = new Map(page.map(({ id, score }) => [id, score]));
+      const holds = ({ id, fence }: Loaded): boolean =>
+        fence.entries.ranges[range] === scores.get(id);
+      const last = page.at(-1);
+      return {
+        documents: await present(model, tenant, { ids: page.map(({ id }) => id), holds }),
+        cursor: rows.length > limit && last !== undefined ? toCursor(last) : undefined,
+      };
+    },
+
+    count(model, tenant, { range, from = '-inf', to = '+inf' }) {
+      const key = readModelKeyspace(model, tenant, shape).named('z', range);
+      return connection.ask((client) => client.zcount(key, from, to));
+    },
+
+    async list(model, { tenant, hash }) {
+      const keyspace = readModelKeyspace(model, tenant, shape);
+      const keys = [keyspace.named('l', hash), keyspace.meta('generation'), keyspace.meta('lists')];
+      const answer = await connection.run(scripts.list, keys, [hash]);
+      const [isCached, ids, generation] = answer as [number, string[], string];
+      return { ids: isCached === 1 ? ids : undefined, generation };
+    },
+
+    async keepList(model, { tenant, hash }, { ids, generation, ttlMs }) {
+      const keyspace = readModelKeyspace(model, tenant, shape);
+      const keys = [keyspace.named('l', hash), keyspace.meta('generation'), keyspace.meta('lists')];
+      const values = [hash, generation, ttlMs, ...ids];
+      return (await connection.run(scripts.cacheList, keys, values)) === 1;
+    },
+
+    clear: createClearReadModel(connection, writer),
+
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}
+
+function plain({ id, stream, revision, document }: Loaded): StoredDocument {
+  return { id, stream, revision, document };
+}
+
+function scanCursor(cursor: string): string {
+  const digits = /^s([1-9]\d{0,19})$/.exec(cursor)?.[1];
+  if (digits !== undefined) return digits;
+  const shown = cursor.slice(0, 60);
+  throw new MillraceError('CURSOR_INVALID', `invalid cursor '${shown}'`, {
+    details: { cursor: shown },
+  });
+}

@@ -1,0 +1,248 @@
+// The index of sagas in Redis. The entries of a tenant are a hash in the slot of the tenant, which is written first
+// and decides which entry is current. The due times of all tenants are in the slot of the saga and are written
+// second. After a crash between the two writes, the saga's event is delivered again and both writes repeat.
+
+import { randomUUID } from 'node:crypto';
+import { nameInvalid } from '../../../contracts/identifier.ts';
+import { redisKeys } from '../../../contracts/redis-keys.ts';
+import { parseStreamName } from '../../../contracts/stream-name.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import {
+  sagaListLimit,
+  sagaStatuses,
+  type SagaEntry,
+  type SagaIndex,
+  type SagaIndexUpkeep,
+  type SagaQuery,
+} from '../../../reactors/saga-index.ts';
+import type { SagaStatus } from '../../../reactors/saga-state.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from '../connection/connection.ts';
+import { mastersOf } from '../connection/risks.ts';
+import { loadScripts } from '../connection/script.ts';
+
+/** Every script declares all of its keys. */
+export const sagaScripts = loadScripts(new URL('scripts/', import.meta.url), [
+  'put',
+  'list',
+  'due',
+  'lost',
+  'upcoming',
+  'marks',
+  'renew',
+  'renewed',
+]);
+
+export interface RedisSagaIndex extends SagaIndex, AsyncDisposable {
+  readonly upkeep: SagaIndexUpkeep;
+}
+
+/** Bounds of one script call, which blocks the server, and of concurrent calls. */
+const bounds = { entriesPerScript: 500, tenantsAtOnce: 16 } as const;
+
+interface Place {
+  readonly keyspace: SagaKeyspace;
+  readonly tenant: string;
+  /** Prefix of the tenant's streams; streams of another tenant may share it. */
+  readonly prefix: string;
+}
+
+/**
+ * The index of sagas in one Redis or a Redis Cluster, by its URL or with a client of your own. Pass it to
+ * `startSaga` and `sagaAdmin` as `index`. Entries that Redis loses are restored from the streams of the sagas.
+ *
+ * @example
+ * import { redisSagaIndex } from 'millrace/adapters/redis';
+ *
+ * await using index = await redisSagaIndex('redis://localhost:6379');
+ * const parked = await index.list({ saga: 'shop.fulfilment.v1', status: 'parked' });
+ */
+export async function redisSagaIndex(
+  target: string | RedisClient,
+  options: RedisConnectionOptions = {},
+): Promise<RedisSagaIndex> {
+  const connection = await connectRedis(target, options);
+  const { run } = connection;
+  const members = (key: string) => connection.ask((redis) => redis.smembers(key));
+
+  async function placesOf({ saga, tenant }: SagaQuery): Promise<readonly Place[]> {
+    const sagas = saga === undefined ? await members(allSagas) : [saga];
+    const places = await Promise.all(
+      sagas.map(async (category) => {
+        const keyspace = sagaKeyspace(category);
+        const tenants = tenant === undefined ? await members(keyspace.tenants) : [tenant];
+        return tenants.map((each) => ({ keyspace, tenant: each, prefix: `${category}-${each}-` }));
+      }),
+    );
+    return places.flat().toSorted((a, b) => (a.prefix < b.prefix ? -1 : 1));
+  }
+
+  async function entriesOf(
+    { keyspace, tenant }: Place,
+    { status, after, limit }: PageQuery,
+  ): Promise<readonly SagaEntry[]> {
+    const { category } = keyspace;
+    const first = `${category}-`;
+    // In ASCII, the full stop follows the hyphen, so this bound is above all streams of the category.
+    const values = [limit, after < first ? `[${first}` : `(${after}`, `${category}.`];
+    const statuses = status === undefined ? sagaStatuses : [status];
+    const answer = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
+    const [exists, texts] = answer as [number, readonly string[]];
+    // A known tenant has entries. If they are missing, the owner of the shard must restore them.
+    if (exists === 0) await run(sagaScripts.lost, [keyspace.tenants, keyspace.losses], [tenant]);
+    return texts.map(toEntry);
+  }
+
+  async function page(places: readonly Place[], query: PageQuery): Promise<readonly SagaEntry[]> {
+    const { after, limit } = query;
+    // Names are ASCII, so no stream of a place sorts after this text.
+    const left = places.filter(({ prefix }) => `${prefix}\u007f` > after);
+    let found: readonly SagaEntry[] = [];
+    for (let at = 0; at < left.length; at += bounds.tenantsAtOnce) {
+      const last = found[limit - 1]?.stream;
+      if (last !== undefined && last < (left[at]?.prefix ?? '')) break;
+      const some = left.slice(at, at + bounds.tenantsAtOnce);
+      const more = await Promise.all(some.map((place) => entriesOf(place, query)));
+      found = [...found, ...more.flat()]
+        .toSorted((a, b) => (a.stream < b.stream ? -1 : 1))
+        .slice(0, limit);
+    }
+    return found;
+  }
+
+  return {
+    async put(entry) {
+      const keyspace = sagaKeyspace(entry.saga);
+      const { stream, revision, status, tenant } = entry;
+      const values = [stream, revision, status, JSON.stringify(entry)];
+      const [text] = await Promise.all([
+        run(sagaScripts.put, keyspace.tenant(tenant), values),
+        connection.ask((redis) => redis.sadd(allSagas, entry.saga)),
+      ]);
+      const stored = toEntry(text as string);
+      const keys = [keyspace.due(entry.shard), keyspace.revisions, keyspace.tenants];
+      await run(sagaScripts.due, keys, [stream, stored.revision, stored.dueAtMs ?? '', tenant]);
+    },
+
+    async upcoming({ saga, shards, limit }) {
+      if (shards.length === 0) return [];
+      const { due } = sagaKeyspace(saga);
+      const cells = (await run(sagaScripts.upcoming, shards.map(due), [limit])) as string[];
+      return Array.from({ length: cells.length / 2 }, (_, at) => ({
+        stream: cells[at * 2] ?? '',
+        dueAtMs: Number(cells[at * 2 + 1]),
+      }))
+        .toSorted((a, b) => a.dueAtMs - b.dueAtMs)
+        .slice(0, limit);
+    },
+
+    async list(query) {
+      const { status, limit = sagaListLimit } = query;
+      const places = await placesOf(query);
+      const entries: SagaEntry[] = [];
+      for (let { after = '' } = query; entries.length < limit;) {
+        const size = Math.min(limit - entries.length, bounds.entriesPerScript);
+        const found = await page(places, { status, after, limit: size });
+        entries.push(...found);
+        if (found.length < size) break;
+        after = found.at(-1)?.stream ?? after;
+      }
+      return entries;
+    },
+
+    upkeep: sagaUpkeep(connection),
+
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}
+
+interface PageQuery {
+  readonly status: SagaStatus | undefined;
+  readonly after: string;
+  readonly limit: number;
+}
+
+const allSagas = redisKeys.workflows();
+
+function toEntry(text: string): SagaEntry {
+  const entry = JSON.parse(text) as SagaEntry;
+  return { ...entry, dueAtMs: entry.dueAtMs, reason: entry.reason };
+}
+
+/** The keys of one saga. Versions, and sagas of the same name in other contexts, share a hash and differ by stream. */
+interface SagaKeyspace {
+  readonly category: string;
+  /** The key of the entries, and the key of the entries by status. */
+  readonly tenant: (tenant: string) => readonly [string, string];
+  readonly due: (shard: number) => string;
+  readonly revisions: string;
+  readonly tenants: string;
+  readonly losses: string;
+}
+
+export function sagaKeyspace(category: string): SagaKeyspace {
+  const { bc, agg: name, version, ...parsed } = parseStreamName(`${category}-any-any`);
+  if (parsed.category !== category) {
+    throw nameInvalid('saga', category, 'must be <bc>.<name>.v<version>', parsed.category);
+  }
+  return {
+    category,
+    tenant: (tenant) => [
+      redisKeys.workflowCheckpoint(name, tenant),
+      redisKeys.workflowByStatus(name, tenant),
+    ],
+    due: (shard) => redisKeys.workflowDue(name, bc, version, shard),
+    revisions: redisKeys.workflowPart(name, bc, version, 'revisions'),
+    tenants: redisKeys.workflowPart(name, bc, version, 'tenants'),
+    losses: redisKeys.workflowPart(name, bc, version, 'losses'),
+  };
+}
+
+/**
+ * Detects whether the index may lack entries. A server that restarted, or a replica that took over, may have lost
+ * confirmed writes, so only entries that were put since then count.
+ */
+function sagaUpkeep(connection: RedisConnection): SagaIndexUpkeep {
+  const { run } = connection;
+  return {
+    async incomplete({ saga, shards }) {
+      if (shards.length === 0) return [];
+      const { losses, due } = sagaKeyspace(saga);
+      const servers = await serversOf(connection);
+      const marks = await run(sagaScripts.marks, [losses, ...shards.map(due)], [servers]);
+      return shards.filter((_, at) => (marks as readonly number[])[at] === 0);
+    },
+    async renew({ saga, shards }) {
+      const { losses, due } = sagaKeyspace(saga);
+      const keys = shards.map(due);
+      const renewal = randomUUID();
+      // Read before the first entry is restored: a server that restarts during the renewal has another run id.
+      const servers = await serversOf(connection);
+      const lostSoFar = String(await run(sagaScripts.renew, [losses, ...keys], [renewal]));
+      return async () => {
+        await run(sagaScripts.renewed, keys, [renewal, servers, lostSoFar]);
+      };
+    },
+  };
+}
+
+/** The run ids of all masters, which change when a server restarts or a replica takes over. */
+async function serversOf(connection: RedisConnection): Promise<string> {
+  const names = await Promise.all(
+    mastersOf(connection.client).map(async (node) => {
+      try {
+        const info = await connection.ask(() => node.info('server'));
+        return /^run_id:(\w+)/m.exec(info)?.[1] ?? '';
+      } catch (error) {
+        // Hosted servers may refuse `INFO`. The complete loss of the keys is still detected.
+        if (hasCode(error, 'STORE_UNAVAILABLE') && !error.retryable) return '';
+        throw error;
+      }
+    }),
+  );
+  return names.toSorted().join('+');
+}

@@ -1,0 +1,24 @@
+// Renews the lease of a worker from another thread while the main thread is busy (`BeatThread`).
+
+import type { BeatConnection } from '../../../tasks/task-engine.ts';
+import { createBusKeyspace } from '../bus/keyspace.ts';
+import { connectEngine, createCalls } from '../connection/engine.ts';
+import { createTaskKeyspace } from './keyspace.ts';
+
+export interface RedisBeatSettings {
+  readonly url: string;
+  readonly keyPrefix: string;
+}
+
+export async function openTaskBeat({ url, keyPrefix }: RedisBeatSettings): Promise<BeatConnection> {
+  const connection = await connectEngine('tasks', url);
+  const calls = createCalls('tasks', connection);
+  const { isCluster } = connection.client;
+  const { workers } = createTaskKeyspace(createBusKeyspace({ isCluster, prefix: keyPrefix }));
+  return {
+    async beat({ worker, aliveUntilMs }) {
+      await calls.ask((client) => client.hset(workers, worker, aliveUntilMs));
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}

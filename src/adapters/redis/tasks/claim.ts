@@ -1,0 +1,291 @@
+// Claims jobs of several types. A waiting claim does not query all types each time: wake-ups name the types with new
+// jobs, each visit returns when more may be available, and a periodic poll finds the rest. An idle worker also
+// offers to take the next job as a direct hand-off.
+
+import { aborted } from '../../../foundation/clock.ts';
+import type {
+  ClaimRequest,
+  ClaimRule,
+  TaskChange,
+  TaskEngine,
+} from '../../../tasks/task-engine.ts';
+import type { StoredTask } from '../../../tasks/task-job.ts';
+import type { RedisTaskContext } from './context.ts';
+import { claimOf, type ExchangeType, type TypeExchanged } from './exchange.ts';
+import type { TaskOffer } from './hand-off.ts';
+
+/** Interval between polls of a type without wake-ups. */
+const pollEveryMs = 5_000;
+/** Up to this number, an exchange claims from all types. */
+const fewTypes = 4;
+
+/** What this process knows of a type; Redis holds the authoritative state. */
+interface TypeView {
+  isReady: boolean;
+  freeAtMs: number;
+  pollAtMs: number;
+  /** Limits of the last visit. */
+  limits: Pick<ClaimRule, 'rate' | 'keyLimit'> | undefined;
+}
+
+export interface TaskClaims {
+  readonly exchange: TaskEngine['exchange'];
+  readonly claim: TaskEngine['claim'];
+  /** Called when the type may have new jobs. */
+  onNewWork(type: string): void;
+  wakeAll(): void;
+}
+
+export function createTaskClaims(
+  context: RedisTaskContext,
+  exchangeType: ExchangeType,
+  failIfClosed: () => void,
+): TaskClaims {
+  const { clock, wakes, keyspace, handOffs, undelivered } = context;
+  const views = new Map<string, TypeView>();
+  const waiting = new Set<() => void>();
+  let wakeUps = 0;
+  let turn = 0;
+  const subjects = new Map<string, string>();
+
+  function viewOf(type: string): TypeView {
+    let view = views.get(type);
+    if (view === undefined) {
+      view = { isReady: true, freeAtMs: Infinity, pollAtMs: 0, limits: undefined };
+      views.set(type, view);
+      subjects.set(keyspace.place(type).queue.subject, type);
+    }
+    return view;
+  }
+
+  function wakeAll(): void {
+    wakeUps += 1;
+    for (const wake of waiting) wake();
+  }
+
+  function onNewWork(type: string): void {
+    const view = views.get(type);
+    if (view === undefined) return;
+    view.isReady = true;
+    wakeAll();
+  }
+
+  wakes.on((wake) => {
+    if (wake.kind === 'freed') return;
+    if (wake.kind === 'anything') {
+      handOffs?.forget();
+      for (const view of views.values()) view.isReady = true;
+      wakeAll();
+      return;
+    }
+    for (const subject of wake.subjects) {
+      const type = subjects.get(subject);
+      if (type !== undefined) onNewWork(type);
+    }
+  });
+
+  async function visit(
+    rule: ClaimRule,
+    ask: { readonly request: ClaimRequest; readonly limit: number },
+    changes: readonly TaskChange[],
+  ): Promise<TypeExchanged> {
+    const view = viewOf(rule.type);
+    const { nowMs } = ask.request;
+    // Reset before the visit: a wake-up during the visit sets it again.
+    view.isReady = false;
+    const limit = Math.min(ask.limit, rule.limit);
+    try {
+      const claim = limit > 0 ? claimOf(ask.request, rule, limit) : undefined;
+      const found = await exchangeType(rule.type, changes, claim, nowMs);
+      if (found.isMore || limit <= 0) view.isReady = true;
+      if (limit > 0) {
+        view.freeAtMs = found.freeAtMs;
+        view.pollAtMs = nowMs + pollEveryMs;
+        view.limits = rule;
+      }
+      return found;
+    } catch (error) {
+      view.isReady = true;
+      throw error;
+    }
+  }
+
+  /** Gives each type a fair share first; further rounds give the rest to the types that have more jobs. */
+  async function visitAll(
+    request: ClaimRequest,
+    rules: readonly ClaimRule[],
+    changesOf: (type: string) => readonly TaskChange[] = () => [],
+  ): Promise<Map<string, TypeExchanged[]>> {
+    const found = new Map<string, TypeExchanged[]>(rules.map(({ type }) => [type, []]));
+    let room = request.limit;
+    turn += 1;
+    let remaining = rules.map((_, at) => rules[(at + turn) % rules.length] as ClaimRule);
+    for (let round = 0; remaining.length > 0 && (round === 0 || room > 0); round += 1) {
+      const shares = sharesOf(remaining, room, (type) => takenOf(found.get(type)));
+      const visited = remaining.map((rule, at) => ({
+        rule,
+        limit: shares[at] ?? 0,
+        changes: round === 0 ? changesOf(rule.type) : [],
+      }));
+      const parts = await Promise.allSettled(
+        visited.map(async ({ rule, limit, changes }) =>
+          // A type without a share in this round gets its turn in the next one.
+          limit > 0 || changes.length > 0 ? visit(rule, { request, limit }, changes) : undefined,
+        ),
+      );
+      for (const [at, { type }] of remaining.entries()) {
+        const part = parts[at];
+        if (part?.status !== 'fulfilled' || part.value === undefined) continue;
+        found.get(type)?.push(part.value);
+        room -= part.value.claimed.length;
+      }
+      const failed = parts.find((part) => part.status === 'rejected');
+      if (failed !== undefined) {
+        undelivered.add(claimedOf(found));
+        throw failed.reason;
+      }
+      remaining = remaining.filter((rule, at) => {
+        const part = parts[at];
+        const isMore = part?.status === 'fulfilled' && part.value?.isMore === true;
+        return shares[at] === 0 || (isMore && takenOf(found.get(rule.type)) < rule.limit);
+      });
+    }
+    return found;
+  }
+
+  const isDue = ({ type, rate, keyLimit }: ClaimRule, nowMs: number): boolean => {
+    const { isReady, freeAtMs, pollAtMs, limits } = viewOf(type);
+    // A clock that was set back does not postpone the poll.
+    const isPollDue = pollAtMs <= nowMs || pollAtMs > nowMs + 2 * pollEveryMs;
+    const hasOtherLimits = limits?.rate !== rate || limits?.keyLimit !== keyLimit;
+    return isReady || freeAtMs <= nowMs || isPollDue || hasOtherLimits;
+  };
+
+  /** Waits until jobs may be available; returns the jobs that were handed off. */
+  async function waitForWork(
+    request: ClaimRequest,
+    wait: {
+      readonly seen: number;
+      readonly untilMs: number;
+      readonly isBusy: boolean;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<readonly StoredTask[]> {
+    const { rules } = request;
+    const { seen, untilMs, isBusy, signal } = wait;
+    let offer: TaskOffer | undefined;
+    const woken = Promise.withResolvers<void>();
+    const sleeping = new AbortController();
+    waiting.add(woken.resolve);
+    const onAbort = (): void => woken.resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return [];
+      if (signal.aborted) throw aborted(signal);
+      if (!isBusy) offer = handOffs?.offer(request, woken.resolve);
+      const dueAtMs = Math.min(
+        ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).pollAtMs)),
+      );
+      const ms = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
+      // Only the abort below rejects it.
+      const slept = clock.sleep(ms, sleeping.signal).catch(() => undefined);
+      await Promise.race([woken.promise, slept]);
+    } finally {
+      waiting.delete(woken.resolve);
+      signal.removeEventListener('abort', onAbort);
+      // The woken claim sends its command first, because aborting the sleep takes longer.
+      setImmediate(() => sleeping.abort());
+    }
+    const handedOff = (await offer?.take()) ?? [];
+    if (handedOff.length === 0 && signal.aborted) throw aborted(signal);
+    return handedOff;
+  }
+
+  return {
+    onNewWork,
+    wakeAll,
+    async exchange(changes, claim, nowMs) {
+      failIfClosed();
+      const byType = Map.groupBy(changes, ({ type }) => type);
+      const rules = claim?.rules ?? [];
+      const isFew = rules.length <= fewTypes;
+      const asked = rules.filter((rule) => isFew || byType.has(rule.type) || isDue(rule, nowMs));
+      const own = new Set(asked.map(({ type }) => type));
+      const request = claim === undefined ? undefined : { ...claim, nowMs };
+      const [found, ...others] = await Promise.all([
+        request === undefined || asked.length === 0
+          ? new Map<string, TypeExchanged[]>()
+          : visitAll(request, asked, (type) => byType.get(type) ?? []),
+        ...[...byType]
+          .filter(([type]) => !own.has(type))
+          .map(async ([type, some]) => {
+            return [type, await exchangeType(type, some, undefined, nowMs)] as const;
+          }),
+      ]);
+      // The claims of visited types ran after their changes; other types may have new jobs now.
+      for (const type of byType.keys()) if (!own.has(type)) onNewWork(type);
+      const outcomesOf = new Map(
+        [...byType.keys()].map((type) => {
+          const exchanged = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
+          return [type, (exchanged?.outcomes ?? []).values()] as const;
+        }),
+      );
+      return {
+        outcomes: changes.map(
+          ({ type }) => outcomesOf.get(type)?.next().value ?? { kind: 'stale', head: undefined },
+        ),
+        claimed: claimedOf(found),
+      };
+    },
+
+    async claim(request, { waitMs, isBusy, signal }) {
+      failIfClosed();
+      const leaseMs = request.aliveUntilMs - request.nowMs;
+      const untilMs = clock.now() + waitMs;
+      if (signal.aborted) throw aborted(signal);
+      if (waitMs > 0) await wakes.listen();
+      // Without a wait or a subscription, the first round must visit all types.
+      let isAll = waitMs === 0 || !wakes.isListening;
+      for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
+        failIfClosed();
+        if (signal.aborted) throw aborted(signal);
+        const seen = wakeUps;
+        const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
+        await handOffs?.settle(request.worker);
+        const before = undelivered.takeFor(now);
+        if (before.length > 0) return before;
+        const asked = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
+        isAll = false;
+        if (asked.length > 0) {
+          const claimed = claimedOf(await visitAll(now, asked));
+          if (claimed.length > 0) return claimed;
+        }
+        if (clock.now() >= untilMs) return [];
+        const handedOff = await waitForWork(now, { seen, untilMs, isBusy, signal });
+        if (handedOff.length > 0) return handedOff;
+      }
+    },
+  };
+}
+
+function claimedOf(found: ReadonlyMap<string, readonly TypeExchanged[]>): readonly StoredTask[] {
+  return [...found.values()].flatMap((parts) => parts.flatMap(({ claimed }) => claimed));
+}
+
+function takenOf(parts: readonly TypeExchanged[] = []): number {
+  return parts.reduce((sum, { claimed }) => sum + claimed.length, 0);
+}
+
+/** The share of each type; all shares together are at most `room`. */
+function sharesOf(
+  rules: readonly ClaimRule[],
+  room: number,
+  taken: (type: string) => number,
+): readonly number[] {
+  let left = room;
+  return rules.map(({ type, limit }, at) => {
+    const share = Math.min(limit - taken(type), Math.ceil(left / (rules.length - at)));
+    left -= share;
+    return share;
+  });
+}

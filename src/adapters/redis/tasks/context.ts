@@ -1,0 +1,80 @@
+// What the parts of the Redis task engine share, and the registration of task types.
+
+import { redoSubject } from '../../../bus/dead-letter.ts';
+import { busLimits } from '../../../bus/bus-limits.ts';
+import type { Clock } from '../../../foundation/clock.ts';
+import type { createAppender } from '../bus/append.ts';
+import type { BusGroups } from '../bus/groups.ts';
+import type { BusRegistry } from '../bus/registry.ts';
+import type { BusWakes } from '../bus/wakes.ts';
+import type { EngineCalls } from '../connection/engine.ts';
+import { loadScripts } from '../connection/script.ts';
+import type { HandOffs } from './hand-off.ts';
+import type { TaskKeyspace, TypePlace } from './keyspace.ts';
+import type { UndeliveredTasks } from './undelivered.ts';
+
+export interface RedisTaskContext {
+  readonly calls: EngineCalls;
+  readonly keyspace: TaskKeyspace;
+  readonly registry: BusRegistry;
+  readonly groups: BusGroups;
+  readonly wakes: BusWakes;
+  readonly append: ReturnType<typeof createAppender>;
+  readonly clock: Clock;
+  /** Undefined on a cluster. */
+  readonly handOffs: HandOffs | undefined;
+  readonly undelivered: UndeliveredTasks;
+}
+
+/** Jobs, their order and their signals change in one script. */
+export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
+  'enqueue',
+  'exchange',
+  'claim',
+  'withdrawOffer',
+  'joinHandOffs',
+  'leaveHandOffs',
+  'repairSignals',
+  'readSignalPlaces',
+  'writeSignalPlaces',
+  'restoreSignals',
+  'overdue',
+  'jobsOfWorkers',
+  'remove',
+  'tidy',
+  'read',
+  'readRecords',
+  'list',
+  'setMode',
+  'counts',
+]);
+
+/** Registers the streams, which readers find by pattern, and creates the workers' group before the first job. */
+async function registerType(context: RedisTaskContext, place: TypePlace): Promise<void> {
+  const { calls, keyspace, registry, groups } = context;
+  const { type, queue, progress, terminal, workersGroup } = place;
+  await calls.ask((client) => client.sadd(keyspace.types, type));
+  await registry.register([queue.subject, progress.subject, terminal.subject]);
+  await groups.ensure({
+    name: workersGroup,
+    filters: [queue.subject, redoSubject(workersGroup)],
+    start: 'start',
+    leaseMs: busLimits.leaseMsDefault,
+    maxAckPending: busLimits.maxAckPendingDefault,
+  });
+}
+
+/** Runs a script that returns null while its type or stream is not registered, and registers it then. */
+export async function runRegistered<T>(
+  context: RedisTaskContext,
+  place: TypePlace,
+  run: (isRegistered: boolean) => Promise<T | null>,
+): Promise<T> {
+  const answer = await run(false);
+  if (answer !== null) return answer;
+  await registerType(context, place);
+  const second = await run(true);
+  // Another process may have deleted and deregistered the stream between the two calls.
+  await context.registry.register([place.queue.subject]);
+  return second as T;
+}

@@ -1,0 +1,251 @@
+// Changes jobs and claims the next ones, with one script call for each type. Signals in other slots are published
+// before the call resolves.
+
+import type {
+  ChangeOutcome,
+  ClaimRequest,
+  ClaimRule,
+  TaskChange,
+} from '../../../tasks/task-engine.ts';
+import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
+import type { ScriptValue } from '../connection/engine.ts';
+import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
+import { suffixOf, type TypePlace } from './keyspace.ts';
+import {
+  letterOf,
+  packAfterSignals,
+  packBeforeSignals,
+  packChange,
+  unpackHead,
+  unpackTask,
+} from './record.ts';
+import {
+  placeInJob,
+  signalText,
+  streamNumber,
+  streamNumbers,
+  type PublishToOtherSlots,
+} from './signals.ts';
+
+export interface TypeClaim {
+  readonly worker: string;
+  readonly aliveUntilMs: number;
+  readonly rule: ClaimRule;
+  readonly limit: number;
+}
+
+export interface TypeExchanged {
+  readonly outcomes: readonly ChangeOutcome[];
+  readonly claimed: readonly StoredTask[];
+  /** The claim reached its limit, so more jobs may be available now. */
+  readonly isMore: boolean;
+  /** When more jobs may be available; Infinity if unknown. */
+  readonly freeAtMs: number;
+}
+
+type Answer = readonly [
+  outcomes: readonly (string | number | null)[],
+  claimed: readonly (readonly string[])[],
+  more: number,
+  freeAtMs: string,
+];
+
+export type ExchangeType = (
+  type: string,
+  changes: readonly TaskChange[],
+  claim: TypeClaim | undefined,
+  nowMs: number,
+) => Promise<TypeExchanged>;
+
+export function createExchangeType(
+  { calls, keyspace, ...rest }: RedisTaskContext,
+  publishToOtherSlots: PublishToOtherSlots,
+): ExchangeType {
+  const context = { calls, keyspace, ...rest };
+  const { bus } = keyspace;
+  const { isOneDomain } = bus;
+
+  function valuesOf(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    { nowMs, isWhole }: { readonly nowMs: number; readonly isWhole: boolean },
+  ) {
+    const values: ScriptValue[] = [];
+    let hasQueueSignal = false;
+    for (const change of changes) {
+      const { guard, head, fields, signals } = change;
+      const whole = isWhole ? wholeOf(change, nowMs) : undefined;
+      const linesAt = values.length;
+      values.push('');
+      if (whole !== undefined) values.push(...whole.records);
+      const names = Object.keys(fields).filter((name) => name !== 'run');
+      const removed = names.filter((name) => fields[name] === null);
+      for (const name of names) {
+        const text = fields[name];
+        if (typeof text === 'string') values.push(name, text);
+      }
+      values.push(...removed);
+      let count = 0;
+      for (const signal of signals) {
+        const number = streamNumber(place, signal.subject);
+        if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
+        values.push(`${number}${placeInJob(number, signal.id)}`, signalText(signal, nowMs));
+        if (number === streamNumbers.queue) hasQueueSignal = true;
+        count += 1;
+      }
+      const { fence = '', revision = '' } = guard;
+      const sets = names.length - removed.length;
+      if (whole !== undefined) {
+        values[linesAt] = `=${sets} ${removed.length} ${count} ${whole.words}`;
+        continue;
+      }
+      values[linesAt] =
+        `${fence}\n${revision}\n${sets}\n${removed.length}\n${count}\n${packChange(head, fields)}`;
+    }
+    return { values, hasQueueSignal };
+  }
+
+  const workers = isOneDomain ? keyspace.workers : '';
+
+  async function claimOnly(place: TypePlace, claim: TypeClaim, nowMs: number): Promise<Answer> {
+    const { base, never, queue } = place;
+    const { worker, aliveUntilMs } = claim;
+    const rule = ruleText(claim, nowMs);
+    const { workerChannel } = keyspace;
+    const values = [nowMs, workerChannel, queue.subject, workers, worker, aliveUntilMs, rule];
+    return (await calls.runText(taskScripts.claim, [base, never], values)) as Answer;
+  }
+
+  async function exchangeAll(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    claim: TypeClaim | undefined,
+    how: { readonly nowMs: number; readonly isWhole: boolean },
+  ): Promise<Answer> {
+    const { nowMs } = how;
+    const { base, never, queue, terminal, progress } = place;
+    const keys = [base, never, queue.key, queue.mark];
+    if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
+    const { values, hasQueueSignal } = valuesOf(place, changes, how);
+    const head = [
+      nowMs,
+      bus.channel,
+      isOneDomain ? bus.registry : '',
+      queue.subject,
+      terminal.subject,
+      progress.subject,
+      keyspace.workerChannel,
+      workers,
+      claim?.worker ?? '',
+      claim?.aliveUntilMs ?? '',
+      claim === undefined ? '' : ruleText(claim, nowMs),
+    ];
+    const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
+    return runRegistered(context, place, async (isKnown) => {
+      const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
+      return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
+    });
+  }
+
+  /** Retries changes that need a merge, and publishes signals in other slots. */
+  async function settle(
+    place: TypePlace,
+    changes: readonly TaskChange[],
+    cells: Answer[0],
+    nowMs: number,
+  ): Promise<readonly ChangeOutcome[]> {
+    const { type } = place;
+    const outcomeOf = (id: string, cell: string | number | null = null): ChangeOutcome => {
+      if (typeof cell === 'number') return { kind: 'done', revision: cell };
+      const head = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
+      return { kind: 'stale', head };
+    };
+    const outcomes = changes.map(({ id }, at) => outcomeOf(id, cells[at]));
+    // Another process has changed these records, so their changes are merged instead of replacing the record.
+    const toMerge = changes.flatMap((change, at) => (needsMerge(change, outcomes[at]) ? [at] : []));
+    if (toMerge.length > 0) {
+      const some = toMerge.map((at) => changes[at] as TaskChange);
+      const [parts] = await exchangeAll(place, some, undefined, { nowMs, isWhole: false });
+      for (const [n, at] of toMerge.entries()) {
+        outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
+      }
+    }
+    if (!isOneDomain) {
+      const done = changes.filter((_, at) => outcomes[at]?.kind === 'done');
+      await publishToOtherSlots(
+        place,
+        done.flatMap(({ signals }) => signals),
+        nowMs,
+      );
+    }
+    return outcomes;
+  }
+
+  return async (type, changes, claim, nowMs) => {
+    const place = keyspace.place(type);
+    const [cells, jobs, more, freeAt] = await (changes.length === 0 && claim !== undefined
+      ? claimOnly(place, claim, nowMs)
+      : exchangeAll(place, changes, claim, { nowMs, isWhole: true }));
+    const claimed = jobs.map((job) => unpackTask(type, job));
+    try {
+      return {
+        outcomes: changes.length === 0 ? [] : await settle(place, changes, cells, nowMs),
+        claimed,
+        isMore: more === 1,
+        freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
+      };
+    } catch (error) {
+      context.undelivered.add(claimed);
+      throw error;
+    }
+  };
+}
+
+/** The worker still owns the job, but another process has changed the record. */
+function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
+  if (held === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined) return false;
+  return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
+}
+
+/**
+ * The change as a replacement of the whole record, if the worker knows its outcome: the job keeps running, or ends
+ * without a concurrency key to release. `records` are the expected start of the record and the two parts of the new
+ * one. `words` are state, times (overdue, or enqueued and ended) and worker.
+ */
+function wholeOf(change: TaskChange, nowMs: number) {
+  const { held, head: changed, guard } = change;
+  if (held === undefined || guard.fence === undefined) return undefined;
+  const { before, after } = held;
+  const { head } = after;
+  const isEnd = isTerminal(head.state);
+  if (!isEnd && head.state !== 'running') return undefined;
+  if (isEnd && head.concurrencyKey !== '') return undefined;
+  const { deadlineMs, cancelAtMs } = head;
+  const isMoved = changed.deadlineMs !== undefined || changed.cancelAtMs !== undefined;
+  const overdueMs = cancelAtMs !== 0 && cancelAtMs < deadlineMs ? cancelAtMs : deadlineMs;
+  const times = isEnd ? `${head.enqueuedAtMs} ${head.endedAtMs}` : `${isMoved ? overdueMs : ''} `;
+  return {
+    words: `${letterOf(head.state)} ${times} ${before.worker}`,
+    records: [
+      `R\n${before.revision}\n${guard.fence}\n`,
+      packBeforeSignals(head, nowMs),
+      packAfterSignals(head, after.fields),
+    ],
+  };
+}
+
+function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
+  return `${limit} ${nowMs + rule.deadlineAfterMs} ${limitWords(rule)}`;
+}
+
+/** The end of a rule: key limit, then count, span and kind of the rate. */
+export function limitWords({ keyLimit, rate }: ClaimRule): string {
+  const { count, perMs, isPerTenant = false } = rate ?? {};
+  return `${keyLimit ?? ''} ${count ?? ''} ${perMs ?? ''} ${isPerTenant ? 1 : 0}`;
+}
+
+/** The claim of one type, within a limit over all types. */
+export function claimOf(request: ClaimRequest, rule: ClaimRule, limit: number): TypeClaim {
+  const { worker, aliveUntilMs } = request;
+  return { worker, aliveUntilMs, rule, limit: Math.min(limit, rule.limit) };
+}

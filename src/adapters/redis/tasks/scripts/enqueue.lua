@@ -1,0 +1,67 @@
+-- KEYS: base, never, queue stream, its mark.
+-- ARGV: now, channel of the bus, registry or '', queue subject, whether the type is registered (1 or 0), channel of the
+-- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then id, record, fixed part, queue
+-- signal, dedupe key, its expiry and parent of each job (the last four may be '').
+-- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining); false if
+-- the type or its stream is new and must be registered first.
+-- @include "include/signals"
+-- @include "include/hand-off"
+local FIRST_JOB, JOB_VALUES = 10, 7
+local nowText, channel, registry, subject, isRegistered, workerChannel, offerPrefix, workers, type =
+  unpack(ARGV, 1, FIRST_JOB - 1)
+local now = tonumber(nowText)
+local settings = redis.call('HMGET', base, 'mode', 'ready')
+local isDraining, isReady = settings[1] == 'draining', settings[2]
+if isRegistered == '1' then
+  if not isReady then redis.call('HSET', base, 'ready', 1) end
+elseif not isReady or redis.call('EXISTS', KEYS[4]) == 0 then return false
+else hasMark[subject] = true end
+
+-- Returns the id of another job that holds the dedupe key; else takes the key for this job.
+local function takeDedupeKey(key, untilMs, id)
+  local expiry, holder = string.match(redis.call('HGET', base .. DEDUPE, key) or '', '^(%d+) (.*)$')
+  if expiry and tonumber(expiry) > now then return holder end
+  redis.call('HSET', base .. DEDUPE, key, untilMs .. ' ' .. id)
+  redis.call('ZADD', base .. DEDUPE_EXPIRY, untilMs, key)
+end
+
+local function add(id, record, fixed, signal, parent)
+  local job = parseRecord(record)
+  if signal ~= '' then
+    job[F.queueSignal] = job[F.fence] .. ':' .. publishSignal(KEYS[3], KEYS[4], registry, subject, signal)
+    record = formatRecord(job)
+  end
+  set(recordPrefix .. id, record)
+  set(fixedPrefix .. id, fixed)
+  local enqueuedAt = job[F.enqueuedAtMs]
+  zadd(openKey, enqueuedAt, id)
+  if job[F.state] == SCHEDULED then
+    zadd(stateKeys[SCHEDULED], enqueuedAt, id)
+    zadd(scheduledKey, job[F.dueAtMs], id)
+  end
+  if parent ~= '' then zadd(base .. CHILDREN .. parent, enqueuedAt, id) end
+  addToLane(job, id, now)
+end
+
+local answer, ids, added = {}, {}, {}
+for at = FIRST_JOB, #ARGV, JOB_VALUES do ids[#ids + 1] = ARGV[at] end
+local existing = readAll(recordPrefix, ids)
+for n, id in ipairs(ids) do
+  local at = FIRST_JOB + (n - 1) * JOB_VALUES
+  local _, record, fixed, signal, dedupeKey, untilMs, parent = unpack(ARGV, at, at + JOB_VALUES - 1)
+  if isDraining then answer[n] = 0
+  elseif existing[n] or added[id] then answer[n] = id
+  else
+    answer[n] = dedupeKey ~= '' and takeDedupeKey(dedupeKey, untilMs, id) or 1
+    if answer[n] == 1 then
+      added[id] = true
+      add(id, record, fixed, signal, parent)
+    end
+  end
+end
+flush()
+local isHandedOff = offerPrefix ~= '' and answer[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
+if isHandedOff then answer[1] = 2 end
+wakeReaders(channel)
+if not isHandedOff or redis.call('EXISTS', base .. LANES) == 1 then wakeWorkers(workerChannel, subject) end
+return answer

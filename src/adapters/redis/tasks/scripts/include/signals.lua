@@ -1,0 +1,20 @@
+-- @include "../../../bus/scripts/include/registry"
+-- Stores signals in bus streams that share the slot of the job.
+local signalled, hasMark = {}, {}
+local function publishSignal(stream, mark, registry, subject, data)
+  signalled[subject] = true
+  if not hasMark[subject] then
+    hasMark[subject] = true
+    if redis.call('EXISTS', mark) == 0 then
+      local time = redis.call('TIME')
+      redis.call('SET', mark, time[1] .. '.' .. time[2])
+      if registry ~= '' then register(registry, subject) end
+    end
+  end
+  return redis.call('XADD', stream, '*', 'data', data)
+end
+local function wakeReaders(channel)
+  local words = {'s'}
+  for subject in pairs(signalled) do words[#words + 1] = subject end
+  if #words > 1 then redis.call('PUBLISH', channel, table.concat(words, ' ')) end
+end

@@ -1,0 +1,30 @@
+-- KEYS: stream, mark. ARGV: how long to remember ids, channel of the bus, registry or '', subject, then id, id in the
+-- stream (if known) and data of each signal. Returns the id in the stream, and whether it existed (1 or 0), of each.
+-- @include "../../bus/scripts/include/registry"
+local stream, markKey = KEYS[1], KEYS[2]
+local rememberMs, channel, registry, subject = unpack(ARGV, 1, 4)
+local mark = redis.call('GET', markKey)
+if not mark then
+  local time = redis.call('TIME')
+  mark = time[1] .. '.' .. time[2]
+  redis.call('SET', markKey, mark)
+  if registry ~= '' then register(registry, subject) end
+end
+local function exists(id)
+  return id and id ~= '' and #redis.call('XRANGE', stream, id, id, 'COUNT', 1) > 0
+end
+local answer, isStored = {}, false
+for at = 5, #ARGV, 3 do
+  local signalId, noted, data = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local idKey = markKey .. ':' .. mark .. ':' .. signalId
+  local remembered = redis.call('GET', idKey)
+  local id = exists(remembered) and remembered or exists(noted) and noted
+  answer[#answer + 1] = id or redis.call('XADD', stream, '*', 'data', data)
+  answer[#answer + 1] = id and 1 or 0
+  if not id then
+    isStored = true
+    redis.call('SET', idKey, answer[#answer - 1], 'PX', rememberMs)
+  end
+end
+if isStored then redis.call('PUBLISH', channel, 's ' .. subject) end
+return answer

@@ -1,0 +1,237 @@
+// Signals of tasks, stored as messages of the bus: the same envelope in the same streams, so that consumers of the bus
+// read them. Their content comes from validated jobs and is not validated again.
+//
+// On a cluster, a stream in another slot than its job is written after the job, under the id of the signal, and the
+// place of the signal is then stored with the job. After a crash in between, `repair` stores missing signals.
+
+import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
+import { isoOf, type TaskSignal } from '../../../tasks/task-signal.ts';
+import { taskScripts, type RedisTaskContext } from './context.ts';
+import { suffixOf, type TypePlace } from './keyspace.ts';
+
+export function signalText(signal: TaskSignal, nowMs: number): string {
+  const { id, subject, tenant, correlationId, causationId, trace, payload } = signal;
+  return JSON.stringify({
+    version: 1,
+    id,
+    subject,
+    time: isoOf(nowMs),
+    tenant,
+    correlationId,
+    causationId,
+    traceparent: trace?.traceparent,
+    tracestate: trace?.tracestate,
+    payload,
+  });
+}
+
+function signalEntry(signal: TaskSignal, nowMs: number): EngineEntry {
+  const { subject, id } = signal;
+  return { subject, id, data: Buffer.from(signalText(signal, nowMs)) };
+}
+
+/** Numbers of the streams in scripts. */
+export const streamNumbers = { queue: 1, terminal: 2, progress: 3 } as const;
+type StreamNumber = (typeof streamNumbers)[keyof typeof streamNumbers];
+
+/** Undefined if the subject is not a stream of this type. */
+export function streamNumber(place: TypePlace, subject: string): StreamNumber | undefined {
+  if (subject === place.queue.subject) return streamNumbers.queue;
+  if (subject === place.terminal.subject) return streamNumbers.terminal;
+  return subject === place.progress.subject ? streamNumbers.progress : undefined;
+}
+
+/** Identifies a signal among those of its job and stream: the fence, or a part of its id. */
+export function placeInJob(number: StreamNumber, id: string): string {
+  return number === streamNumbers.progress ? id.slice(2) : id.slice(id.lastIndexOf(':') + 1);
+}
+
+/** How long a stream remembers ids; longer than a process may take to store the place of a signal. */
+const rememberMs = 3_600_000;
+
+export type PublishToOtherSlots = (
+  place: TypePlace,
+  signals: readonly TaskSignal[],
+  nowMs: number,
+) => Promise<void>;
+
+interface JobSignal {
+  readonly signal: TaskSignal;
+  readonly number: StreamNumber;
+  readonly suffix: string;
+}
+
+interface StoredSignal extends JobSignal {
+  /** Id in the stream. */
+  readonly streamId: string;
+}
+
+export interface TaskSignals extends AsyncDisposable {
+  readonly publishToOtherSlots: PublishToOtherSlots;
+  repair(signals: readonly TaskSignal[], nowMs: number): Promise<number>;
+}
+
+export function createTaskSignals(context: RedisTaskContext): TaskSignals {
+  const { calls, keyspace, append } = context;
+  const { bus } = keyspace;
+  const { isOneDomain } = bus;
+  const writing = new Set<Promise<void>>();
+
+  async function writePlaces({ base, never }: TypePlace, stored: readonly StoredSignal[]) {
+    const values = stored.flatMap(({ suffix, number, signal, streamId }) => [
+      suffix,
+      number,
+      placeInJob(number, signal.id),
+      streamId,
+    ]);
+    await calls.runText(taskScripts.writeSignalPlaces, [base, never], values);
+  }
+
+  /** No caller waits for the places: for an hour, the stream itself remembers the ids. */
+  function writePlacesLater(place: TypePlace, stored: readonly StoredSignal[]): void {
+    const work = writePlaces(place, stored).catch(() => undefined);
+    writing.add(work);
+    void work.finally(() => writing.delete(work));
+  }
+
+  async function repairInSlot(
+    { base, never, queue, terminal, progress }: TypePlace,
+    signals: readonly JobSignal[],
+    nowMs: number,
+  ): Promise<number> {
+    if (signals.length === 0) return 0;
+    const keys = [base, never, queue.key, queue.mark];
+    if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
+    const subjects = [queue.subject, terminal.subject, progress.subject];
+    await context.registry.register(subjects);
+    const header = [bus.channel, isOneDomain ? bus.registry : '', ...subjects];
+    const values = signals.flatMap(({ suffix, number, signal }) => [
+      suffix,
+      number,
+      placeInJob(number, signal.id),
+      signalText(signal, nowMs),
+    ]);
+    return Number(await calls.runText(taskScripts.repairSignals, keys, [...header, ...values]));
+  }
+
+  async function repairInOtherSlots(
+    place: TypePlace,
+    signals: readonly JobSignal[],
+    nowMs: number,
+  ): Promise<number> {
+    if (signals.length === 0) return 0;
+    const { base, never } = place;
+    const values = signals.flatMap(({ suffix, number, signal }) => [
+      suffix,
+      number,
+      placeInJob(number, signal.id),
+    ]);
+    const streamIds = (await calls.runText(
+      taskScripts.readSignalPlaces,
+      [base, never],
+      values,
+    )) as string[];
+    const known = new Map(signals.map(({ signal }, at) => [signal.id, streamIds[at] ?? '']));
+    const restored = await restore(
+      signals.map(({ signal }) => signal),
+      known,
+      nowMs,
+    );
+    const changed = signals.flatMap((each, at) => {
+      const { sequence: streamId = '', isDuplicate = true } = restored[at] ?? {};
+      return isDuplicate && known.get(each.signal.id) === streamId ? [] : [{ ...each, streamId }];
+    });
+    if (changed.length > 0) await writePlaces(place, changed);
+    return countNew(restored);
+  }
+
+  /** Stores the signals that their streams do not contain, whatever place is known of them. */
+  async function restore(
+    signals: readonly TaskSignal[],
+    known: ReadonlyMap<string, string>,
+    nowMs: number,
+  ): Promise<readonly Appended[]> {
+    const restored: Appended[] = Array.from({ length: signals.length });
+    const placed = signals.map((signal, at) => ({ signal, at }));
+    await context.registry.register([...new Set(signals.map(({ subject }) => subject))]);
+    await Promise.all(
+      [...Map.groupBy(placed, ({ signal }) => signal.subject)].map(async ([subject, all]) => {
+        const key = bus.streamKey(subject);
+        const values = all.flatMap(({ signal }) => [
+          signal.id,
+          known.get(signal.id) ?? '',
+          signalText(signal, nowMs),
+        ]);
+        const header = [rememberMs, bus.channel, isOneDomain ? bus.registry : '', subject];
+        const cells = (await calls.runText(
+          taskScripts.restoreSignals,
+          [key, bus.mark(key)],
+          [...header, ...values],
+        )) as readonly unknown[];
+        for (const [n, { at }] of all.entries()) {
+          restored[at] = {
+            sequence: String(cells[n * 2]),
+            isDuplicate: Number(cells[n * 2 + 1]) === 1,
+          };
+        }
+      }),
+    );
+    return restored;
+  }
+
+  function jobSignal(place: TypePlace, signal: TaskSignal): JobSignal | undefined {
+    const number = streamNumber(place, signal.subject);
+    const { taskId } = signal.payload;
+    if (number === undefined || typeof taskId !== 'string') return undefined;
+    return { signal, number, suffix: suffixOf(taskId) };
+  }
+
+  async function repairType(
+    type: string,
+    signals: readonly TaskSignal[],
+    nowMs: number,
+  ): Promise<number> {
+    if (type === '') return countNew(await restore(signals, new Map(), nowMs));
+    const place = keyspace.place(type);
+    const ofJobs = signals.flatMap((signal) => jobSignal(place, signal) ?? []);
+    const known = new Set(ofJobs.map(({ signal }) => signal));
+    const others = signals.filter((signal) => !known.has(signal));
+    const restored = others.length === 0 ? [] : await restore(others, new Map(), nowMs);
+    const isInSlot = ({ number }: JobSignal): boolean =>
+      isOneDomain || number === streamNumbers.queue;
+    const inSlot = await repairInSlot(place, ofJobs.filter(isInSlot), nowMs);
+    const elsewhere = ofJobs.filter((each) => !isInSlot(each));
+    return countNew(restored) + inSlot + (await repairInOtherSlots(place, elsewhere, nowMs));
+  }
+
+  return {
+    async publishToOtherSlots(place, signals, nowMs) {
+      const others = signals
+        .flatMap((signal) => jobSignal(place, signal) ?? [])
+        .filter(({ number }) => number !== streamNumbers.queue);
+      if (others.length === 0) return;
+      const entries = others.map(({ signal }) => signalEntry(signal, nowMs));
+      const stored = await append(entries, rememberMs);
+      writePlacesLater(
+        place,
+        others.map((each, at) => ({ ...each, streamId: stored[at]?.sequence ?? '' })),
+      );
+    },
+    async repair(signals, nowMs) {
+      const byType = Map.groupBy(signals, ({ payload: { type } }) =>
+        typeof type === 'string' ? type : '',
+      );
+      const counts = await Promise.all(
+        [...byType].map(([type, all]) => repairType(type, all, nowMs)),
+      );
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(writing);
+    },
+  };
+}
+
+function countNew(stored: readonly Appended[]): number {
+  return stored.filter(({ isDuplicate }) => !isDuplicate).length;
+}
