@@ -8,7 +8,7 @@ import type { Destination } from '../../delivery/destination.ts';
 import { untilAborted } from '../../delivery/until-aborted.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { connectNats, natsDefaults, type NatsConnectionOptions } from './nats-connection.ts';
+import { connectNats, natsDefaults, type NatsConnectionOptions } from './connection/connection.ts';
 
 export interface NatsDestinationOptions extends NatsConnectionOptions {
   /** The subject, or who knows it for a message. */

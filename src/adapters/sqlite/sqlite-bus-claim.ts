@@ -3,7 +3,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { MillraceError } from '../../foundation/error.ts';
-import { describeFailure, isBusy } from './sqlite-error.ts';
+import { describeFailure, isBusy } from './connection/error.ts';
 
 /** Whoever looks whether it is held keeps it for a moment, too. */
 const lookMs = 250;

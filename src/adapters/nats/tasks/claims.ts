@@ -1,0 +1,216 @@
+// Claims: chosen from the index, won by compare-and-set; whoever was too late takes the next.
+
+import type { ClaimRequest } from '../../../tasks/task-engine.ts';
+import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
+import type { TaskBucket } from './bucket.ts';
+import { chooseClaims, type Choice } from './choice.ts';
+import type { TaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import type { PlacedRow } from './row.ts';
+import type { TaskRows } from './rows.ts';
+import type { TaskSlots } from './slots.ts';
+
+interface Claims {
+  readonly claimed: readonly StoredTask[];
+  readonly freeAtMs: number;
+}
+
+export type ClaimTasks = (request: ClaimRequest) => Promise<Claims>;
+
+type Pick = Choice['picks'][number];
+
+/** Whoever claimed within this time is a rival. */
+const rivalMs = 5_000;
+/** Each time others were quicker. */
+const roundsMax = 10;
+/** Of claims whose answers were lost. */
+const uncertainMax = 10_000;
+
+export function createClaims(parts: {
+  readonly bucket: TaskBucket;
+  readonly rows: TaskRows;
+  readonly index: TaskIndex;
+  readonly slots: TaskSlots;
+  readonly sync: () => Promise<void>;
+}): ClaimTasks {
+  const { bucket, rows, index, slots } = parts;
+  const taking = new Set<string>();
+  /** Job → the sequence at which another one was quicker: until a newer one is seen. */
+  const lost = new Map<string, number>();
+  /** Nobody knows whether these were claimed: their worker is told of it when it asks again. */
+  const uncertain = new Map<string, { readonly worker: string; readonly fence: number }>();
+  const ownWorkers = new Set<string>();
+
+  function isTaken({ id }: TaskHead): boolean {
+    if (taking.has(id)) return true;
+    const seq = lost.get(id);
+    if (seq === undefined) return false;
+    if (index.find(id)?.seq === seq) return true;
+    lost.delete(id);
+    return false;
+  }
+
+  async function beat({ worker, aliveUntilMs }: ClaimRequest): Promise<void> {
+    ownWorkers.add(worker);
+    if (index.beatOf(worker) >= aliveUntilMs) return;
+    const key = taskKeys.beat(worker);
+    const data = String(aliveUntilMs);
+    const [seq] = await bucket.write([{ key, data }]);
+    if (seq !== undefined) index.apply(key, seq, data);
+  }
+
+  /** Rates first: a job that then goes to another one has cost a little of it. */
+  async function takeRates({ rates }: Choice): Promise<boolean> {
+    const writes = [...rates].map(([key, ms]) => ({
+      key,
+      data: String(ms),
+      expected: index.rates.get(key)?.seq ?? 0,
+    }));
+    const seqs = await bucket.write(writes);
+    const late = writes.filter((_, at) => seqs[at] === undefined).map(({ key }) => key);
+    for (const [at, { key, data }] of writes.entries()) {
+      const seq = seqs[at];
+      if (seq !== undefined) index.apply(key, seq, data);
+    }
+    const found = await bucket.get(late);
+    for (const [at, key] of late.entries()) {
+      const message = found[at];
+      if (message === undefined) index.forget(key);
+      else index.apply(key, message.seq, message.text);
+    }
+    return late.length === 0;
+  }
+
+  async function take(
+    picks: readonly Pick[],
+    { worker, nowMs }: ClaimRequest,
+  ): Promise<readonly (PlacedRow | undefined)[]> {
+    const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
+    const bases = await rows.withBodies(known);
+    const going = picks.flatMap(({ head, rule }, at) => {
+      const base = bases[at];
+      if (base === undefined) return [];
+      const next: TaskHead = {
+        ...base.head,
+        state: 'running',
+        worker,
+        fence: head.fence + 1,
+        revision: head.revision + 1,
+        claimedAtMs: nowMs,
+        updatedAtMs: nowMs,
+        deadlineMs: nowMs + rule.deadlineAfterMs,
+      };
+      return [{ base, expected: base.seq, head: next, fields: {} }];
+    });
+    for (const { head } of going) noteUncertain(head);
+    const written = await rows.write(going);
+    const won = new Map<string, PlacedRow>();
+    for (const [at, { base, head }] of going.entries()) {
+      const row = written[at];
+      uncertain.delete(head.id);
+      if (row === undefined) lost.set(head.id, base.seq);
+      else won.set(head.id, row);
+    }
+    return picks.map(({ head }) => won.get(head.id));
+  }
+
+  function noteUncertain({ id, worker, fence }: TaskHead): void {
+    uncertain.set(id, { worker, fence });
+    if (uncertain.size > uncertainMax) uncertain.delete(uncertain.keys().next().value ?? '');
+  }
+
+  /** Claimed by this worker, though the answer never came. */
+  function recovered({ worker, rules }: ClaimRequest): readonly PlacedRow[] {
+    const found: PlacedRow[] = [];
+    for (const [id, claim] of uncertain) {
+      const row = index.find(id)?.row;
+      if (claim.worker !== worker || taking.has(id)) continue;
+      if (!rules.some(({ type }) => id.startsWith(`${type}.`))) continue;
+      uncertain.delete(id);
+      const isOwn = row?.head.state === 'running' && row.head.fence === claim.fence;
+      if (isOwn && row.head.worker === worker) found.push(row);
+    }
+    return found;
+  }
+
+  /** Those that have a place under their key; the others are as if they had not been claimed. */
+  async function placed(
+    won: readonly { readonly row: PlacedRow; readonly pick: Pick }[],
+    fullKeys: Set<string>,
+  ): Promise<readonly PlacedRow[]> {
+    const kept: PlacedRow[] = [];
+    const back: { readonly row: PlacedRow; readonly pick: Pick }[] = [];
+    const isBound = ({ pick: { head, rule } }: { readonly pick: Pick }): boolean =>
+      rule.keyLimit !== undefined && head.concurrencyKey !== '';
+    const groups = Map.groupBy(won.filter(isBound), ({ row: { head } }) => keyOf(head));
+    await Promise.all(
+      [...groups.values()].map(async (ofKey) => {
+        for (const each of ofKey) {
+          const { keyLimit = 0 } = each.pick.rule;
+          if (await slots.take(each.row, keyLimit)) continue;
+          back.push(each);
+          fullKeys.add(keyOf(each.row.head));
+        }
+      }),
+    );
+    for (const each of won) if (!back.includes(each)) kept.push(each.row);
+    if (back.length === 0) return kept;
+    await rows.write(
+      back.map(({ row, pick: { head } }) => ({
+        base: row,
+        expected: row.seq,
+        head: { ...head, fence: row.head.fence, revision: row.head.revision + 1 },
+        fields: {},
+      })),
+    );
+    await parts.sync();
+    return kept;
+  }
+
+  return async (request) => {
+    if (uncertain.size > 0) await parts.sync();
+    const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
+    const alive = beat(request);
+    // Looked at below, whatever becomes of the rest.
+    alive.catch(() => undefined);
+    const fullKeys = new Set<string>();
+    const got: PlacedRow[] = [...recovered(request)];
+    let freeAtMs = Infinity;
+    try {
+      for (let round = 0; round < roundsMax && got.length < request.limit; round += 1) {
+        const left = rules.map((rule) => {
+          const taken = got.filter(({ head }) => head.type === rule.type).length;
+          return { ...rule, limit: Math.max(0, rule.limit - taken) };
+        });
+        const rivals = index.rivals(ownWorkers, performance.now() - rivalMs);
+        const choice = chooseClaims(
+          { ...request, rules: left, limit: request.limit - got.length },
+          { index, isTaken, fullKeys, rivals },
+        );
+        ({ freeAtMs } = choice);
+        const { picks } = choice;
+        if (picks.length === 0) break;
+        for (const { head } of picks) taking.add(head.id);
+        try {
+          if (choice.rates.size > 0 && !(await takeRates(choice))) continue;
+          const written = await take(picks, request);
+          const won = picks.flatMap((pick, at) => {
+            const row = written[at];
+            return row === undefined ? [] : [{ row, pick }];
+          });
+          const kept = await placed(won, fullKeys);
+          got.push(...kept);
+          if (kept.length === picks.length) break;
+        } finally {
+          for (const { head } of picks) taking.delete(head.id);
+        }
+      }
+    } finally {
+      await alive;
+    }
+    const tasks = await rows.whole(got);
+    return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
+  };
+}
+
+const keyOf = ({ type, concurrencyKey }: TaskHead): string => `${type}|${concurrencyKey}`;

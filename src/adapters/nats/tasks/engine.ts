@@ -1,0 +1,315 @@
+// Tasks on NATS JetStream, 2.9 or newer: jobs in a key-value bucket, their signals in the streams of the
+// bus. Each process reads along with the bucket, chooses from what it knows, and wins by compare-and-set.
+
+import { randomUUID } from 'node:crypto';
+import type { NatsConnection as Driver } from '@nats-io/transport-node';
+import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { silentObserver, type Observer } from '../../../foundation/observer.ts';
+import { createSubjects, type Subjects } from '../../../contracts/subjects.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
+import type {
+  ClaimRequest,
+  ClaimWait,
+  TaskCapabilities,
+  TaskEngine,
+} from '../../../tasks/task-engine.ts';
+import type { StoredTask } from '../../../tasks/task-job.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
+import { createAppend } from '../bus/append.ts';
+import { createBusLayout } from '../bus/layout.ts';
+import { createBusReader } from '../bus/read.ts';
+import { createBusStreams } from '../bus/streams.ts';
+import { openJetStreamWire } from '../connection/jetstream-wire.ts';
+import type { NatsConnectionOptions } from '../connection/connection.ts';
+import { asTasks, createTaskBucket } from './bucket.ts';
+import { createTaskChanges } from './changes.ts';
+import { createClaims } from './claims.ts';
+import { createEnqueue } from './enqueue.ts';
+import { createTaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import { createTaskOrphans } from './orphans.ts';
+import { createTaskQueries } from './queries.ts';
+import { createTaskRows } from './rows.ts';
+import { createTaskSignals } from './signals.ts';
+import { createTaskSlots } from './slots.ts';
+import { createTaskUpkeep } from './upkeep.ts';
+import { createTaskWatch } from './watch.ts';
+import { createWorkersGroups } from './workers.ts';
+
+export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'timeoutMs'> {
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  /** As of the bus that the signals go to: `shop` has the bucket `shop-tasks` and the bus's prefix. */
+  readonly prefix?: string | undefined;
+  /** Of the jobs. Default: `millrace-tasks`, behind the prefix. Created when it is missing. */
+  readonly bucket?: string | undefined;
+  /** The stream of the bus, as `natsBus` has it. */
+  readonly stream?: string | undefined;
+  /** Of the bucket and the streams, when they are created. Default: 1. */
+  readonly replicas?: number | undefined;
+  /** Of the subjects, as `createTasks` has it. Default: `gbe`. */
+  readonly root?: string | undefined;
+}
+
+export interface NatsTasksOptions extends TasksOptions, NatsTaskEngineOptions {
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  readonly root?: string | undefined;
+}
+
+export const natsTaskCapabilities: TaskCapabilities = {
+  durable: true,
+  crossProcess: true,
+  // Bucket and streams cannot commit together: records first, and the sweeper finds what is missing.
+  atomicSignals: false,
+  // Rates and places of concurrency keys are compare-and-set as well.
+  exactLimits: true,
+  // Each process goes by what it has seen, and leaves others what is theirs to take first.
+  exactOrder: false,
+};
+
+/**
+ * Tasks on NATS JetStream; by URL or with a connection of your own, which stays yours to close.
+ *
+ * @example
+ * import { natsTasks } from 'millrace/adapters/nats';
+ * import { taskType } from 'millrace/tasks';
+ *
+ * await using tasks = await natsTasks('nats://localhost:4222', { types: [taskType('email-send')] });
+ * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
+ */
+export async function natsTasks(
+  target: string | Driver,
+  options: NatsTasksOptions = {},
+): Promise<Tasks> {
+  return createTasks(await natsTaskEngine(target, options), options);
+}
+
+/**
+ * The engine alone, for `createTasks`.
+ *
+ * @example
+ * import { natsTaskEngine } from 'millrace/adapters/nats';
+ * import { createTasks, taskType } from 'millrace/tasks';
+ *
+ * const engine = await natsTaskEngine('nats://localhost:4222', { replicas: 3 });
+ * await using tasks = createTasks(engine, { types: [taskType('email-send')] });
+ */
+export async function natsTaskEngine(
+  target: string | Driver,
+  options: NatsTaskEngineOptions = {},
+): Promise<TaskEngine> {
+  const { clock = systemClock, observer = silentObserver, prefix, replicas = 1 } = options;
+  const { bucket: name = prefix === undefined ? 'millrace-tasks' : `${prefix}-tasks` } = options;
+  const { stream = prefix === undefined ? 'millrace-bus' : `${prefix}-bus` } = options;
+  for (const [field, text] of Object.entries({ prefix, bucket: name, stream })) {
+    if (text !== undefined && !/^[A-Za-z0-9_-]+$/.test(text)) {
+      const message = `${field} of the tasks in NATS must be letters, digits, "_" or "-"`;
+      throw new MillraceError('CONFIG_INVALID', message, { details: { field } });
+    }
+  }
+  const { timeoutMs } = options;
+  const wire = await asTasks(() =>
+    openJetStreamWire(target, { observer, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
+  );
+  const index = createTaskIndex();
+  const waiters = createWaiters();
+  const processId = randomUUID();
+  const bucket = createTaskBucket(wire, {
+    bucket: name,
+    replicas,
+    observer,
+    onAnew() {
+      index.clear();
+      watch.begin();
+    },
+  });
+  try {
+    await asTasks(() => bucket.streams.ensure(''));
+  } catch (error) {
+    await wire[Symbol.asyncDispose]();
+    throw error;
+  }
+  const wake = (): void => waiters.wakeAll();
+  const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
+  const sync = (): Promise<void> => watch.sync();
+  const rows = createTaskRows(bucket, index);
+  const layout = createBusLayout({ stream, prefix });
+  const parts = { wire, layout, observer };
+  const streams = createBusStreams(parts, { replicas });
+  const append = createAppend(parts, streams);
+  const reader = createBusReader(parts, streams);
+  const signals = createTaskSignals(parts, { streams, append, reader });
+  const subjects: Subjects<string> = createSubjects<string>(
+    options.root === undefined ? {} : { root: options.root },
+  );
+  const workersGroups = createWorkersGroups({
+    parts,
+    streams,
+    append,
+    reader,
+    index,
+    subjects,
+    sync,
+  });
+  const slots = createTaskSlots({ bucket, rows, index });
+  const enqueue = createEnqueue({ bucket, rows, index, signals });
+  const change = createTaskChanges({ rows, index, signals });
+  const claimNow = createClaims({ bucket, rows, index, slots, sync });
+  const queries = createTaskQueries({ rows, index, sync });
+  const upkeep = createTaskUpkeep({
+    bucket,
+    rows,
+    index,
+    slots,
+    orphans: createTaskOrphans({ bucket, rows }),
+  });
+  let isClosed = false;
+  let isLoaded = false;
+
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+    return asTasks(async () => {
+      if (!isLoaded) {
+        await sync();
+        isLoaded = true;
+      }
+      return work();
+    });
+  }
+
+  async function put(key: string, data: string): Promise<void> {
+    const [seq] = await bucket.write([{ key, data }]);
+    if (seq !== undefined) index.apply(key, seq, data);
+  }
+
+  async function claim(
+    request: ClaimRequest,
+    { waitMs, signal }: ClaimWait,
+  ): Promise<readonly StoredTask[]> {
+    const leaseMs = request.aliveUntilMs - request.nowMs;
+    const untilMs = clock.now() + waitMs;
+    let isSynced = false;
+    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
+      if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+      if (signal.aborted) throw aborted(signal);
+      const over = new AbortController();
+      // Joined before the look: what comes in between wakes us.
+      const either = AbortSignal.any([signal, over.signal]);
+      const woken = waiters.wait(either, () => false);
+      // Whoever gets that far awaits it; until then its end by a signal is nobody's error.
+      woken.catch(() => undefined);
+      try {
+        const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
+        if (found.claimed.length > 0) return found.claimed;
+        if (!isSynced) {
+          // Nothing here; is there nothing at all?
+          isSynced = true;
+          await sync();
+          continue;
+        }
+        const leftMs = untilMs - clock.now();
+        if (leftMs <= 0) return [];
+        const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
+        await Promise.race([woken, clock.sleep(sleepMs, either)]);
+      } finally {
+        over.abort();
+      }
+    }
+  }
+
+  return {
+    capabilities: natsTaskCapabilities,
+    beatThread:
+      typeof target === 'string'
+        ? {
+            module: new URL(`./beat${extension}`, import.meta.url).href,
+            settings: { url: target, bucket: name },
+          }
+        : undefined,
+
+    enqueue: (entries, nowMs) =>
+      call(async () => {
+        const outcomes = await enqueue(entries, nowMs);
+        wake();
+        return outcomes;
+      }),
+    exchange: (changes, request, nowMs) =>
+      call(async () => {
+        const look = async (asked: ClaimRequest): Promise<readonly StoredTask[]> =>
+          (await claimNow({ ...asked, nowMs })).claimed;
+        if (request === undefined) {
+          const outcomes = await change(changes, nowMs);
+          wake();
+          return { outcomes, claimed: [] };
+        }
+        const [outcomes, first] = await Promise.all([change(changes, nowMs), look(request)]);
+        wake();
+        if (first.length > 0) return { outcomes, claimed: first };
+        // What the changes let go, and what others wrote.
+        const second = await look(request);
+        if (second.length > 0) return { outcomes, claimed: second };
+        await sync();
+        return { outcomes, claimed: await look(request) };
+      }),
+    claim: (request, wait) => call(() => claim(request, wait)),
+
+    get: (refs) => call(() => queries.get(refs)),
+    heads: (refs) => call(() => queries.heads(refs)),
+    list: (filter, page) => call(() => queries.list(filter, page)),
+    counts: () => call(() => queries.counts()),
+    overdue: (request) => call(() => queries.overdue(request)),
+    dueScheduled: (request) => call(() => queries.dueScheduled(request)),
+    endedBefore: (request) => call(() => queries.endedBefore(request)),
+    remove: (refs) => call(() => upkeep.remove(refs)),
+    tidy: (nowMs) =>
+      call(async () => {
+        await upkeep.tidy(nowMs);
+        await workersGroups.ack();
+      }),
+
+    beat: ({ worker, aliveUntilMs, about }) =>
+      call(async () => {
+        await put(taskKeys.beat(worker), String(aliveUntilMs));
+        if (about !== undefined && about !== index.aboutOf(worker)) {
+          await put(taskKeys.about(worker), about);
+        }
+      }),
+    workers: () =>
+      call(async () => {
+        await sync();
+        return index.beats();
+      }),
+    forgetWorker: (worker) =>
+      call(async () => {
+        await put(taskKeys.beat(worker), '');
+        if (index.aboutOf(worker) !== undefined) await put(taskKeys.about(worker), '');
+      }),
+
+    setMode: (type, mode) =>
+      call(async () => {
+        await put(taskKeys.mode(type), mode === 'open' ? '' : mode);
+        wake();
+      }),
+    modes: () =>
+      call(async () => {
+        await sync();
+        return [...index.modes].map(([type, { value }]) => ({ type, mode: value }));
+      }),
+
+    repair: (told, nowMs) => call(() => signals.repair(told, nowMs)),
+
+    async [Symbol.asyncDispose]() {
+      if (isClosed) return;
+      isClosed = true;
+      wake();
+      await watch[Symbol.asyncDispose]();
+      await wire[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Compiled or not: the thread imports what this file was. */
+const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';

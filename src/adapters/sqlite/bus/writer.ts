@@ -1,0 +1,400 @@
+// What the bus does inside the writer thread: each request within the commit that answers it.
+
+import type { DatabaseSync } from 'node:sqlite';
+import type { Trimmed } from '../../../bus/bus.ts';
+import {
+  matchesFilter,
+  type Appended,
+  type EngineEntry,
+  type GroupSettings,
+  type Settlement,
+} from '../../../bus/bus-engine.ts';
+import type { SettleOutcome } from '../../../bus/bus-message.ts';
+import { claimedText, isClaimHeld } from '../sqlite-bus-claim.ts';
+import { createBusQuery } from '../thread/query.ts';
+import { createBusTrimming, type BusTrim } from './trim.ts';
+import type { SqlRow } from '../thread/writer.ts';
+
+/** `now` and times are resolved to cursors here, under the lock. */
+export type BusStart =
+  | { readonly kind: 'after'; readonly seq: number }
+  | { readonly kind: 'now' }
+  | { readonly kind: 'time'; readonly ms: number };
+
+type BusGroupRow = Omit<GroupSettings, 'start'> & { readonly start: BusStart };
+
+interface BusAnswers {
+  readonly append: readonly Appended[];
+  readonly claim: undefined;
+  readonly unclaim: undefined;
+  /** The filters of the group that is there, where they are others. */
+  readonly ensureGroup: readonly string[] | undefined;
+  readonly fetch: { readonly isUnknown: boolean; readonly rows: readonly SqlRow[] };
+  readonly settle: readonly SettleOutcome[];
+  readonly remove: number;
+  readonly trim: Trimmed;
+  readonly deleteStream: boolean;
+  readonly seek: boolean;
+  readonly deleteGroup: boolean;
+}
+
+export type BusRequest =
+  | {
+      readonly op: 'append';
+      readonly entries: readonly EngineEntry[];
+      readonly dedupeWindowMs: number;
+      readonly nowMs: number;
+      /** Seen once it is committed; answered once it is synced. */
+      readonly isRelaxed: boolean;
+      /** Names the caller's claims. */
+      readonly claim?: string | undefined;
+    }
+  | { readonly op: 'claim'; readonly filter: string; readonly token: string }
+  | { readonly op: 'unclaim'; readonly filter: string }
+  | { readonly op: 'ensureGroup'; readonly group: BusGroupRow }
+  | {
+      readonly op: 'fetch';
+      readonly group: string;
+      readonly limit: number;
+      readonly nowMs: number;
+    }
+  | {
+      readonly op: 'settle';
+      readonly group: string;
+      readonly settlements: readonly Settlement[];
+      readonly dedupeWindowMs: number;
+      readonly nowMs: number;
+    }
+  | { readonly op: 'remove'; readonly subject: string; readonly seqs: readonly number[] }
+  | { readonly op: 'trim'; readonly subject: string; readonly order: BusTrim }
+  | { readonly op: 'deleteStream'; readonly subject: string }
+  | { readonly op: 'seek'; readonly group: string; readonly to: BusStart }
+  | { readonly op: 'deleteGroup'; readonly group: string };
+
+export type BusAnswer<R extends BusRequest> = BusAnswers[R['op']];
+
+/** Up to so many streams are looked at one by one; a group of more walks along all messages. */
+const fewStreams = 8;
+/** Looking for ids that are over costs as much as a message: some messages share it. */
+const forgetEvery = 32;
+
+export function createSqliteBus(
+  database: DatabaseSync,
+  path: string,
+): (request: BusRequest) => unknown {
+  const query = createBusQuery(database);
+  const { all, one, number, head, streamId } = query;
+  const { trim, drop, deleteStream } = createBusTrimming(query);
+  const groupRow = (name: string): SqlRow | undefined =>
+    one('select * from bus_groups where name = ?', name);
+
+  function newStream(subject: string): number {
+    const id = number('insert into bus_streams (subject) values (?) returning id', subject);
+    for (const group of all('select id, filters from bus_groups')) {
+      if (isTaken(filtersOf(group), subject)) bind(Number(group['id']), id);
+    }
+    return id;
+  }
+
+  function bind(group: number, stream: number): void {
+    all('insert into bus_group_streams (group_id, stream_id) values (?, ?)', group, stream);
+  }
+
+  function append(
+    { subject, id, data, meta }: EngineEntry,
+    { dedupeWindowMs, nowMs }: { readonly dedupeWindowMs: number; readonly nowMs: number },
+  ): Appended {
+    const known = one(
+      `select s.id, i.seq from bus_streams s left join bus_message_ids i
+         on i.stream_id = s.id and i.id = ? and i.expires_at_ms > ?
+       where s.subject = ?`,
+      id,
+      nowMs,
+      subject,
+    );
+    const before = known?.['seq'] ?? null;
+    if (before !== null) return { sequence: String(before), isDuplicate: true };
+    const stream = known === undefined ? newStream(subject) : Number(known['id']);
+    const seq = number(
+      'insert into bus_messages (stream_id, stored_at_ms, data, meta) values (?, ?, ?, ?) returning seq',
+      stream,
+      nowMs,
+      data,
+      meta ?? null,
+    );
+    all(
+      `insert into bus_message_ids (stream_id, id, seq, expires_at_ms) values (?, ?, ?, ?)
+       on conflict do update set seq = excluded.seq, expires_at_ms = excluded.expires_at_ms`,
+      stream,
+      id,
+      seq,
+      nowMs + dedupeWindowMs,
+    );
+    all(
+      'update bus_streams set length = length + 1, bytes = bytes + ? where id = ?',
+      data.length,
+      stream,
+    );
+    return { sequence: String(seq), isDuplicate: false };
+  }
+
+  /**
+   * Within the transaction: a claim that was committed before this one began is seen here. Whoever made it
+   * and is gone holds no lock.
+   */
+  function refuseClaimed(
+    entries: readonly EngineEntry[],
+    { claim }: { readonly claim?: string | undefined },
+  ): void {
+    for (const { filter = '', token = '' } of all('select filter, token from bus_claims')) {
+      if (token === claim) continue;
+      const taken = entries.find(({ subject }) => matchesFilter(String(filter), subject));
+      if (taken === undefined) continue;
+      if (isClaimHeld(path)) throw new Error(claimedText(taken.subject));
+      all('delete from bus_claims where token = ?', token);
+    }
+  }
+
+  /** By who holds the lock: all others are gone. */
+  function takeClaim(filter: string, token: string): void {
+    all('delete from bus_claims where token <> ?', token);
+    all('insert or replace into bus_claims (filter, token) values (?, ?)', filter, token);
+  }
+
+  let unforgotten = 0;
+
+  /** More than come in: what is forgotten never piles up, and no commit waits for it. */
+  function forgetIds(nowMs: number, appended: number): void {
+    unforgotten += appended;
+    if (unforgotten < forgetEvery) return;
+    const count = unforgotten;
+    unforgotten = 0;
+    all(
+      `delete from bus_message_ids where (stream_id, id) in
+         (select stream_id, id from bus_message_ids where expires_at_ms <= ? limit ?)`,
+      nowMs,
+      2 * count + 1,
+    );
+  }
+
+  function cursorOf(start: BusStart): number {
+    if (start.kind === 'after') return start.seq;
+    if (start.kind === 'now') return head();
+    const first = one(
+      'select seq from bus_messages where stored_at_ms >= ? order by seq limit 1',
+      start.ms,
+    );
+    return first === undefined ? head() : Number(first['seq']) - 1;
+  }
+
+  function ensureGroup(group: BusGroupRow): readonly string[] | undefined {
+    const { name, filters, leaseMs, maxAckPending, start } = group;
+    const there = groupRow(name);
+    if (there !== undefined) {
+      if (there['filters'] !== JSON.stringify(filters)) return filtersOf(there);
+      all(
+        'update bus_groups set lease_ms = ?, max_ack_pending = ? where name = ?',
+        leaseMs,
+        maxAckPending,
+        name,
+      );
+      return undefined;
+    }
+    const id = number(
+      `insert into bus_groups (name, filters, lease_ms, max_ack_pending, cursor)
+       values (?, ?, ?, ?, ?) returning id`,
+      name,
+      JSON.stringify(filters),
+      leaseMs,
+      maxAckPending,
+      cursorOf(start),
+    );
+    for (const stream of all('select id, subject from bus_streams')) {
+      if (isTaken(filters, String(stream['subject']))) bind(id, Number(stream['id']));
+    }
+    return undefined;
+  }
+
+  function fetch(name: string, limit: number, nowMs: number): BusAnswers['fetch'] {
+    const group = groupRow(name);
+    if (group === undefined) return { isUnknown: true, rows: [] };
+    const id = Number(group['id']);
+    const availableAtMs = nowMs + Number(group['lease_ms']);
+    const due = all(
+      'select seq from bus_pending where group_id = ? and available_at_ms <= ? order by seq limit ?',
+      id,
+      nowMs,
+      limit,
+    );
+    const pending = number('select count(*) from bus_pending where group_id = ?', id);
+    const room = Math.min(limit - due.length, Number(group['max_ack_pending']) - pending);
+    const fresh = room <= 0 ? [] : next(id, Number(group['cursor']), room);
+    if (due.length + fresh.length === 0) return { isUnknown: false, rows: [] };
+    const token = number('update bus_tokens set token = token + 1 returning token');
+    for (const { seq = 0 } of due) {
+      all(
+        `update bus_pending set delivery_count = delivery_count + 1, token = ?, available_at_ms = ?
+         where group_id = ? and seq = ?`,
+        token,
+        availableAtMs,
+        id,
+        seq,
+      );
+    }
+    for (const { seq = 0, stream_id: stream = 0 } of fresh) {
+      all(
+        `insert into bus_pending (group_id, seq, stream_id, available_at_ms, delivery_count, token)
+         values (?, ?, ?, ?, 1, ?)`,
+        id,
+        seq,
+        stream,
+        availableAtMs,
+        token,
+      );
+    }
+    // In the order of their numbers: what comes again before what is newer.
+    const rows = all(
+      `select p.seq, p.token, p.delivery_count, s.subject, m.stored_at_ms, m.data, m.meta
+       from bus_pending p join bus_messages m on m.seq = p.seq
+         join bus_streams s on s.id = p.stream_id
+       where p.group_id = ? and p.seq in (select value from json_each(?)) order by p.seq`,
+      id,
+      JSON.stringify([...due, ...fresh].map(({ seq }) => seq)),
+    );
+    return { isUnknown: false, rows };
+  }
+
+  /** The next ones behind the cursor, which moves behind them. */
+  function next(group: number, cursor: number, room: number): readonly SqlRow[] {
+    const streams = all(
+      `select stream_id from bus_group_streams where group_id = ? limit ${fewStreams + 1}`,
+      group,
+    );
+    const rows =
+      streams.length <= fewStreams
+        ? streams
+            .flatMap(({ stream_id: stream = 0 }) =>
+              all(
+                'select seq, stream_id from bus_messages where stream_id = ? and seq > ? order by seq limit ?',
+                stream,
+                cursor,
+                room,
+              ),
+            )
+            .toSorted((a, b) => Number(a['seq']) - Number(b['seq']))
+            .slice(0, room)
+        : all(
+            `select m.seq, m.stream_id from bus_messages m
+             where m.seq > ? and exists (select 1 from bus_group_streams g
+               where g.group_id = ? and g.stream_id = +m.stream_id)
+             order by m.seq limit ?`,
+            cursor,
+            group,
+            room,
+          );
+    // Behind everything that was walked past: nobody walks there again.
+    const reached = rows.length < room ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
+    if (reached > cursor) {
+      all('update bus_groups set cursor = ? where id = ?', reached, group);
+    }
+    return rows;
+  }
+
+  function settle(
+    group: SqlRow,
+    settlement: Settlement,
+    times: { readonly nowMs: number; readonly dedupeWindowMs: number },
+  ): SettleOutcome {
+    const id = Number(group['id']);
+    const { seq, token } = placeOf(settlement.token);
+    const held = one(
+      'select stream_id from bus_pending where group_id = ? and seq = ? and token = ?',
+      id,
+      seq,
+      token,
+    );
+    if (held === undefined) return 'stale';
+    const { nowMs } = times;
+    if (settlement.kind === 'dead') append(settlement.letter, times);
+    if (settlement.kind === 'dead' || settlement.kind === 'ack') {
+      all('delete from bus_pending where group_id = ? and seq = ?', id, seq);
+      return 'settled';
+    }
+    const [availableAtMs, uncounted, newToken] =
+      settlement.kind === 'extend'
+        ? [nowMs + Number(group['lease_ms']), 0, token]
+        : settlement.kind === 'nack'
+          ? [nowMs + settlement.delayMs, 0, 0]
+          : [nowMs, 1, 0];
+    all(
+      `update bus_pending set available_at_ms = ?, delivery_count = delivery_count - ?, token = ?
+       where group_id = ? and seq = ?`,
+      availableAtMs,
+      uncounted,
+      newToken,
+      id,
+      seq,
+    );
+    return 'settled';
+  }
+
+  return (request) => {
+    switch (request.op) {
+      case 'append':
+        refuseClaimed(request.entries, request);
+        forgetIds(request.nowMs, request.entries.length);
+        return request.entries.map((entry) => append(entry, request));
+      case 'claim':
+        return takeClaim(request.filter, request.token);
+      case 'unclaim':
+        return void all('delete from bus_claims where filter = ?', request.filter);
+      case 'ensureGroup':
+        return ensureGroup(request.group);
+      case 'fetch':
+        return fetch(request.group, request.limit, request.nowMs);
+      case 'settle': {
+        const group = groupRow(request.group);
+        return request.settlements.map((each) =>
+          group === undefined ? 'stale' : settle(group, each, request),
+        );
+      }
+      case 'remove': {
+        const stream = streamId(request.subject);
+        const chosen = 'seq in (select value from json_each(?))';
+        return stream === undefined ? 0 : drop(stream, chosen, JSON.stringify(request.seqs));
+      }
+      case 'trim':
+        return trim(request.subject, request.order);
+      case 'deleteStream':
+        return deleteStream(request.subject);
+      default: {
+        const group = groupRow(request.group);
+        if (group === undefined) return false;
+        const id = Number(group['id']);
+        all('delete from bus_pending where group_id = ?', id);
+        if (request.op === 'seek') {
+          all('update bus_groups set cursor = ? where id = ?', cursorOf(request.to), id);
+        } else {
+          all('delete from bus_group_streams where group_id = ?', id);
+          all('delete from bus_groups where id = ?', id);
+        }
+        return true;
+      }
+    }
+  };
+}
+
+function filtersOf(group: SqlRow): readonly string[] {
+  return JSON.parse(String(group['filters'])) as string[];
+}
+
+function isTaken(filters: readonly string[], subject: string): boolean {
+  return filters.some((filter) => matchesFilter(filter, subject));
+}
+
+/** A token that was never given out belongs to no message. */
+function placeOf(text: string): { readonly seq: number; readonly token: number } {
+  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
+  const isOne = seq !== undefined && token !== undefined && Number(token) > 0;
+  return isOne ? { seq: Number(seq), token: Number(token) } : { seq: -1, token: -1 };
+}

@@ -1,0 +1,39 @@
+// Subscriptions in the events' own file: their writes go through the same thread, and a handler's
+// statements into the commit that marks its event as done.
+
+import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
+import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
+import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
+import type { SqliteDatabase } from '../connection/database.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/writer.ts';
+
+/** What a handler has its effects in: statements that commit with the mark, or not at all. */
+export interface SqliteTransaction {
+  /** Runs when the handler has succeeded, in the order of the calls. */
+  run(sql: string, ...values: readonly SqlValue[]): void;
+  /** What is committed now; it does not see this transaction's own statements. */
+  query(sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+}
+
+export function sqliteSubscriptionStorage(
+  database: SqliteDatabase,
+): SubscriptionStorage<SqliteTransaction> {
+  const settlements = sqlSettlements(database.dialect);
+  return {
+    ...sqlSubscriptionStorage(database),
+    async begin(fence) {
+      const effects: SqlStatement[] = [];
+      return {
+        transaction: {
+          run: (sql, ...values) => void effects.push({ sql, values }),
+          query: (sql, ...values) => database.select(sql, values),
+        },
+        commit: (settlement) =>
+          settling(fence, () =>
+            database.commit([...settlements.statements(fence, settlement), ...effects]),
+          ),
+        rollback: async () => undefined,
+      };
+    },
+  };
+}
