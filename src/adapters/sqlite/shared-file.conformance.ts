@@ -1,4 +1,4 @@
-// A file for the cases of a suite, one after the other: starting the writer thread is most of the time of a case.
+// One file for all cases of a suite: starting a writer thread takes most of the time of a case.
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { openSqliteFile, type SqliteFile } from './connection/file.ts';
 
 export interface SharedSqliteFile extends AsyncDisposable {
   readonly file: SqliteFile;
-  /** Brings every table back to what it was when the file was new, except those that are kept. */
+  /** Resets every table, except the kept ones, to its content when the file was new. */
   reset(): void;
 }
 

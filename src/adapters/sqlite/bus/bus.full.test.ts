@@ -9,7 +9,7 @@ import { busConformance } from '../../../bus/bus.conformance.ts';
 import { sqliteBus, sqliteBusIn } from './bus.ts';
 import { openSharedSqliteFile, type SharedSqliteFile } from '../shared-file.conformance.ts';
 
-/** Short: the suite takes the write lock away. */
+/** Short: the suite holds the write lock. */
 const busyTimeoutMs = 100;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bus-'));
 
@@ -55,7 +55,7 @@ for (const { name, skip, run } of busConformance({
         database.close();
       },
       async outage() {
-        // A connection that keeps the write lock has the same effect as a broker that is gone.
+        // A held write lock has the same effect as an unreachable broker.
         const database = new DatabaseSync(path);
         database.exec('begin exclusive');
         return async () => {
@@ -69,7 +69,7 @@ for (const { name, skip, run } of busConformance({
   test(`bus in SQLite: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('bus in SQLite: a relaxed message is seen by readers before its publisher is answered', async () => {
+test('bus in SQLite: readers see a relaxed message before publish() resolves', async () => {
   const { path, bus } = await prepare();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => bus[Symbol.asyncDispose]());
@@ -88,13 +88,13 @@ test('bus in SQLite: a relaxed message is seen by readers before its publisher i
   }
   await reading;
   assert.deepEqual(happened, ['seen m-1', 'answered m-1', 'seen m-2', 'answered m-2']);
-  // What comes behind is synced before it is seen, and everything before it with it.
+  // A later message is synced before it is visible, together with all earlier ones.
   const database = new DatabaseSync(path, { readOnly: true });
   assert.equal(database.prepare('select count(*) as n from bus_messages').get()?.['n'], 2);
   database.close();
 });
 
-test("bus in SQLite: others' messages cost a group that waits no commit", async () => {
+test('bus in SQLite: messages of other subjects cause no commit for a waiting group', async () => {
   const { path, bus } = await prepare();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => bus[Symbol.asyncDispose]());

@@ -1,9 +1,7 @@
-// The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which
-// commits all that wait together.
+// The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all
+// waiting requests together.
 
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { Bus, StartFrom } from '../../../bus/bus.ts';
 import type {
   Appended,
@@ -19,31 +17,27 @@ import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { createSqliteClient } from '../connection/client.ts';
+import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
 import { holdClaim, isClaimedText } from '../sqlite-bus-claim.ts';
 import { createEarlyReaders } from '../sqlite-bus-early.ts';
-import { openSqliteBusReader, toStored } from './reader.ts';
+import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
+import { openBusReader, toStored } from './reader.ts';
 import { createBusTail } from './tail.ts';
 import { createBusWaits } from './waits.ts';
-import type { BusAnswer, BusRequest, BusStart } from './writer.ts';
-import { describeFailure, sqliteError } from '../connection/error.ts';
-import { pathOf } from '../connection/path.ts';
-import { watchSqlite } from '../connection/watch.ts';
-import { startSqliteWriter, type SqliteWriter, type SqlRow } from '../thread/writer.ts';
+import type { BusStart } from './writer.ts';
 
 export interface SqliteBusOptions extends BusOptions {
-  /** How long a write waits for another process's write. Default: 10 s. */
+  /** How long a write waits for a write of another process. Default: 10 s. */
   readonly busyTimeoutMs?: number | undefined;
 }
 
-/** Looked at by file events; this is for file systems that have none. */
-const watchPollMs = 250;
-
-/** A write that is not answered so long after the last one waits for something. */
-const answerMs = 20;
+/** If no append completes within this time, another process probably holds the write lock. */
+const replyMs = 20;
 
 /**
- * Opens (and, where it is new, creates) the bus in a file; it may be the event store's. Several processes
- * may open one file.
+ * Opens the bus in a file, which may be the event store's, and creates a missing file. Several processes may open one
+ * file.
  *
  * @example
  * import { sqliteBus } from 'millrace/adapters/sqlite';
@@ -52,77 +46,58 @@ const answerMs = 20;
  * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
  */
 export async function sqliteBus(url: string, options: SqliteBusOptions = {}): Promise<Bus> {
-  const { busyTimeoutMs = 10_000 } = options;
-  const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
-  const writer = await startSqliteWriter({ path, busyTimeoutMs });
-  const closing = async (): Promise<void> => writer[Symbol.asyncDispose]();
-  return sqliteBusIn({ path, writer, closing }, options);
+  return sqliteBusIn(await openWriterFile(url, options.busyTimeoutMs), options);
 }
 
-/** A file with a writer thread; the thread goes on after the bus is closed, unless `closing` ends it. */
-export interface SqliteBusFile {
-  readonly path: string;
-  readonly writer: SqliteWriter;
-  readonly closing?: () => Promise<void>;
-}
-
-/** The bus in a file that is open. */
-export function sqliteBusIn(file: SqliteBusFile, options: SqliteBusOptions = {}): Bus {
+/** The bus in an open file. */
+export function sqliteBusIn(file: WriterFile, options: SqliteBusOptions = {}): Bus {
   return createBus(createEngine(file, options), options);
 }
 
 function createEngine(
-  { path, writer, closing = async () => undefined }: SqliteBusFile,
-  { busyTimeoutMs = 10_000, clock = systemClock }: SqliteBusOptions,
+  file: WriterFile,
+  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock }: SqliteBusOptions,
 ): BusEngine {
   const tail = createBusTail();
   const early = createEarlyReaders();
   let claims: { readonly lock: Disposable; readonly token: string; count: number } | undefined;
-  const reader = openSqliteBusReader(path, busyTimeoutMs);
-  let version = reader.dataVersion();
-  const others = watchSqlite({
-    path,
-    pollIntervalMs: watchPollMs,
-    hasMore() {
-      const before = version;
-      version = reader.dataVersion();
-      return version !== before;
-    },
-    onMore: () => waits.byOthers({ isForReaders: !isAnswerNear() }),
+  const reader = openBusReader(file.path, busyTimeoutMs);
+  const client = createSqliteClient(file, {
+    prefix: 'BUS',
+    reader,
+    onCommit: () => waits.onOtherCommit({ wakeReaders: !isReplyNear() }),
   });
-  const waits = createBusWaits(clock, (isAnybody) => others.setWaiting(isAnybody));
-  let isClosed = false;
+  const waits = createBusWaits(clock, (isWaiting) => client.setWaiting(isWaiting));
   let appending = 0;
-  let answeredAtMs = 0;
+  let repliedAtMs = 0;
+  const read: typeof client.read = (work) => client.read(work);
 
   /**
-   * While appends are answered one after the other, the commit that is seen first is mostly their own, and its
-   * answer wakes all readers. One that waits for another process's lock keeps nobody from looking.
+   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
+   * wakes the readers. An append that waits for another process's lock delays no reader.
    */
-  function isAnswerNear(): boolean {
-    return appending > 0 && clock.now() - answeredAtMs < answerMs;
+  function isReplyNear(): boolean {
+    return appending > 0 && clock.now() - repliedAtMs < replyMs;
   }
 
-  async function write<R extends BusRequest>(
-    request: R,
-    onCommitted: (answer: BusAnswer<R>) => void = () => waits.all(),
-  ): Promise<BusAnswer<R>> {
+  async function write<Call extends WriterCall>(
+    call: Call,
+    onCommitted: (result: ResultOf<Call['operation']>) => void = () => waits.wakeAll(),
+  ): Promise<ResultOf<Call['operation']>> {
     try {
-      const answer = await writer.bus(request, (committed) =>
-        onCommitted(committed as BusAnswer<R>),
-      );
-      return answer as BusAnswer<R>;
+      return await client.call(call, onCommitted);
     } catch (error) {
-      throw busError(error);
+      throw claimedError(error);
     }
   }
 
-  /** What is gone from the file is not given out of memory. */
-  function writeLess<R extends BusRequest>(request: R): Promise<BusAnswer<R>> {
-    return write(request, () => {
+  /** Removed messages must not be served from memory. */
+  function removeMessages<Call extends WriterCall>(
+    call: Call,
+  ): Promise<ResultOf<Call['operation']>> {
+    return write(call, () => {
       tail.forget();
-      waits.all();
+      waits.wakeAll();
     });
   }
 
@@ -131,39 +106,37 @@ function createEngine(
     { dedupeWindowMs, isRelaxed, isEarly }: Parameters<BusEngine['append']>[1],
   ): Promise<readonly Appended[]> {
     const nowMs = clock.now();
-    let isTold = false;
-    const tell = (): void => {
-      if (!isTold) appending -= 1;
-      isTold = true;
-      answeredAtMs = clock.now();
-      waits.appended(entries.map(({ subject }) => subject));
+    let isDone = false;
+    const finish = (): void => {
+      if (!isDone) appending -= 1;
+      isDone = true;
+      repliedAtMs = clock.now();
+      waits.onAppended(entries.map(({ subject }) => subject));
     };
     appending += 1;
     const own = early.append(entries, { isEarly });
     try {
       const answered = write(
-        { op: 'append', entries, dedupeWindowMs, nowMs, isRelaxed, claim: claims?.token },
+        {
+          operation: 'bus.append',
+          entries,
+          dedupeWindowMs,
+          nowMs,
+          isRelaxed,
+          claim: claims?.token,
+        },
         (appended) => {
           tail.add(entries, appended, { storedAtMs: nowMs });
           own.settled(tail.last);
-          tell();
+          finish();
         },
       );
       own.tell();
       return await answered;
     } finally {
       own.settled(0);
-      // Also when nothing was stored: who left it to this answer must look for what others wrote.
-      if (!isTold) tell();
-    }
-  }
-
-  function read<T>(work: () => T): T {
-    if (isClosed) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
-    try {
-      return work();
-    } catch (error) {
-      throw busError(sqliteError(describeFailure(error), { path, doing: 'read' }));
+      // Also when nothing was stored: a reader that relied on this reply must look for other processes' messages.
+      if (!isDone) finish();
     }
   }
 
@@ -175,11 +148,12 @@ function createEngine(
     for (;;) {
       if (signal.aborted) throw aborted(signal);
       const nowMs = clock.now();
-      // Looked at without the writer first: whoever waits must not take the write lock for nothing.
+      // Read first: a waiting member must not take the write lock without a message to fetch.
       const dueMs = read(() => reader.dueAtMs(group, nowMs));
       if (dueMs === 0) {
-        const { isUnknown, rows } = await write({ op: 'fetch', group, limit, nowMs }, () =>
-          waits.changed(group),
+        const { isUnknown, rows } = await write(
+          { operation: 'bus.fetch', group, limit, nowMs },
+          () => waits.onGroupChange(group),
         );
         if (isUnknown) throw unknownGroup(group);
         if (rows.length > 0) return rows.map(toLeased);
@@ -207,7 +181,7 @@ function createEngine(
     let { after } = how;
     for (;;) {
       if (signal.aborted) throw aborted(signal);
-      // Whoever asks for the next ones is done with those before.
+      // The caller asks for the next batch: it has handled the batches before.
       reached?.(after);
       const known = upTo === undefined ? tail.read(pattern, { after, limit }) : undefined;
       if (known !== undefined) {
@@ -264,7 +238,7 @@ function createEngine(
     },
     append,
     async claim(filter) {
-      const held = (claims ??= { lock: holdClaim(path), token: randomUUID(), count: 0 });
+      const held = (claims ??= { lock: holdClaim(file.path), token: randomUUID(), count: 0 });
       held.count += 1;
       const release = (): void => {
         held.count -= 1;
@@ -273,7 +247,7 @@ function createEngine(
         if (claims === held) claims = undefined;
       };
       try {
-        await write({ op: 'claim', filter, token: held.token });
+        await write({ operation: 'bus.claim', filter, token: held.token });
       } catch (error) {
         release();
         throw error;
@@ -287,7 +261,7 @@ function createEngine(
           isOver = true;
           try {
             // Answered behind everything that was appended under it: nobody comes in between.
-            if (!isClosed) await write({ op: 'unclaim', filter });
+            if (!client.isClosed) await write({ operation: 'bus.unclaim', filter });
           } finally {
             release();
           }
@@ -296,23 +270,23 @@ function createEngine(
     },
     async ensureGroup(settings) {
       const group = { ...settings, start: toStart(settings.start) };
-      const there = await write({ op: 'ensureGroup', group });
-      if (there === undefined) return;
-      const [was = '', wanted = ''] = [there[0], settings.filters[0]];
-      throw groupConflict(settings.name, { there: was, wanted });
+      const conflicting = await write({ operation: 'bus.ensureGroup', group });
+      if (conflicting === undefined) return;
+      const [there = '', wanted = ''] = [conflicting[0], settings.filters[0]];
+      throw groupConflict(settings.name, { there, wanted });
     },
     fetch,
     settle({ name }, settlements) {
-      const request = {
-        op: 'settle',
+      const call = {
+        operation: 'bus.settle',
         group: name,
         settlements,
         dedupeWindowMs: busLimits.dedupeWindowMsDefault,
         nowMs: clock.now(),
       } as const;
-      // A dead letter is a message, of another stream.
-      const isOwn = settlements.every(({ kind }) => kind !== 'dead');
-      return write(request, () => (isOwn ? waits.changed(name) : waits.all()));
+      // A dead letter is a message of another stream, which other groups may read.
+      const hasDeadLetter = settlements.some(({ kind }) => kind === 'dead');
+      return write(call, () => (hasDeadLetter ? waits.wakeAll() : waits.onGroupChange(name)));
     },
     async read(pattern, { from, isLive, signal, batchMax, onEarly }) {
       const start = toStart(from);
@@ -327,11 +301,11 @@ function createEngine(
         : earlyBatches(pattern, how, onEarly);
     },
     remove: (subject, sequences) =>
-      writeLess({ op: 'remove', subject, seqs: sequences.map(seqOf) }),
+      removeMessages({ operation: 'bus.remove', subject, seqs: sequences.map(seqOf) }),
     streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
     trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
-      writeLess({
-        op: 'trim',
+      removeMessages({
+        operation: 'bus.trim',
         subject,
         order: {
           ...rest,
@@ -339,7 +313,7 @@ function createEngine(
           beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
         },
       }),
-    deleteStream: (subject) => writeLess({ op: 'deleteStream', subject }),
+    deleteStream: (subject) => removeMessages({ operation: 'bus.deleteStream', subject }),
     groups: async () => read(() => reader.groups()),
     async pending(group, limit) {
       const found = read(() => reader.pending(group, limit));
@@ -347,19 +321,15 @@ function createEngine(
       return found;
     },
     async seek(group, to) {
-      const isThere = await write({ op: 'seek', group, to: toStart(to) });
-      if (!isThere) throw unknownGroup(group);
+      const exists = await write({ operation: 'bus.seek', group, to: toStart(to) });
+      if (!exists) throw unknownGroup(group);
     },
-    deleteGroup: (group) => write({ op: 'deleteGroup', group }),
+    deleteGroup: (group) => write({ operation: 'bus.deleteGroup', group }),
     async [Symbol.asyncDispose]() {
-      isClosed = true;
-      others.close();
-      // The last connection to close empties the log into the file, and only the writer's may.
-      reader.close();
-      await closing();
+      await client[Symbol.asyncDispose]();
       claims?.lock[Symbol.dispose]();
       claims = undefined;
-      waits.all();
+      waits.wakeAll();
     },
   };
 }
@@ -373,7 +343,7 @@ function toStart(start: StartFrom): BusStart {
     : { kind: 'after', seq: seqOf(start.position) };
 }
 
-/** A sequence of another engine is beyond every message of this one, or before them all. */
+/** A sequence of another engine is before or after every message of this engine. */
 function seqOf(sequence: string): number {
   return Number(sequence.split('-')[0]);
 }
@@ -386,15 +356,10 @@ function toLeased(row: SqlRow): LeasedEntry {
   };
 }
 
-function busError(error: unknown): unknown {
-  if (hasCode(error, 'STORE_CLOSED')) {
-    return new MillraceError('BUS_CLOSED', 'the bus was closed', { cause: error });
-  }
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
-  const { message, details, retryable } = error;
+function claimedError(error: unknown): unknown {
+  if (!hasCode(error, 'BUS_UNAVAILABLE')) return error;
+  const { details } = error;
   const { reason } = details;
-  if (typeof reason === 'string' && isClaimedText(reason)) {
-    return new MillraceError('BUS_CLAIMED', reason, { details, cause: error });
-  }
-  return new MillraceError('BUS_UNAVAILABLE', message, { details, retryable, cause: error });
+  if (typeof reason !== 'string' || !isClaimedText(reason)) return error;
+  return new MillraceError('BUS_CLAIMED', reason, { details, cause: error });
 }

@@ -1,18 +1,18 @@
-// What the bus reads without the writer thread: messages past all groups, and how things stand.
+// Reads of the bus on the calling thread: messages independent of groups, streams, groups and pending messages.
 
 import { DatabaseSync } from 'node:sqlite';
 import type { GroupInfo, PendingMessage, StreamInfo } from '../../../bus/bus.ts';
 import { matchesFilter, type StoredEntry } from '../../../bus/bus-engine.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import type { SqlRow } from '../thread/protocol.ts';
 
-export interface SqliteBusReader {
+export interface BusReader {
   head(): number;
   dataVersion(): number;
-  /** The last message before this time. */
+  /** The sequence of the last message before this time. */
   before(timeMs: number): number;
-  /** When the group has something to hand out: now (0), at a time, or undefined while nothing waits. */
+  /** When the group has a message to deliver: 0 means now, undefined never. */
   dueAtMs(group: string, nowMs: number): number | undefined;
-  /** Knows which streams a pattern takes, and finds new ones as they come. */
+  /** Remembers which streams match the pattern, and adds new ones. */
   scanner(
     pattern: string,
   ): (range: {
@@ -29,10 +29,10 @@ export interface SqliteBusReader {
   close(): void;
 }
 
-/** Messages of others behind a group's cursor before it is moved. */
+/** After this many messages of other groups, the cursor is moved past them. */
 const passedMax = 10_000;
 
-export function openSqliteBusReader(path: string, busyTimeoutMs: number): SqliteBusReader {
+export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
   const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
   const rows = (sql: string) => {
     const statement = database.prepare(sql);
@@ -95,18 +95,18 @@ export function openSqliteBusReader(path: string, busyTimeoutMs: number): Sqlite
   );
 
   const headNow = (): number => Number(head()[0]?.['seq'] ?? 0);
-  /** Of each group, up to where everything behind its cursor is others'. */
+  /** For each group: the sequence up to which no message after its cursor belongs to the group. */
   const passed = new Map<string, { readonly cursor: string; readonly to: number }>();
 
   /**
-   * Whether a message behind the cursor is the group's. What is not is passed by here: a commit that only
-   * moves the cursor would come, and be synced, behind every message of everybody.
+   * Whether a message after the cursor belongs to the group. Messages of other groups are skipped here in memory: a
+   * commit that only moves the cursor would follow, and be synced after, every message on the bus.
    */
   function hasFresh(group: string, row: SqlRow): boolean {
     const [from, to] = [Number(row['cursor']), Number(row['head'] ?? 0)];
-    // Not for ever: whoever begins anew walks from the cursor.
+    // Move the cursor now and then: a restarted process scans from it.
     if (to - from > passedMax) return true;
-    // Another group of this name, or one that was set back, begins anew.
+    // A recreated group, or one after a seek, starts over.
     const cursor = `${Number(row['id'])}:${from}`;
     const before = passed.get(group);
     const after = before?.cursor === cursor ? before.to : from;
@@ -151,7 +151,7 @@ export function openSqliteBusReader(path: string, busyTimeoutMs: number): Sqlite
     },
     dueAtMs(group, nowMs) {
       const [row] = due(group);
-      // One that is gone is told by the fetch itself.
+      // The fetch reports a group that does not exist.
       if (row === undefined || (row['room'] === 1 && hasFresh(group, row))) return 0;
       const dueMs = row['due'] ?? null;
       if (dueMs === null) return undefined;

@@ -1,8 +1,8 @@
-// The bus in an SQLite file. A message's number is its sequence and, over all subjects, its position:
-// numbers are given out under the write lock, so that they are in the order of commits.
+// The tables of the bus. A message's `seq` is its sequence and, over all subjects, its position: it is assigned under
+// the write lock, so it follows the order of commits.
 
 export const sqliteBusTables = `
-   -- Never the same number for another subject: readers remember them.
+   -- autoincrement: readers remember ids, so an id is never reused for another subject.
    create table bus_streams (
      id integer primary key autoincrement,
      subject text not null unique,
@@ -25,7 +25,7 @@ export const sqliteBusTables = `
      primary key (stream_id, id)
    ) strict, without rowid;
    create index bus_message_ids_by_time on bus_message_ids (expires_at_ms);
-   -- Messages of its streams up to the cursor were handed out; those that are not pending were acked.
+   -- Messages up to the cursor were delivered; those that are not pending were acked.
    create table bus_groups (
      id integer primary key autoincrement,
      name text not null unique,
@@ -40,7 +40,7 @@ export const sqliteBusTables = `
      primary key (group_id, stream_id)
    ) strict, without rowid;
    create index bus_group_streams_by_stream on bus_group_streams (stream_id);
-   -- available_at_ms: the end of its lease, or of its delay.
+   -- available_at_ms: the end of the lease or of the delay.
    create table bus_pending (
      group_id integer not null,
      seq integer not null,

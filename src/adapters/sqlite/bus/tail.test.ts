@@ -8,7 +8,7 @@ const stored = (sequence: number) => ({ sequence: String(sequence), isDuplicate:
 const at = { storedAtMs: 5 };
 const all = { after: 0, limit: 10 };
 
-test('a reader gets out of memory what was published here, and goes on behind it', () => {
+test('a reader gets messages of this process from memory and continues after them', () => {
   const tail = createBusTail();
   tail.add([entry('a.b', 'one'), entry('a.c', 'two')], [stored(1), stored(2)], at);
   const read = tail.read('a.*', all);
@@ -28,11 +28,11 @@ test('a reader gets out of memory what was published here, and goes on behind it
   assert.deepEqual(tail.read('a.c', { after: 1, limit: 10 })?.entries.length, 1);
   assert.deepEqual(tail.read('x', all), { entries: [], considered: 2 });
   assert.equal(tail.read('a.*', { after: 0, limit: 1 })?.considered, 1);
-  // Only the file knows whether somebody else has written behind it.
+  // Only the file knows whether another process has written after it.
   assert.equal(tail.read('a.*', { after: 2, limit: 10 }), undefined);
 });
 
-test('what others wrote in between is in the file only', () => {
+test('messages that other processes wrote in between are only in the file', () => {
   const tail = createBusTail();
   tail.add([entry('a', 'one')], [stored(1)], at);
   tail.add([entry('a', 'three')], [stored(3)], at);
@@ -42,7 +42,7 @@ test('what others wrote in between is in the file only', () => {
   assert.equal(tail.last, 3);
 });
 
-test('a duplicate stored nothing', () => {
+test('ignores a duplicate', () => {
   const tail = createBusTail();
   tail.add(
     [entry('a', 'one'), entry('a', 'one')],
@@ -52,7 +52,7 @@ test('a duplicate stored nothing', () => {
   assert.equal(tail.read('a', all)?.entries.length, 1);
 });
 
-test('it holds so many messages and bytes, and what is gone from the file not at all', () => {
+test('keeps a bounded number of messages and bytes, and none after forget()', () => {
   const tail = createBusTail({ entriesMax: 2, bytesMax: 8 });
   for (let seq = 1; seq <= 9; seq += 1) tail.add([entry('a', 'abc')], [stored(seq)], at);
   assert.equal(tail.read('a', { after: 6, limit: 10 }), undefined);

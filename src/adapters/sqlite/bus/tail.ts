@@ -1,5 +1,4 @@
-// What this process has just published, for those who follow it: they need not ask the file for what went
-// through here a moment ago.
+// The newest messages that this process published: readers take them from memory instead of the file.
 
 import {
   matchesFilter,
@@ -9,15 +8,15 @@ import {
 } from '../../../bus/bus-engine.ts';
 
 export interface BusTail {
-  /** The last number that is known here; 0: none. */
+  /** The last known sequence; 0: none. */
   readonly last: number;
-  /** What one commit has stored, in its order. */
+  /** The messages of one commit, in order. */
   add(
     entries: readonly EngineEntry[],
     appended: readonly Appended[],
     facts: { readonly storedAtMs: number },
   ): void;
-  /** All up to `considered` that the pattern takes. Undefined: not all of it is known here. */
+  /** All matching messages up to `considered`; undefined: some of them are only in the file. */
   read(
     pattern: string,
     range: { readonly after: number; readonly limit: number },
@@ -30,7 +29,7 @@ const busTailLimits = { entriesMax: 1_024, bytesMax: 1_048_576 } as const;
 export function createBusTail(
   limits: { readonly entriesMax: number; readonly bytesMax: number } = busTailLimits,
 ): BusTail {
-  /** Their numbers have no hole: they are given out one by one, whichever process asks. */
+  /** Their sequences are consecutive: SQLite assigns them across all processes. */
   let known: StoredEntry[] = [];
   let first = 0;
   let bytes = 0;
@@ -60,7 +59,7 @@ export function createBusTail(
       for (const [at, { subject, data, meta }] of entries.entries()) {
         const { sequence = '', isDuplicate = true } = appended[at] ?? {};
         if (isDuplicate) continue;
-        // Somebody else was in between: what they wrote is in the file only.
+        // Another process wrote in between; its messages are only in the file.
         if (Number(sequence) !== last + 1) forget();
         known.push({ subject, sequence, position: sequence, storedAtMs, data, meta });
         bytes += data.length;
@@ -69,7 +68,7 @@ export function createBusTail(
       makeRoom();
     },
     read(pattern, { after, limit }) {
-      // At the last one, only the file can tell whether others have written since.
+      // After the last known message, only the file knows whether other processes have written since.
       if (after >= last || after < last - (known.length - first)) return undefined;
       const entries: StoredEntry[] = [];
       for (let at = known.length - (last - after); at < known.length; at += 1) {

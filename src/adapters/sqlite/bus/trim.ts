@@ -1,17 +1,22 @@
-// What leaves the streams of the bus, inside the writer thread.
+// Trimming and deleting streams of the bus, inside the writer thread.
 
 import type { TrimOrder, Trimmed } from '../../../bus/bus.ts';
-import type { BusQuery } from '../thread/query.ts';
-import type { SqlValue } from '../thread/writer.ts';
+import type { SqlValue } from '../thread/protocol.ts';
+import type { SqlQuery } from '../thread/query.ts';
 
 export type BusTrim = Omit<TrimOrder, 'storedBefore' | 'beforeSequence'> & {
   readonly storedBeforeMs: number | undefined;
   readonly beforeSeq: number | undefined;
 };
 
+export interface BusQuery extends SqlQuery {
+  readonly head: () => number;
+  readonly streamId: (subject: string) => number | undefined;
+}
+
 export interface BusTrimming {
   readonly trim: (subject: string, order: BusTrim) => Trimmed;
-  /** Deletes what the condition chooses of a stream, with what groups still had of it. */
+  /** Deletes the messages of a stream that match the condition, also where they are pending in a group. */
   readonly drop: (stream: number, where: string, ...values: readonly SqlValue[]) => number;
   readonly deleteStream: (subject: string) => boolean;
 }
@@ -19,22 +24,22 @@ export interface BusTrimming {
 export function createBusTrimming({ all, one, number, head, streamId }: BusQuery): BusTrimming {
   function drop(stream: number, where: string, ...values: readonly SqlValue[]): number {
     all(`delete from bus_pending where stream_id = ? and ${where}`, stream, ...values);
-    const gone = all(
+    const deleted = all(
       `delete from bus_messages where stream_id = ? and ${where} returning length(data) as bytes`,
       stream,
       ...values,
     );
-    const bytes = gone.reduce((sum, row) => sum + Number(row['bytes']), 0);
+    const bytes = deleted.reduce((sum, row) => sum + Number(row['bytes']), 0);
     all(
       'update bus_streams set length = length - ?, bytes = bytes - ? where id = ?',
-      gone.length,
+      deleted.length,
       bytes,
       stream,
     );
-    return gone.length;
+    return deleted.length;
   }
 
-  /** The lowest one that a group has not acked. */
+  /** The lowest message that a group has not acked. */
   function floorOf(stream: number): number {
     const floors = all(
       `select coalesce(
@@ -62,7 +67,7 @@ export function createBusTrimming({ all, one, number, head, streamId }: BusQuery
     return { removed, heldBack };
   }
 
-  /** The last one that is to go; 0: none. */
+  /** The last message to remove; 0: none. */
   function cutOf(stream: number, order: BusTrim): number {
     const { storedBeforeMs, beforeSeq = 0, lengthMax, bytesMax } = order;
     const cuts = [beforeSeq - 1];

@@ -1,11 +1,11 @@
-// Those who wait for the bus of a file: readers for whatever is published, members of groups for what is
-// theirs. Who is not concerned sleeps on: waking everybody behind every commit costs more than the commit.
+// Waiting for messages: readers wait for any message, members of groups for a message of their group. Only the
+// affected ones are woken: waking all of them after every commit would cost more than the commit.
 
 import { matchesFilter } from '../../../bus/bus-engine.ts';
 import type { Clock } from '../../../foundation/clock.ts';
 import { createWaiters, type Waiters } from '../../../store/waiters.ts';
 
-/** When a group has something to hand out: now (0), at a time, or undefined while nothing waits. */
+/** When a group has a message to deliver: 0 means now, undefined never. */
 type DueAtMs = number | undefined;
 
 interface Member {
@@ -14,21 +14,21 @@ interface Member {
 }
 
 export interface BusWaits {
-  /** `isWritten` asks the file, which takes its time: later, when those who were told of something are done. */
-  reader(signal: AbortSignal, isThere: () => boolean, isWritten: () => boolean): Promise<void>;
-  /** Until the group has something, or that may have changed; at most so long. */
+  /** `isInMemory` is asked at once; `isInFile` is slower, so it is asked after the current turn. */
+  reader(signal: AbortSignal, isInMemory: () => boolean, isInFile: () => boolean): Promise<void>;
+  /** Waits until the group may have a message; at most `ms`. */
   member(
     group: Member,
     how: { readonly ms: number; readonly signal: AbortSignal; readonly due: () => DueAtMs },
   ): Promise<void>;
-  appended(subjects: readonly string[]): void;
-  changed(group: string): void;
-  /** Somebody wrote something. Not for readers: those are told of it elsewhere. */
-  byOthers(how: { readonly isForReaders: boolean }): void;
-  all(): void;
+  onAppended(subjects: readonly string[]): void;
+  onGroupChange(group: string): void;
+  /** Another connection has committed. Readers stay asleep while a reply of this process is about to wake them. */
+  onOtherCommit(options: { readonly wakeReaders: boolean }): void;
+  wakeAll(): void;
 }
 
-export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) => void): BusWaits {
+export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) => void): BusWaits {
   const readers = createWaiters();
   const members = new Map<Waiters, Member & { readonly isChanged: () => boolean }>();
 
@@ -37,22 +37,22 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
   }
 
   function wakeMembers(
-    isMeant: (member: Member & { readonly isChanged: () => boolean }) => boolean,
+    isAffected: (member: Member & { readonly isChanged: () => boolean }) => boolean,
   ): void {
-    for (const [waiters, member] of members) if (isMeant(member)) waiters.wakeAll();
+    for (const [waiters, member] of members) if (isAffected(member)) waiters.wakeAll();
   }
 
   return {
-    async reader(signal, isThere, isWritten) {
-      const looking = setImmediate(() => {
-        if (isSoOrFails(isWritten)) readers.wakeAll();
+    async reader(signal, isInMemory, isInFile) {
+      const checking = setImmediate(() => {
+        if (isTrueOrFails(isInFile)) readers.wakeAll();
       });
       try {
-        const woken = readers.wait(signal, isThere);
+        const woken = readers.wait(signal, isInMemory);
         if (readers.size > 0) setWaiting(true);
         await woken;
       } finally {
-        clearImmediate(looking);
+        clearImmediate(checking);
         leave();
       }
     },
@@ -61,9 +61,9 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
       const either = AbortSignal.any([signal, over.signal]);
       const waiters = createWaiters();
       try {
-        // Before it is looked at: what is committed in between wakes it.
+        // Registered before the check: a commit in between wakes it.
         let before: DueAtMs = 0;
-        const isChanged = (): boolean => isSoOrFails(() => due() !== before);
+        const isChanged = (): boolean => isTrueOrFails(() => due() !== before);
         members.set(waiters, { ...group, isChanged });
         before = due();
         const woken = waiters.wait(either, () => before === 0);
@@ -76,34 +76,34 @@ export function createBusWaits(clock: Clock, setWaiting: (isAnybody: boolean) =>
         leave();
       }
     },
-    appended(subjects) {
+    onAppended(subjects) {
       readers.wakeAll();
       wakeMembers(({ filters }) =>
         subjects.some((subject) => filters.some((filter) => matchesFilter(filter, subject))),
       );
     },
-    changed: (group) => wakeMembers(({ name }) => name === group),
-    byOthers({ isForReaders }) {
-      if (isForReaders) readers.wakeAll();
+    onGroupChange: (group) => wakeMembers(({ name }) => name === group),
+    onOtherCommit({ wakeReaders }) {
+      if (wakeReaders) readers.wakeAll();
       wakeMembers(({ isChanged }) => isChanged());
     },
-    all() {
+    wakeAll() {
       readers.wakeAll();
       wakeMembers(() => true);
     },
   };
 }
 
-function isSoOrFails(look: () => boolean): boolean {
+function isTrueOrFails(check: () => boolean): boolean {
   try {
-    return look();
+    return check();
   } catch {
-    // Whoever is woken meets the error in a read of its own, where it can be told.
+    // The woken reader meets the same error in its own read, where it can report it.
     return true;
   }
 }
 
 function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  // A timer knows no infinity; whoever waits that long is woken, or aborted.
+  // The longest delay of a timer; a longer wait ends by a wake-up or an abort.
   return clock.sleep(Math.min(Math.max(ms, 0), 2_147_483_647), signal);
 }

@@ -1,4 +1,4 @@
-// What the bus does inside the writer thread: each request within the commit that answers it.
+// The bus inside the writer thread: each operation is part of the commit that its reply reports.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { Trimmed } from '../../../bus/bus.ts';
@@ -11,11 +11,11 @@ import {
 } from '../../../bus/bus-engine.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { claimedText, isClaimHeld } from '../sqlite-bus-claim.ts';
-import { createBusQuery } from '../thread/query.ts';
+import { createSqlQuery } from '../thread/query.ts';
 import { createBusTrimming, type BusTrim } from './trim.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
 
-/** `now` and times are resolved to cursors here, under the lock. */
+/** `now` and times are resolved to cursors by the writer, under the write lock. */
 export type BusStart =
   | { readonly kind: 'after'; readonly seq: number }
   | { readonly kind: 'now' }
@@ -23,75 +23,70 @@ export type BusStart =
 
 type BusGroupRow = Omit<GroupSettings, 'start'> & { readonly start: BusStart };
 
-interface BusAnswers {
-  readonly append: readonly Appended[];
-  readonly claim: undefined;
-  readonly unclaim: undefined;
-  /** The filters of the group that is there, where they are others. */
-  readonly ensureGroup: readonly string[] | undefined;
-  readonly fetch: { readonly isUnknown: boolean; readonly rows: readonly SqlRow[] };
-  readonly settle: readonly SettleOutcome[];
-  readonly remove: number;
-  readonly trim: Trimmed;
-  readonly deleteStream: boolean;
-  readonly seek: boolean;
-  readonly deleteGroup: boolean;
-}
-
-export type BusRequest =
-  | {
-      readonly op: 'append';
+export interface BusOperations {
+  readonly 'bus.append': Operation<
+    {
       readonly entries: readonly EngineEntry[];
       readonly dedupeWindowMs: number;
       readonly nowMs: number;
-      /** Seen once it is committed; answered once it is synced. */
+      /** Readers see the messages once they are committed; the reply follows once they are synced. */
       readonly isRelaxed: boolean;
-      /** Names the caller's claims. */
+      /** The token of the caller's claims. */
       readonly claim?: string | undefined;
-    }
-  | { readonly op: 'claim'; readonly filter: string; readonly token: string }
-  | { readonly op: 'unclaim'; readonly filter: string }
-  | { readonly op: 'ensureGroup'; readonly group: BusGroupRow }
-  | {
-      readonly op: 'fetch';
-      readonly group: string;
-      readonly limit: number;
-      readonly nowMs: number;
-    }
-  | {
-      readonly op: 'settle';
+    },
+    readonly Appended[]
+  >;
+  readonly 'bus.claim': Operation<{ readonly filter: string; readonly token: string }, undefined>;
+  readonly 'bus.unclaim': Operation<{ readonly filter: string }, undefined>;
+  /** Returns the filters of an existing group, if they differ. */
+  readonly 'bus.ensureGroup': Operation<
+    { readonly group: BusGroupRow },
+    readonly string[] | undefined
+  >;
+  readonly 'bus.fetch': Operation<
+    { readonly group: string; readonly limit: number; readonly nowMs: number },
+    { readonly isUnknown: boolean; readonly rows: readonly SqlRow[] }
+  >;
+  readonly 'bus.settle': Operation<
+    {
       readonly group: string;
       readonly settlements: readonly Settlement[];
       readonly dedupeWindowMs: number;
       readonly nowMs: number;
-    }
-  | { readonly op: 'remove'; readonly subject: string; readonly seqs: readonly number[] }
-  | { readonly op: 'trim'; readonly subject: string; readonly order: BusTrim }
-  | { readonly op: 'deleteStream'; readonly subject: string }
-  | { readonly op: 'seek'; readonly group: string; readonly to: BusStart }
-  | { readonly op: 'deleteGroup'; readonly group: string };
+    },
+    readonly SettleOutcome[]
+  >;
+  readonly 'bus.remove': Operation<
+    { readonly subject: string; readonly seqs: readonly number[] },
+    number
+  >;
+  readonly 'bus.trim': Operation<{ readonly subject: string; readonly order: BusTrim }, Trimmed>;
+  readonly 'bus.deleteStream': Operation<{ readonly subject: string }, boolean>;
+  readonly 'bus.seek': Operation<{ readonly group: string; readonly to: BusStart }, boolean>;
+  readonly 'bus.deleteGroup': Operation<{ readonly group: string }, boolean>;
+}
 
-export type BusAnswer<R extends BusRequest> = BusAnswers[R['op']];
-
-/** Up to so many streams are looked at one by one; a group of more walks along all messages. */
+/** A group of at most this many streams reads each of them; a group of more scans all messages. */
 const fewStreams = 8;
-/** Looking for ids that are over costs as much as a message: some messages share it. */
-const forgetEvery = 32;
+/** Deleting expired ids costs as much as a message, so it runs once per this many messages. */
+const expireEvery = 32;
 
-export function createSqliteBus(
-  database: DatabaseSync,
-  path: string,
-): (request: BusRequest) => unknown {
-  const query = createBusQuery(database);
-  const { all, one, number, head, streamId } = query;
-  const { trim, drop, deleteStream } = createBusTrimming(query);
+export function createBusHandlers(database: DatabaseSync, path: string): Handlers<BusOperations> {
+  const query = createSqlQuery(database);
+  const { all, one, number } = query;
+  const head = (): number => number('select max(seq) from bus_messages');
+  const streamId = (subject: string): number | undefined => {
+    const row = one('select id from bus_streams where subject = ?', subject);
+    return row === undefined ? undefined : Number(row['id']);
+  };
+  const { trim, drop, deleteStream } = createBusTrimming({ ...query, head, streamId });
   const groupRow = (name: string): SqlRow | undefined =>
     one('select * from bus_groups where name = ?', name);
 
   function newStream(subject: string): number {
     const id = number('insert into bus_streams (subject) values (?) returning id', subject);
     for (const group of all('select id, filters from bus_groups')) {
-      if (isTaken(filtersOf(group), subject)) bind(Number(group['id']), id);
+      if (matchesAny(filtersOf(group), subject)) bind(Number(group['id']), id);
     }
     return id;
   }
@@ -112,8 +107,8 @@ export function createSqliteBus(
       nowMs,
       subject,
     );
-    const before = known?.['seq'] ?? null;
-    if (before !== null) return { sequence: String(before), isDuplicate: true };
+    const duplicate = known?.['seq'] ?? null;
+    if (duplicate !== null) return { sequence: String(duplicate), isDuplicate: true };
     const stream = known === undefined ? newStream(subject) : Number(known['id']);
     const seq = number(
       'insert into bus_messages (stream_id, stored_at_ms, data, meta) values (?, ?, ?, ?) returning seq',
@@ -161,14 +156,14 @@ export function createSqliteBus(
     all('insert or replace into bus_claims (filter, token) values (?, ?)', filter, token);
   }
 
-  let unforgotten = 0;
+  let sinceExpiry = 0;
 
-  /** More than come in: what is forgotten never piles up, and no commit waits for it. */
-  function forgetIds(nowMs: number, appended: number): void {
-    unforgotten += appended;
-    if (unforgotten < forgetEvery) return;
-    const count = unforgotten;
-    unforgotten = 0;
+  /** Deletes more ids than were added since the last time, so expired ids never pile up. */
+  function deleteExpiredIds(nowMs: number, appended: number): void {
+    sinceExpiry += appended;
+    if (sinceExpiry < expireEvery) return;
+    const count = sinceExpiry;
+    sinceExpiry = 0;
     all(
       `delete from bus_message_ids where (stream_id, id) in
          (select stream_id, id from bus_message_ids where expires_at_ms <= ? limit ?)`,
@@ -189,9 +184,9 @@ export function createSqliteBus(
 
   function ensureGroup(group: BusGroupRow): readonly string[] | undefined {
     const { name, filters, leaseMs, maxAckPending, start } = group;
-    const there = groupRow(name);
-    if (there !== undefined) {
-      if (there['filters'] !== JSON.stringify(filters)) return filtersOf(there);
+    const existing = groupRow(name);
+    if (existing !== undefined) {
+      if (existing['filters'] !== JSON.stringify(filters)) return filtersOf(existing);
       all(
         'update bus_groups set lease_ms = ?, max_ack_pending = ? where name = ?',
         leaseMs,
@@ -210,12 +205,12 @@ export function createSqliteBus(
       cursorOf(start),
     );
     for (const stream of all('select id, subject from bus_streams')) {
-      if (isTaken(filters, String(stream['subject']))) bind(id, Number(stream['id']));
+      if (matchesAny(filters, String(stream['subject']))) bind(id, Number(stream['id']));
     }
     return undefined;
   }
 
-  function fetch(name: string, limit: number, nowMs: number): BusAnswers['fetch'] {
+  function fetch(name: string, limit: number, nowMs: number): BusOperations['bus.fetch']['result'] {
     const group = groupRow(name);
     if (group === undefined) return { isUnknown: true, rows: [] };
     const id = Number(group['id']);
@@ -252,7 +247,7 @@ export function createSqliteBus(
         token,
       );
     }
-    // In the order of their numbers: what comes again before what is newer.
+    // In order of sequence: redeliveries before newer messages.
     const rows = all(
       `select p.seq, p.token, p.delivery_count, s.subject, m.stored_at_ms, m.data, m.meta
        from bus_pending p join bus_messages m on m.seq = p.seq
@@ -264,7 +259,7 @@ export function createSqliteBus(
     return { isUnknown: false, rows };
   }
 
-  /** The next ones behind the cursor, which moves behind them. */
+  /** The next messages after the cursor; moves the cursor past them. */
   function next(group: number, cursor: number, room: number): readonly SqlRow[] {
     const streams = all(
       `select stream_id from bus_group_streams where group_id = ? limit ${fewStreams + 1}`,
@@ -292,7 +287,7 @@ export function createSqliteBus(
             group,
             room,
           );
-    // Behind everything that was walked past: nobody walks there again.
+    // Past everything that was scanned, so no later fetch scans it again.
     const reached = rows.length < room ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
     if (reached > cursor) {
       all('update bus_groups set cursor = ? where id = ?', reached, group);
@@ -307,13 +302,13 @@ export function createSqliteBus(
   ): SettleOutcome {
     const id = Number(group['id']);
     const { seq, token } = placeOf(settlement.token);
-    const held = one(
+    const leased = one(
       'select stream_id from bus_pending where group_id = ? and seq = ? and token = ?',
       id,
       seq,
       token,
     );
-    if (held === undefined) return 'stale';
+    if (leased === undefined) return 'stale';
     const { nowMs } = times;
     if (settlement.kind === 'dead') append(settlement.letter, times);
     if (settlement.kind === 'dead' || settlement.kind === 'ack') {
@@ -338,49 +333,52 @@ export function createSqliteBus(
     return 'settled';
   }
 
-  return (request) => {
-    switch (request.op) {
-      case 'append':
-        refuseClaimed(request.entries, request);
-        forgetIds(request.nowMs, request.entries.length);
-        return request.entries.map((entry) => append(entry, request));
-      case 'claim':
-        return takeClaim(request.filter, request.token);
-      case 'unclaim':
-        return void all('delete from bus_claims where filter = ?', request.filter);
-      case 'ensureGroup':
-        return ensureGroup(request.group);
-      case 'fetch':
-        return fetch(request.group, request.limit, request.nowMs);
-      case 'settle': {
-        const group = groupRow(request.group);
-        return request.settlements.map((each) =>
-          group === undefined ? 'stale' : settle(group, each, request),
-        );
-      }
-      case 'remove': {
-        const stream = streamId(request.subject);
-        const chosen = 'seq in (select value from json_each(?))';
-        return stream === undefined ? 0 : drop(stream, chosen, JSON.stringify(request.seqs));
-      }
-      case 'trim':
-        return trim(request.subject, request.order);
-      case 'deleteStream':
-        return deleteStream(request.subject);
-      default: {
-        const group = groupRow(request.group);
-        if (group === undefined) return false;
-        const id = Number(group['id']);
-        all('delete from bus_pending where group_id = ?', id);
-        if (request.op === 'seek') {
-          all('update bus_groups set cursor = ? where id = ?', cursorOf(request.to), id);
-        } else {
-          all('delete from bus_group_streams where group_id = ?', id);
-          all('delete from bus_groups where id = ?', id);
-        }
-        return true;
-      }
-    }
+  return {
+    'bus.append': (request) => {
+      refuseClaimed(request.entries, request);
+      deleteExpiredIds(request.nowMs, request.entries.length);
+      return request.entries.map((entry) => append(entry, request));
+    },
+    'bus.claim': ({ filter, token }) => {
+      takeClaim(filter, token);
+      return undefined;
+    },
+    'bus.unclaim': ({ filter }) => {
+      all('delete from bus_claims where filter = ?', filter);
+      return undefined;
+    },
+    'bus.ensureGroup': ({ group }) => ensureGroup(group),
+    'bus.fetch': ({ group, limit, nowMs }) => fetch(group, limit, nowMs),
+    'bus.settle': (request) => {
+      const group = groupRow(request.group);
+      return request.settlements.map((each) =>
+        group === undefined ? 'stale' : settle(group, each, request),
+      );
+    },
+    'bus.remove': ({ subject, seqs }) => {
+      const stream = streamId(subject);
+      if (stream === undefined) return 0;
+      return drop(stream, 'seq in (select value from json_each(?))', JSON.stringify(seqs));
+    },
+    'bus.trim': ({ subject, order }) => trim(subject, order),
+    'bus.deleteStream': ({ subject }) => deleteStream(subject),
+    'bus.seek': ({ group: name, to }) => {
+      const group = groupRow(name);
+      if (group === undefined) return false;
+      const id = Number(group['id']);
+      all('delete from bus_pending where group_id = ?', id);
+      all('update bus_groups set cursor = ? where id = ?', cursorOf(to), id);
+      return true;
+    },
+    'bus.deleteGroup': ({ group: name }) => {
+      const group = groupRow(name);
+      if (group === undefined) return false;
+      const id = Number(group['id']);
+      all('delete from bus_pending where group_id = ?', id);
+      all('delete from bus_group_streams where group_id = ?', id);
+      all('delete from bus_groups where id = ?', id);
+      return true;
+    },
   };
 }
 
@@ -388,11 +386,11 @@ function filtersOf(group: SqlRow): readonly string[] {
   return JSON.parse(String(group['filters'])) as string[];
 }
 
-function isTaken(filters: readonly string[], subject: string): boolean {
+function matchesAny(filters: readonly string[], subject: string): boolean {
   return filters.some((filter) => matchesFilter(filter, subject));
 }
 
-/** A token that was never given out belongs to no message. */
+/** An invalid token matches no message. */
 function placeOf(text: string): { readonly seq: number; readonly token: number } {
   const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
   const isOne = seq !== undefined && token !== undefined && Number(token) > 0;

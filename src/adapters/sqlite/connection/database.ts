@@ -1,29 +1,23 @@
-// The file as an SQL database for what stands beside the events: what writes goes through the writer
-// thread, what only reads is answered on the caller's.
+// The file as an SQL database for subscriptions, sagas, traces and read models: writes go through the writer thread,
+// reads run on the calling thread.
 
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
-import {
-  SqlExpectationFailed,
-  type SqlCells,
-  type SqlDatabase,
-  type SqlDialect,
-  type SqlExpectation,
-} from '../../../subscriptions/sql-database.ts';
-import { unmetText } from './error.ts';
+import type { SqlCells, SqlDatabase, SqlDialect } from '../../../subscriptions/sql-database.ts';
 import type { SqliteReader } from '../store/reader.ts';
-import type { SqliteWriter, SqlRow, SqlStatement, SqlValue } from '../thread/writer.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
+import type { SqliteWriter } from '../thread/writer.ts';
 
-/** Turns the reader's failures into ours. */
+/** Runs a read and reports SQLite's errors as MillraceErrors. */
 export type SqliteReading = <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
 
 export interface SqliteDatabase extends SqlDatabase {
-  /** As `run`, with values that other databases do not take, and rows by name. */
+  /** As `run`, with values that only SQLite takes, and rows by column name. */
   readonly commit: (statements: readonly SqlStatement[]) => Promise<readonly (readonly SqlRow[])[]>;
-  /** Rows by name of what is committed now. */
+  /** Rows by column name, of the committed state. */
   readonly select: (sql: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>;
 }
 
-/** SQLite's codes for: an SQL error, a write where one only reads, too big, a constraint, a wrong type or parameter. */
+/** SQLite's codes for an SQL error, a read-only database, too big, a constraint, a type or parameter mismatch. */
 const statementFaults: ReadonlySet<number> = new Set([1, 8, 18, 19, 20, 25]);
 
 export const dialect: SqlDialect = {
@@ -41,22 +35,22 @@ export const dialect: SqlDialect = {
 };
 
 export function sqliteDatabase(writer: SqliteWriter, reading: SqliteReading): SqliteDatabase {
-  const telling = async <T>(asked: Promise<T>): Promise<T> => {
+  const checked = async <T>(result: Promise<T>): Promise<T> => {
     try {
-      return await asked;
+      return await result;
     } catch (error) {
-      throw unmet(error) ?? refused(error) ?? error;
+      throw statementError(error) ?? error;
     }
   };
-  const commit: SqliteDatabase['commit'] = (statements) => telling(writer.run(statements));
+  const commit: SqliteDatabase['commit'] = (statements) => checked(writer.run(statements));
   return {
     dialect,
     commit,
-    select: (sql, values) => telling(reading((reader) => reader.select(sql, values))),
+    select: (sql, values) => checked(reading((reader) => reader.select(sql, values))),
     run: async (statements) =>
-      // Whatever was answered before is committed, and the reader sees it.
-      statements.every(isQuestion)
-        ? telling(
+      // The reader sees every commit that was acknowledged before.
+      statements.every(isRead)
+        ? checked(
             reading((reader) => reader.queries(statements) as unknown as readonly SqlCells[][]),
           )
         : (await commit(statements)).map((rows) =>
@@ -65,25 +59,16 @@ export function sqliteDatabase(writer: SqliteWriter, reading: SqliteReading): Sq
   };
 }
 
-function isQuestion({ sql, expect }: SqlStatement): boolean {
+function isRead({ sql, expect }: SqlStatement): boolean {
   return expect === undefined && sql.startsWith('select ');
 }
 
-/** The database is there, and does not take these statements: no more than a failed attempt. */
-function refused(error: unknown): MillraceError | undefined {
+/** SQLite works but refuses the statements: retrying does not help. */
+function statementError(error: unknown): MillraceError | undefined {
   if (!hasCode(error, 'STORE_UNAVAILABLE')) return undefined;
   const { message, details } = error;
   const isStatement = statementFaults.has(Number(details['sqliteCode']));
   return isStatement
     ? new MillraceError('STORE_UNAVAILABLE', message, { details, cause: error, retryable: false })
     : undefined;
-}
-
-function unmet(error: unknown): SqlExpectationFailed | undefined {
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) return undefined;
-  const { reason } = error.details;
-  const what = (['fence', 'new'] as const satisfies SqlExpectation[]).find(
-    (each) => reason === unmetText(each),
-  );
-  return what === undefined ? undefined : new SqlExpectationFailed(what);
 }

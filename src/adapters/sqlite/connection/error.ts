@@ -1,12 +1,12 @@
-// SQLite's errors as ours: the machine's trouble can be tried again, a broken file cannot.
+// SQLite's errors as MillraceErrors: a busy file or a full disk is worth a retry, a corrupt file is not.
 
-import { MillraceError } from '../../../foundation/error.ts';
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
 
-/** An error in a form that travels between threads. */
 export interface SqliteFailure {
   readonly message: string;
-  /** SQLite's primary result code, where it has one. */
-  readonly sqliteCode?: number;
+  /** SQLite's primary result code; undefined: SQLite did not throw the error. */
+  readonly sqliteCode?: number | undefined;
+  readonly cause?: unknown;
 }
 
 const codes = { busy: 5, corrupt: 11, full: 13, notADatabase: 26 };
@@ -15,7 +15,7 @@ export function describeFailure(error: unknown): SqliteFailure {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   // The low byte is the primary code.
-  return typeof code === 'number' ? { message, sqliteCode: code & 0xff } : { message };
+  return { message, sqliteCode: typeof code === 'number' ? code & 0xff : undefined };
 }
 
 export function isBusy({ sqliteCode }: SqliteFailure): boolean {
@@ -23,15 +23,16 @@ export function isBusy({ sqliteCode }: SqliteFailure): boolean {
 }
 
 export function sqliteError(
-  { message, sqliteCode }: SqliteFailure,
+  { message, sqliteCode, cause }: SqliteFailure,
   where: { readonly path: string; readonly doing: 'read' | 'write' },
 ): MillraceError {
   const reason = sqliteCode === codes.full ? 'the disk is full' : message;
   return new MillraceError(
     sqliteCode === codes.corrupt ? 'STORE_CORRUPT' : 'STORE_UNAVAILABLE',
-    `the database did not take the ${where.doing}: ${reason}`,
+    `SQLite ${where.doing} failed: ${reason}`,
     {
       ...(sqliteCode === codes.notADatabase ? { retryable: false } : {}),
+      cause,
       details: {
         path: where.path,
         reason,
@@ -41,7 +42,15 @@ export function sqliteError(
   );
 }
 
-/** How the writer thread says that a statement's expectation was not met. */
-export function unmetText(what: string): string {
-  return `expectation not met: ${what}`;
+/** The bus and the tasks report failures of the file under their own codes. */
+export function renameStoreError(error: unknown, prefix: 'BUS' | 'TASKS'): unknown {
+  if (hasCode(error, 'STORE_CLOSED')) return closedError(prefix, error);
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
+  const { message, details, retryable } = error;
+  return new MillraceError(`${prefix}_UNAVAILABLE`, message, { details, retryable, cause: error });
+}
+
+export function closedError(prefix: 'BUS' | 'TASKS', cause?: unknown): MillraceError {
+  const text = prefix === 'BUS' ? 'the bus was closed' : 'the tasks were closed';
+  return new MillraceError(`${prefix}_CLOSED`, text, { cause });
 }

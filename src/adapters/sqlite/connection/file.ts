@@ -1,49 +1,73 @@
-// A file that is open: the thread that writes it, and the connection that reads it on this one.
+// An open file: the thread that writes it, and a connection that reads it on the calling thread.
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import type { TailRow } from '../../../store/append-tail.ts';
+import { openReader, type SqliteReader } from '../store/reader.ts';
+import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
 import { sqliteDatabase, type SqliteDatabase } from './database.ts';
 import { describeFailure, sqliteError } from './error.ts';
 import { pathOf } from './path.ts';
-import { openSqliteReader, type SqliteReader } from '../store/reader.ts';
-import type { TailRow } from '../../../store/append-tail.ts';
-import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
+
+/** How long a write waits for a write of another process. */
+export const busyTimeoutMsDefault = 10_000;
+
+/** A file with its writer thread. */
+export interface WriterFile {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  /** Ends the writer thread; undefined: the thread belongs to another owner. */
+  readonly close?: (() => Promise<void>) | undefined;
+}
 
 export interface SqliteFile extends AsyncDisposable {
   readonly path: string;
   readonly writer: SqliteWriter;
   readonly database: SqliteDatabase;
   readonly reader: SqliteReader;
-  /** Its failures are ours; a read sees whatever was answered before. */
+  /** Reports SQLite's errors as MillraceErrors. A read sees everything that was acknowledged before it. */
   readonly reading: <T>(
     read: (reader: SqliteReader) => T,
     signal?: AbortSignal,
   ) => Promise<Awaited<T>>;
-  /** Calls the listener with the events of each append of this process; there is one listener at a time. */
+  /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
   readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
 }
 
-export async function openSqliteFile(url: string, busyTimeoutMs: number): Promise<SqliteFile> {
+/** Creates a missing file and its folder, and starts the writer thread. */
+export async function openWriterFile(
+  url: string,
+  busyTimeoutMs = busyTimeoutMsDefault,
+  onAppended?: (rows: readonly TailRow[]) => void,
+): Promise<WriterFile> {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
-  let listener: (rows: readonly TailRow[]) => void = () => undefined;
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
-  const reader = await openReader();
-  let isClosed = false;
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, onAppended);
+  return { path, writer, close: async () => writer[Symbol.asyncDispose]() };
+}
 
-  async function openReader(): Promise<SqliteReader> {
+export async function openSqliteFile(
+  url: string,
+  busyTimeoutMs = busyTimeoutMsDefault,
+): Promise<SqliteFile> {
+  let listener: (rows: readonly TailRow[]) => void = () => undefined;
+  const { path, writer } = await openWriterFile(url, busyTimeoutMs, (rows) => listener(rows));
+  let isClosed = false;
+  const reader = await tryOpenReader();
+
+  async function tryOpenReader(): Promise<SqliteReader> {
     try {
-      return openSqliteReader(path, busyTimeoutMs);
+      return openReader(path, busyTimeoutMs);
     } catch (error) {
       await writer[Symbol.asyncDispose]();
-      throw readFailed(error);
+      throw readError(error);
     }
   }
 
-  /** Only SQLite's own errors: what a filter throws is its author's. */
-  function readFailed(error: unknown): unknown {
+  /** Converts only SQLite's own errors: a filter may throw an error of its author. */
+  function readError(error: unknown): unknown {
     const failure = describeFailure(error);
     return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
   }
@@ -57,7 +81,7 @@ export async function openSqliteFile(url: string, busyTimeoutMs: number): Promis
     try {
       return await read(reader);
     } catch (error) {
-      throw readFailed(error);
+      throw readError(error);
     }
   }
 
@@ -73,8 +97,7 @@ export async function openSqliteFile(url: string, busyTimeoutMs: number): Promis
     async [Symbol.asyncDispose]() {
       if (!isClosed) {
         isClosed = true;
-        // The reader first: the last connection to close empties the log into the file, and only the
-        // writer's may.
+        // The reader first: the last connection to close checkpoints the log, and a reader may not write.
         reader.close();
       }
       await writer[Symbol.asyncDispose]();

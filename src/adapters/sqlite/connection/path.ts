@@ -1,4 +1,4 @@
-// Which file a URL names.
+// The file that a URL names.
 
 import { resolve } from 'node:path';
 import { MillraceError } from '../../../foundation/error.ts';

@@ -1,45 +1,67 @@
-// How a waiting reader learns of other processes' appends: a change of the log file announces them,
-// a poll is the backstop.
+// How a waiting reader learns of commits by other processes: a change of the log file announces them, and a poll
+// finds those that were not announced.
 
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
 export interface SqliteWatch {
-  /**
-   * Somebody waits, or nobody does any more. An idle store must not keep the process alive; a
-   * reader that waits must.
-   */
-  setWaiting(waiting: boolean): void;
+  /** An idle store must not keep the process alive; a waiting reader must. */
+  setWaiting(isWaiting: boolean): void;
   close(): void;
 }
 
 export interface WatchOptions {
   readonly path: string;
   readonly pollIntervalMs: number;
-  /** Whether there is something that those who wait were not told of. */
+  /** Whether there is a commit that the waiting readers have not seen. */
   readonly hasMore: () => boolean;
   readonly onMore: () => void;
 }
 
-/** The first wait for a commit that the file has announced; each one after it is twice as long. */
-const announcedMs = 1;
+/** For file systems without change events. */
+const commitPollMs = 250;
+
+/** The first delay after a file event; each following delay is twice as long. */
+const firstDelayMs = 1;
+
+/** Calls `onCommit` after a commit by another connection, while something waits. */
+export function watchCommits(options: {
+  readonly path: string;
+  readonly reader: { dataVersion(): number };
+  /** Asked once per commit. Default: every commit is relevant. */
+  readonly isRelevant?: () => boolean;
+  readonly onCommit: () => void;
+}): SqliteWatch {
+  const { path, reader, isRelevant = () => true, onCommit } = options;
+  let version = reader.dataVersion();
+  return watchSqlite({
+    path,
+    pollIntervalMs: commitPollMs,
+    hasMore() {
+      const before = version;
+      version = reader.dataVersion();
+      return version !== before && isRelevant();
+    },
+    onMore: onCommit,
+  });
+}
 
 export function watchSqlite(options: WatchOptions): SqliteWatch {
   const { path, pollIntervalMs, onMore } = options;
   let waiting = false;
-  let again: NodeJS.Timeout | undefined;
-  let againMs = 0;
+  let retry: NodeJS.Timeout | undefined;
+  let retryMs = 0;
 
   const hasMore = (): boolean => {
     try {
       return options.hasMore();
     } catch {
-      // Whoever is woken meets the error in a read of its own, where it can be told.
+      // The woken reader meets the same error in its own read, where it can report it.
       return true;
     }
   };
 
-  const look = (): boolean => {
+  const check = (): boolean => {
     if (!waiting) return true;
     const found = hasMore();
     if (found) onMore();
@@ -47,32 +69,32 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
   };
 
   /**
-   * The file changes when a transaction is written, and the commit is seen only once it was synced,
-   * about which the file says nothing: so the look is repeated, until the poll is as good. Not at once,
-   * and not for each of the changes: those of our own commits come here, too.
+   * The file changes when a transaction is written, but the commit is visible only after its sync, which causes no
+   * file event: so the check repeats until the poll takes over. It is delayed, because this process's own commits
+   * cause file events too.
    */
-  const lookUntilSeen = (ms: number): void => {
-    if (again !== undefined && againMs <= ms) return;
-    clearTimeout(again);
-    againMs = ms;
-    again = setTimeout(() => {
-      again = undefined;
-      if (!look() && ms < pollIntervalMs) lookUntilSeen(ms * 2);
+  const checkUntilVisible = (ms: number): void => {
+    if (retry !== undefined && retryMs <= ms) return;
+    clearTimeout(retry);
+    retryMs = ms;
+    retry = setTimeout(() => {
+      retry = undefined;
+      if (!check() && ms < pollIntervalMs) checkUntilVisible(ms * 2);
     }, ms);
-    again.unref();
+    retry.unref();
   };
 
-  const forgetLook = (): void => {
-    clearTimeout(again);
-    again = undefined;
+  const cancelRetry = (): void => {
+    clearTimeout(retry);
+    retry = undefined;
   };
 
   const log = `${basename(path)}-wal`;
   let watcher: FSWatcher | undefined;
   let waitedAtPoll = false;
   const timer = setInterval(() => {
-    look();
-    // Every write of our own wakes the watcher, too: nobody pays for that while nobody waits.
+    check();
+    // This process's own writes wake the watcher too, so it stops when no reader has waited for a while.
     if (!waiting && !waitedAtPoll) stopWatching();
     waitedAtPoll = waiting;
   }, pollIntervalMs);
@@ -84,24 +106,24 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
   };
 
   return {
-    setWaiting(wanted) {
-      waiting = wanted;
-      if (wanted) {
+    setWaiting(isWaiting) {
+      waiting = isWaiting;
+      if (isWaiting) {
         waitedAtPoll = true;
         watcher ??= watchFolder(dirname(path), (file) => {
-          if (file === log) lookUntilSeen(announcedMs);
+          if (file === log) checkUntilVisible(firstDelayMs);
         });
         timer.ref();
-        // Its announcement may have come before anybody waited.
-        lookUntilSeen(announcedMs);
+        // A file event may have come before the reader waited.
+        checkUntilVisible(firstDelayMs);
       } else {
         timer.unref();
-        forgetLook();
+        cancelRetry();
       }
     },
     close() {
       waiting = false;
-      forgetLook();
+      cancelRetry();
       clearInterval(timer);
       stopWatching();
     },
@@ -114,10 +136,11 @@ function watchFolder(
 ): FSWatcher | undefined {
   try {
     const watcher = watch(folder, { persistent: false }, (_event, file) => onEvent(file));
-    // A file system without events still has the poll.
+    // The poll still works.
     watcher.on('error', () => watcher.close());
     return watcher;
   } catch {
+    // A file system without events: the poll still works.
     return undefined;
   }
 }

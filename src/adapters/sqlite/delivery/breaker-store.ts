@@ -1,4 +1,4 @@
-// Breakers that processes of one machine share, on SQLite: a row for each destination that is not closed.
+// Circuit breakers on SQLite, shared by the processes of one machine: one row per destination that is not closed.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { BreakerStore } from '../../../delivery/breaker-store.ts';
@@ -8,12 +8,12 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 export interface SqliteBreakerStoreOptions {
   /** Default: `millrace_breakers`. */
   readonly table?: string;
-  /** That of the machine is the same for all who have the file. */
+  /** Default: the clock of the machine, which all processes with the file share. */
   readonly clock?: Clock;
 }
 
 /**
- * Creates the table where it is missing; the database stays yours to close.
+ * Creates a missing table; you close the database.
  *
  * @example
  * import { DatabaseSync } from 'node:sqlite';

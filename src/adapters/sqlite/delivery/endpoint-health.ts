@@ -1,4 +1,4 @@
-// The health of webhook endpoints on SQLite, shared by all processes that have the file.
+// The health of webhook endpoints on SQLite, shared by all processes with the file.
 
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -14,8 +14,7 @@ export interface SqliteEndpointHealthOptions {
 }
 
 /**
- * Creates the table where it is missing; the database stays yours to close. Give it a connection of
- * its own: it begins transactions.
+ * Creates a missing table; you close the database. Pass a separate connection: this store begins transactions.
  *
  * @example
  * import { DatabaseSync } from 'node:sqlite';

@@ -17,14 +17,14 @@ function open() {
   return { database, clock, inbox, effect, effects };
 }
 
-test('a message has its effect once, however often it comes', () => {
+test('runs the effect of a message once, however often it is received', () => {
   const { database, inbox, effect, effects } = open();
   assert.deepEqual(inbox.once(database, 'm', effect('m')), { kind: 'handled', result: 1 });
   assert.deepEqual(inbox.once(database, 'm', effect('m')), { kind: 'duplicate' });
   assert.equal(effects(), 1);
 });
 
-test('an effect that fails leaves no trace, and the message can come again', () => {
+test('rolls back a failed effect, and handles the message when it is received again', () => {
   const { database, inbox, effect, effects } = open();
   const failing = (): never => {
     effect('m')();
@@ -35,7 +35,7 @@ test('an effect that fails leaves no trace, and the message can come again', () 
   assert.equal(inbox.once(database, 'm', effect('m')).kind, 'handled');
 });
 
-test('an effect that waits is refused and undone', () => {
+test('refuses and rolls back an asynchronous effect', () => {
   const { database, inbox, effect, effects } = open();
   const waiting = async (): Promise<void> => void effect('m')();
   assert.throws(() => inbox.once(database, 'm', waiting), { code: 'NOT_SUPPORTED' });
@@ -43,7 +43,7 @@ test('an effect that waits is refused and undone', () => {
   assert.equal(inbox.once(database, 'm', effect('m')).kind, 'handled');
 });
 
-test('it takes part in a transaction of yours', () => {
+test("joins the caller's transaction", () => {
   const { database, inbox } = open();
   database.exec('begin immediate');
   assert.equal(inbox.isNew(database, 'm'), true);
@@ -52,13 +52,13 @@ test('it takes part in a transaction of yours', () => {
   assert.equal(inbox.isNew(database, 'm'), true);
 });
 
-test('consumers do not take messages from each other', () => {
+test('each consumer handles a message once', () => {
   const { database, inbox } = open();
   assert.equal(inbox.isNew(database, 'm'), true);
   assert.equal(sqliteInbox({ consumer: 'other' }).isNew(database, 'm'), true);
 });
 
-test('what is older than its time is forgotten, in batches, by the index, and nothing else', async () => {
+test('clean() deletes only expired ids, in batches, by the index', async () => {
   const { database, inbox, clock } = open();
   for (let index = 0; index < 2_500; index += 1) inbox.isNew(database, `old-${index}`);
   await clock.advance(1_001);
@@ -75,7 +75,7 @@ test('what is older than its time is forgotten, in batches, by the index, and no
   assert.equal(inbox.isNew(database, 'old-1'), true);
 });
 
-test('a message without an id is refused before anything is begun', () => {
+test('refuses a message without an id before a transaction begins', () => {
   const { database, inbox, effect } = open();
   assert.throws(() => inbox.once(database, '', effect('m')), { code: 'PAYLOAD_INVALID' });
   assert.equal(database.isTransaction, false);

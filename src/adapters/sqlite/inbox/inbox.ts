@@ -1,4 +1,4 @@
-// The inbox of a receiver on SQLite, in the receiver's own transaction and its own connection.
+// The inbox of a receiver on SQLite, in the receiver's transaction and on its connection.
 
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -16,16 +16,16 @@ export interface SqliteInboxOptions extends InboxOptions {
 }
 
 export interface SqliteInbox {
-  /** Creates the table where it is missing. */
+  /** Creates a missing table. */
   migrate(database: DatabaseSync): void;
-  /** Notes the id; false when it was noted before. Inside your transaction (`begin immediate`). */
+  /** Stores the id; false if it was stored before. Call it inside your transaction (`begin immediate`). */
   isNew(database: DatabaseSync, messageId: string): boolean;
   /**
-   * Begins a transaction, and runs the effect in it unless the message was handled before. The effect
-   * may not wait: others would come in between on the same connection.
+   * Begins a transaction and runs the effect in it, unless the message was handled before. The effect must be
+   * synchronous: other work could use the same connection while it waits.
    */
   once<T>(database: DatabaseSync, messageId: string, effect: () => T): InboxResult<T>;
-  /** Forgets what is older than `ttlMs`, oldest first; returns how many. Run it now and then. */
+  /** Deletes ids older than `ttlMs`, oldest first, and returns how many. Run it periodically. */
   clean(database: DatabaseSync): number;
 }
 
@@ -75,18 +75,18 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
     },
     once(database, messageId, effect) {
       checkMessageId(messageId);
-      // The write lock from the beginning: two that read first could not both go on to write.
+      // Takes the write lock first: of two transactions that have read, only one can write.
       database.exec('begin immediate');
       try {
         const isFirst = isNew(database, messageId);
         const done = isFirst ? { result: effect() } : undefined;
         if (isPromise(done?.result)) {
-          throw new MillraceError('NOT_SUPPORTED', 'an effect on SQLite may not be asynchronous');
+          throw new MillraceError('NOT_SUPPORTED', 'an inbox effect on SQLite must be synchronous');
         }
         database.exec('commit');
         return done === undefined ? { kind: 'duplicate' } : { kind: 'handled', ...done };
       } catch (error) {
-        // Some errors, a full disk for one, have undone it already.
+        // Some errors, such as a full disk, have rolled back already.
         if (database.isTransaction) database.exec('rollback');
         throw error;
       }

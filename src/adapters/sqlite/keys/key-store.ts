@@ -1,4 +1,4 @@
-// Keys on SQLite, for the processes of one machine; its clock is the same for all of them.
+// Keys on SQLite, for the processes of one machine, which share its clock.
 
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import type { KeyEntry, KeyStore } from '../../../work/key-store.ts';
@@ -9,11 +9,11 @@ interface Row {
   readonly expires_at_ms: number | null;
 }
 
-/** Expired ones are removed now and then. */
+/** Expired keys are deleted once per this many writes. */
 const sweepEvery = 1_000;
 
 /**
- * Keys in a file of their own, `sqlite:<file>`, or `memory:` within one process.
+ * Keys in a separate file, `sqlite:<file>`, or `memory:` within one process.
  *
  * @example
  * import { sqliteKeyStore } from 'millrace/adapters/sqlite';
@@ -72,9 +72,9 @@ export function sqliteKeyStore(
     async putIfAbsent(key, value, { ttlMs } = {}) {
       for (;;) {
         if (putNew(key, value, ttlMs)) return { value, expiresInMs: ttlMs };
-        const held = get(key);
-        // It ended in between.
-        if (held !== undefined) return held;
+        const existing = get(key);
+        // Undefined: the key expired in between.
+        if (existing !== undefined) return existing;
       }
     },
     async replace(key, { from, to, ttlMs }) {

@@ -9,18 +9,14 @@ import { outboxLedgerConformance } from '../../../outbox/outbox-ledger.conforman
 import { sqliteOutboxTotals } from './tables.ts';
 import { sqliteMigrations } from '../connection/schema.ts';
 import { openSharedSqliteFile, type SharedSqliteFile } from '../shared-file.conformance.ts';
-import {
-  outboxLedgerIn,
-  sqliteOutboxLedger,
-  type SqliteOutboxTransaction,
-} from './ledger.ts';
+import { outboxLedgerIn, sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 const closing = new AsyncDisposableStack();
 closing.defer(() => rmSync(folder, { recursive: true, force: true }));
 after(() => closing.disposeAsync());
 
-test('a connection without an open transaction enqueues nothing', async () => {
+test('refuses an enqueue on a connection without an open transaction', async () => {
   const path = join(folder, 'no-transaction.db');
   await using ledger = await sqliteOutboxLedger(path);
   const database = new DatabaseSync(path);
@@ -37,7 +33,7 @@ test('a connection without an open transaction enqueues nothing', async () => {
   }
 });
 
-test('what a file had sent before its messages were counted is counted', async () => {
+test('the migration counts the messages that were sent before it', async () => {
   const path = join(folder, 'older.db');
   const database = new DatabaseSync(path);
   const older = sqliteMigrations.indexOf(sqliteOutboxTotals);
@@ -63,7 +59,7 @@ for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransactio
       async inTransaction(work) {
         const database = new DatabaseSync(path);
         try {
-          // Takes the write lock with its first write, as a program's own transaction does.
+          // Takes the write lock with its first write, as an application's transaction does.
           database.exec('begin');
           await work(database);
           database.exec('commit');

@@ -1,5 +1,5 @@
-// The outbox ledger in an SQLite file: the store's own, or another one. Requests go through a writer
-// thread, which commits all that wait together.
+// The outbox ledger in an SQLite file: the event store's or another one. Requests go through the writer thread, which
+// commits all waiting requests together.
 
 import type { DatabaseSync } from 'node:sqlite';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
@@ -13,40 +13,32 @@ import { waitWithPoll } from '../../../outbox/wait-with-poll.ts';
 import { nextTurn } from '../../../store/next-turn.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
-import {
-  claimPlace,
-  encodeToken,
-  renewedFields,
-  toClaimed,
-  toMessage,
-} from './rows.ts';
+import { claimPlace, encodeToken, renewedFields, toClaimed, toMessage } from './rows.ts';
 import * as sql from './sql.ts';
 import type { SqliteTransaction } from '../subscriptions/subscriptions.ts';
-import { watchSqlite } from '../connection/watch.ts';
-import type { SqlRow, SqlStatement, SqlValue } from '../thread/writer.ts';
+import { watchCommits } from '../connection/watch.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
 export interface SqliteOutboxOptions {
-  /** How long a write waits for another process's write. Default: 10 s. */
-  readonly busyTimeoutMs?: number;
-  readonly clock?: Clock;
+  /** How long a write waits for a write of another process. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /**
- * What an enqueue may be a part of: the transaction of a subscription's handler, or a connection of
- * `node:sqlite` to the ledger's file on which a transaction was begun.
+ * The transaction that an enqueue joins: that of a subscription's handler, or a `node:sqlite` connection to the ledger's
+ * file with an open transaction.
  */
 export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
 
 interface OutboxInOptions {
   readonly clock?: Clock | undefined;
-  readonly closing?: () => Promise<void>;
+  /** Called when the ledger is closed. Default: the file stays open. */
+  readonly onClose?: (() => Promise<void>) | undefined;
 }
 
-/** Looked at by file events; this is for file systems that have none. */
-const watchPollMs = 250;
-
 /**
- * Opens (and, where it is new, creates) the outbox ledger in a file; it may be the event store's.
+ * Opens the outbox ledger in a file, which may be the event store's, and creates a missing file.
  *
  * @example
  * import { sqliteOutboxLedger } from 'millrace/adapters/sqlite';
@@ -58,29 +50,23 @@ export async function sqliteOutboxLedger(
   url: string,
   options: SqliteOutboxOptions = {},
 ): Promise<OutboxLedger<SqliteOutboxTransaction>> {
-  const { busyTimeoutMs = 10_000, clock } = options;
-  const file = await openSqliteFile(url, busyTimeoutMs);
-  return outboxLedgerIn(file, { clock, closing: async () => file[Symbol.asyncDispose]() });
+  const file = await openSqliteFile(url, options.busyTimeoutMs);
+  const onClose = async (): Promise<void> => file[Symbol.asyncDispose]();
+  return outboxLedgerIn(file, { clock: options.clock, onClose });
 }
 
-/** The ledger in a file that is open; it stays open, unless `closing` closes it. */
+/** The ledger in an open file. */
 export function outboxLedgerIn(
   { path, database, reader, reading }: SqliteFile,
-  { clock = systemClock, closing = async () => undefined }: OutboxInOptions,
+  { clock = systemClock, onClose }: OutboxInOptions,
 ): OutboxLedger<SqliteOutboxTransaction> {
   const ids = createIds({ clock });
   const waiters = createWaiters();
-  let version = reader.dataVersion();
-  const others = watchSqlite({
+  const watch = watchCommits({
     path,
-    pollIntervalMs: watchPollMs,
-    // What is due and cannot be claimed, as behind a pause, is looked at once for each commit.
-    hasMore() {
-      const before = version;
-      version = reader.dataVersion();
-      return version !== before && isAnyDue();
-    },
-    onMore: () => waiters.wakeAll(),
+    reader,
+    isRelevant: () => isAnyDue(),
+    onCommit: () => waiters.wakeAll(),
   });
   let nextLane = 0;
 
@@ -107,17 +93,17 @@ export function outboxLedgerIn(
       return enqueued(found);
     }
     if ('prepare' in transaction) {
-      // Outside of one, a crash between the two inserts would leave a message that nobody sends.
+      // Without a transaction, a crash between the two inserts would leave a message that is never sent.
       if ('isTransaction' in transaction && transaction.isTransaction === false) {
         throw new MillraceError(
           'TRANSACTION_INVALID',
-          'no transaction is open on this connection: begin one before enqueueIn',
+          'the connection has no open transaction: begin one before enqueueIn',
         );
       }
       for (const each of inserts) transaction.prepare(each.sql).run(...each.values);
       return enqueued(transaction.prepare(find.sql).all(...find.values) as unknown as SqlRow[]);
     }
-    // Its statements run at the commit, so only what is committed now tells who was there before.
+    // The statements run at the commit, so only the committed state shows which messages exist.
     const before = await transaction.query(find.sql, ...find.values);
     for (const each of inserts) transaction.run(each.sql, ...each.values);
     const known = new Set(before.map((row) => Number(row['key'])));
@@ -150,9 +136,9 @@ export function outboxLedgerIn(
     enqueue,
     async exchange(outcomes, request) {
       if (outcomes.length === 0) {
-        // Whoever claims in a loop must let others have their turn.
+        // A claim loop must leave the event loop to other work.
         await nextTurn();
-        // Most looks find nothing: those write nothing.
+        // Most claims find nothing, and write nothing.
         if (!(await reading(isAnyDue))) return { settled: [], claimed: [] };
       }
       const settles = settling(outcomes);
@@ -207,11 +193,11 @@ export function outboxLedgerIn(
       return rows.length;
     },
     async whenDue(pollMs, signal) {
-      others.setWaiting(true);
+      watch.setWaiting(true);
       try {
         await waitWithPoll(waiters, { clock, pollMs, signal });
       } finally {
-        if (waiters.size === 0) others.setWaiting(false);
+        if (waiters.size === 0) watch.setWaiting(false);
       }
     },
     async list({ ids: wanted, status, integrationType, tenantId, since }, { limit, after }) {
@@ -252,15 +238,15 @@ export function outboxLedgerIn(
         ),
       );
       const chosen = JSON.stringify(dead.map((row) => row['seq']));
-      // Another one may have replayed some of them meanwhile: those are not dead any more.
+      // Another process may have replayed some of them since: they are no longer dead-lettered.
       const [, replayed = []] = await run(...sql.replaySqls.map((text) => statement(text, chosen)));
       waiters.wakeAll();
       return replayed.length;
     },
     async purge(sentBeforeMs, limit) {
       const steps = sql.purgeSqls.map((text) => statement(text, sentBeforeMs, limit));
-      const [gone = []] = await run(...steps);
-      return gone.length;
+      const [purged = []] = await run(...steps);
+      return purged.length;
     },
     async sentFirst(sentBeforeMs, limit) {
       const rows = await database.select(sql.sentFirstSql, [sentBeforeMs, limit]);
@@ -288,8 +274,8 @@ export function outboxLedgerIn(
       }));
     },
     async [Symbol.asyncDispose]() {
-      others.close();
-      await closing();
+      watch.close();
+      await onClose?.();
       waiters.wakeAll();
     },
   };

@@ -1,11 +1,15 @@
-// Between the ledger's messages and SQLite's rows.
+// SQLite's rows as messages of the ledger.
 
 import type { Renewal } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
-import type { ClaimedMessage, OutboxMessage, OutboxStatus } from '../../../outbox/outbox-message.ts';
-import type { SqlRow, SqlValue } from '../thread/writer.ts';
+import type {
+  ClaimedMessage,
+  OutboxMessage,
+  OutboxStatus,
+} from '../../../outbox/outbox-message.ts';
+import type { SqlRow, SqlValue } from '../thread/protocol.ts';
 
-/** A token that was never given out belongs to no row. */
+/** An invalid token matches no row. */
 export function claimPlace(text: string): { readonly seq: number; readonly token: number } {
   const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
   return seq === undefined || token === undefined || Number(token) === 0
@@ -64,7 +68,7 @@ export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMes
   };
 }
 
-/** Of a claim whose message was not read again. */
+/** A renewed claim whose message was not read again. */
 export function renewedFields(row: SqlRow, workerId: string): Renewal {
   const lockedAt = new Date(Number(row['locked_at_ms']));
   return { token: encodeToken(row), lockedAt, lockedBy: workerId, updatedAt: lockedAt };

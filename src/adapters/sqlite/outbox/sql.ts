@@ -1,4 +1,4 @@
-// The statements of the outbox ledger in SQLite; those of one request are one commit.
+// The statements of the outbox ledger in SQLite; all statements of a request run in one commit.
 
 import { jobsKept } from '../../../outbox/outbox-job.ts';
 
@@ -7,7 +7,7 @@ const now = `cast(unixepoch('subsec') * 1000 as integer)`;
 const given = (...names: readonly string[]): string =>
   names.map((name) => `json_extract(value, '$.${name}')`).join(', ');
 
-/** ?1: rows as JSON, with an id each. */
+/** ?1: rows as JSON, each with an id. */
 export const insertMessagesSql = `
 insert into outbox_messages (id, source_stream_id, source_event_id, integration_type, event_type,
   payload, headers, tenant_id, user_id, correlation_id, ordering_key, max_attempts, lane, order_hash,
@@ -18,7 +18,7 @@ select ${given('id', 'sourceStreamId', 'sourceEventId', 'integrationType', 'even
 from json_each(?1) where true order by key
 on conflict (source_stream_id, source_event_id, integration_type) do nothing`;
 
-/** ?1: the same rows. Those that were there already have another id. */
+/** ?1: the same rows. Rows that existed before have another id. */
 export const insertReadySql = `
 insert into outbox_ready (seq, lane, order_hash, available_at_ms, due_at_ms, updated_at_ms)
 select m.seq, m.lane, m.order_hash, m.due_at_ms, m.due_at_ms, m.created_at_ms
@@ -38,14 +38,14 @@ where json_extract(value, '$.kind') in (${kinds})`;
 
 const isMine = (kinds: string): string => `seq in (select r.seq ${outcomes(kinds)})`;
 
-/** Ends the job that the worker with the row's token has begun; one that was put back has done nothing. */
+/** Ends the job that was started under the row's token; a released row removes it. */
 const jobsAfter = (kind: string): string => `
   case when json_extract(r.jobs, '$[#-1][2]') is not r.token then r.jobs
     when ${kind} = 'released' then nullif(json_remove(r.jobs, '$[#-1]'), '[]')
     else json_insert(r.jobs, '$[#-1][#]', ${now}, '$[#-1][#]', ${kind}) end`;
 
 export const settleSqls: readonly string[] = [
-  // Which of them hold: the others change nothing.
+  // The outcomes whose token is valid: the others change nothing.
   `select r.seq, r.token ${outcomes(`'sent', 'dead', 'failed', 'released'`)}`,
   `insert into outbox_sent (seq, attempts, sent_at_ms, last_error, jobs)
    select r.seq, r.attempts, ${now}, r.last_error, ${jobsAfter(`'sent'`)} ${outcomes(`'sent'`)}`,
@@ -71,16 +71,16 @@ const isFree = (row: string): string => `
   and not exists (select 1 from outbox_paused p join outbox_messages m
      on m.integration_type = p.integration_type where m.seq = ${row}.seq)`;
 
-/** Whether a claim might find anything. */
+/** Whether a claim may find a message. */
 export const anyDueSql = `select 1 from outbox_ready where available_at_ms <= ${now} limit 1`;
 
-/** All of a message that is written once. */
+/** The columns of a message that never change. */
 const message = `
   (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
     m.payload, m.headers, m.tenant_id, m.user_id, m.correlation_id, m.ordering_key, m.max_attempts,
     m.created_at_ms) from outbox_messages m where m.seq = outbox_ready.seq)`;
 
-/** ?1: lanes; ?2: limit; ?3: of each lane before any lane gets more; ?4: worker; ?5: lease in ms. */
+/** ?1: lanes; ?2: limit; ?3: share of each lane; ?4: worker; ?5: lease in ms. */
 export const claimSql = `
 update outbox_ready set token = (select token from outbox_tokens), starts = starts + 1,
   locked_by = ?4, locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?5
@@ -106,7 +106,7 @@ from json_each(?1) c join outbox_ready on seq = json_extract(c.value, '$.seq')
 const isPaused = `exists (select 1 from outbox_paused p join outbox_messages m
   on m.integration_type = p.integration_type where m.seq = outbox_ready.seq)`;
 
-/** ?1: claims; ?2: worker; ?3: lease in ms; ?4: whether the queue is a tenant's own. An UPDATE returns nothing of the claims: they are looked at first. */
+/** ?1: claims; ?2: worker; ?3: lease in ms; ?4: whether the queue belongs to one tenant. `held` runs first: an UPDATE returns no columns of the claims. */
 export const renewSqls = {
   held: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
     iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${held}`,
@@ -130,7 +130,7 @@ const jobsOf = (row: string): string => `coalesce(
   (select x.jobs from outbox_ready x where x.seq = ${row}.seq),
   (select x.jobs from outbox_dead x where x.seq = ${row}.seq)) as jobs`;
 
-/** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: behind this id; ?7: limit. */
+/** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: after this id; ?7: limit. */
 export const listSql = `
 select *, ${jobsOf('outbox_rows')} from outbox_rows
 where (?1 is null or id in (select value from json_each(?1)))
@@ -140,7 +140,7 @@ where (?1 is null or id in (select value from json_each(?1)))
   and (?6 is null or seq > (select seq from outbox_messages where id = ?6))
 order by seq limit ?7`;
 
-/** ?1: streams and events as JSON; ?2: limit. The events first: each is a look into ux_outbox_source. */
+/** ?1: streams and events as JSON; ?2: limit. `cross join` keeps the order: one lookup in ux_outbox_source per event. */
 export const bySourceSql = `
 select o.*, ${jobsOf('o')} from json_each(?1) cross join outbox_rows o
   on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
@@ -162,7 +162,7 @@ where (?1 is null or m.id in (select value from json_each(?1)))
   and (?4 is null or d.died_at_ms >= ?4)
 order by d.seq limit ?5`;
 
-/** ?1: numbers as JSON. */
+/** ?1: `seq`s as JSON. */
 export const replaySqls: readonly string[] = [
   `insert into outbox_ready (seq, lane, order_hash, available_at_ms, due_at_ms, updated_at_ms, last_error,
      jobs)

@@ -1,5 +1,5 @@
-// The outbox in an SQLite file: the wide row of a message is written once, a narrow one holds what
-// changes, and the document's relation is a view over them.
+// The tables of the outbox: a message is written once as a wide row, a narrow row holds its state, and a view joins
+// them under the names of the outbox document.
 
 const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
@@ -32,7 +32,7 @@ export const sqliteOutboxTables = `
    ) strict;
    create unique index ux_outbox_source
      on outbox_messages (source_stream_id, source_event_id, integration_type);
-   -- Not settled. available_at_ms is when it may be claimed: its due time, or the end of its lease.
+   -- Not yet sent or dead-lettered. available_at_ms: the due time, or the end of the lease.
    create table outbox_ready (
      seq integer primary key,
      lane integer not null,
@@ -93,7 +93,7 @@ export const sqliteOutboxTables = `
      from outbox_rows;
 `;
 
-/** How many were sent, kept up to date: to count millions of rows takes longer than a scrape may. */
+/** The number of sent messages, kept by triggers: counting millions of rows takes longer than a metrics scrape may. */
 export const sqliteOutboxTotals = `
    create table outbox_totals (sent integer not null) strict;
    insert into outbox_totals (sent) select count(*) from outbox_sent;

@@ -1,5 +1,5 @@
-// The file of keys and queues: one connection for all of a process's, with statements that take microseconds.
-// Nothing in it is the truth, so that it syncs at checkpoints only.
+// The file of keys and queues: one connection per process, with statements that take microseconds. It holds no source
+// of truth, so SQLite syncs it at checkpoints only.
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describeFailure, sqliteError } from '../connection/error.ts';
 import { pathOf } from '../connection/path.ts';
 
-/** `memory:`, or `sqlite:<file>`. */
+/** Opens `memory:` or `sqlite:<file>`. */
 export function openWorkFile(url: string): DatabaseSync {
   if (/^memory:/i.test(url)) return new DatabaseSync(':memory:');
   const path = pathOf(url);

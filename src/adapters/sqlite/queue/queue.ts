@@ -1,7 +1,8 @@
-// A queue on SQLite, for the processes of one machine: a row for each job, taken under a lease that is renewed
-// while its handler runs.
+// A queue on SQLite, for the processes of one machine: one row per job, claimed under a lease that is renewed while its
+// handler runs.
 
 import { randomUUID } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { errorText } from '../../../foundation/error-text.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
@@ -13,20 +14,19 @@ import {
   type WorkQueue,
 } from '../../../work/work-queue.ts';
 import { openWorkFile } from './file.ts';
-import { workQueueStatements, type JobRow } from './statements.ts';
 
 export interface SqliteWorkQueueOptions {
   readonly name: string;
   readonly clock?: Clock;
   readonly observer?: Observer;
-  /** After which a job is taken from a process that died. Default: 30 s. */
+  /** When a job of a process that died is claimed again. Default: 30 s. */
   readonly leaseMs?: number;
-  /** How soon jobs of other processes are found. Default: 100 ms. */
+  /** How often to poll for jobs of other processes. Default: 100 ms. */
   readonly pollIntervalMs?: number;
 }
 
 /**
- * A queue in a file of its own, `sqlite:<file>`, or `memory:` within one process.
+ * A queue in a separate file, `sqlite:<file>`, or `memory:` within one process.
  *
  * @example
  * import { sqliteWorkQueue } from 'millrace/adapters/sqlite';
@@ -39,35 +39,35 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
   const { leaseMs = 30_000, pollIntervalMs = 100 } = options;
   checkQueueName(queue);
   const database = openWorkFile(url);
-  const sql = workQueueStatements(database);
+  const sql = queueStatements(database);
   const closing = new AbortController();
   const working = new Set<Promise<void>>();
   const sleepers = new Set<() => void>();
 
   const wake = (): void => {
-    for (const each of sleepers) each();
+    for (const stop of sleepers) stop();
   };
 
-  /** Until a job may be due, one is added here, or it is over. */
-  async function rest(signal: AbortSignal): Promise<void> {
+  /** Waits until a job may be due, this process adds one, or the worker stops. */
+  async function waitForJob(signal: AbortSignal): Promise<void> {
     const due = (sql.nextDue.get({ queue }) as { due: number | null }).due;
     const ms = Math.max(1, Math.min(pollIntervalMs, (due ?? Infinity) - clock.now()));
     const woken = new AbortController();
     const stop = (): void => woken.abort();
     sleepers.add(stop);
-    // Rejects only because it was woken, or because it is over: both are looked at next.
+    // Rejects only on a wake-up or a stop; the loop checks both.
     await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
     sleepers.delete(stop);
   }
 
-  function take(): JobRow | undefined {
+  function claim(): JobRow | undefined {
     const now = clock.now();
     for (;;) {
-      const row = sql.take.get({ queue, now, until: now + leaseMs, token: randomUUID() }) as
+      const row = sql.claim.get({ queue, now, until: now + leaseMs, token: randomUUID() }) as
         | JobRow
         | undefined;
       if (row === undefined || row.starts <= workLimits.startsMax) return row;
-      observer.log?.error({ queue, jobId: row.id }, 'a job ended its process too often');
+      observer.log?.error({ queue, jobId: row.id }, 'job failed: its process died too often');
       finish(row, 'failed', 'stalled too often');
     }
   }
@@ -104,9 +104,9 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
     const running = new Set<Promise<void>>();
     try {
       while (!signal.aborted) {
-        const row = running.size < concurrency ? take() : undefined;
+        const row = running.size < concurrency ? claim() : undefined;
         if (row === undefined) {
-          await (running.size < concurrency ? rest(signal) : Promise.race(running));
+          await (running.size < concurrency ? waitForJob(signal) : Promise.race(running));
           continue;
         }
         const one = run(row, handle, signal).finally(() => {
@@ -154,5 +154,88 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
       await Promise.allSettled(working);
       if (database.isOpen) database.close();
     },
+  };
+}
+
+interface JobRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly name: string;
+  readonly data: string;
+  readonly token: string;
+  readonly starts: number;
+  readonly keep_completed: number;
+  readonly keep_failed: number;
+}
+
+type QueueStatements = Readonly<
+  Record<
+    'add' | 'delay' | 'finish' | 'nextDue' | 'renew' | 'state' | 'claim' | 'trim',
+    StatementSync
+  >
+>;
+
+/** A `waiting` job with a future time is delayed; an `active` job past its time belonged to a process that died. */
+function queueStatements(database: DatabaseSync): QueueStatements {
+  database.exec(
+    `create table if not exists work_jobs (
+       seq integer primary key autoincrement,
+       queue text not null,
+       id text not null,
+       name text not null,
+       data text not null,
+       priority integer not null,
+       state text not null default 'waiting',
+       at_ms integer not null,
+       token text,
+       starts integer not null default 0,
+       keep_completed integer not null,
+       keep_failed integer not null,
+       error text,
+       unique (queue, id)
+     );
+     create index if not exists work_jobs_due on work_jobs (queue, state, at_ms);`,
+  );
+  return {
+    add: database.prepare(
+      `insert into work_jobs (queue, id, name, data, priority, at_ms, keep_completed, keep_failed)
+       values ($queue, $id, $name, $data, $priority, $at, $completed, $failed)
+       on conflict do nothing`,
+    ),
+    // at_ms: when the job may be claimed; of an active job, when its lease ends.
+    claim: database.prepare(
+      `update work_jobs set state = 'active', token = $token, at_ms = $until, starts = starts + 1
+       where seq = (
+         select seq from work_jobs
+         where queue = $queue and state in ('waiting', 'active') and at_ms <= $now
+         order by priority, at_ms, seq limit 1
+       )
+       returning seq, id, name, data, token, starts, keep_completed, keep_failed`,
+    ),
+    nextDue: database.prepare(
+      `select min(at_ms) as due from work_jobs
+       where queue = $queue and state in ('waiting', 'active')`,
+    ),
+    renew: database.prepare(
+      `update work_jobs set at_ms = $until where seq = $seq and token = $token and state = 'active'`,
+    ),
+    // The handler asked for the delay, so its process did not die: the count of starts is reset.
+    delay: database.prepare(
+      `update work_jobs set state = 'waiting', token = null, at_ms = $at, starts = 0
+       where seq = $seq and token = $token and state = 'active'`,
+    ),
+    finish: database.prepare(
+      `update work_jobs set state = $state, at_ms = $now, error = $error
+       where seq = $seq and token = $token and state = 'active'`,
+    ),
+    trim: database.prepare(
+      `delete from work_jobs where queue = $queue and state = $state and seq not in (
+         select seq from work_jobs where queue = $queue and state = $state
+         order by at_ms desc, seq desc limit $kept
+       )`,
+    ),
+    state: database.prepare(
+      `select state, at_ms as at from work_jobs where queue = $queue and id = $id`,
+    ),
   };
 }

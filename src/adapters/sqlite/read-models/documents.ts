@@ -1,4 +1,4 @@
-// Documents inside the writer's transaction: compare, replace, and keep their entries in step.
+// Documents inside the writer's transaction: compare, replace, and update their index entries.
 
 import type { DatabaseSync } from 'node:sqlite';
 import { changeEntries, decideDocument, noEntries } from '../../../projections/decide-document.ts';
@@ -7,32 +7,37 @@ import type {
   DocumentOutcome,
   DocumentWrite,
 } from '../../../projections/read-model-store.ts';
+import type { Handlers, Operation } from '../thread/protocol.ts';
 
-/** Writes of one model. */
+/** The writes of one read model. */
 export interface ModelWrites {
   readonly model: string;
   readonly writes: readonly DocumentWrite[];
 }
 
-export interface SqliteDocuments {
-  write(writes: ModelWrites): readonly DocumentOutcome[];
-  /** Removes up to so many; returns how many. */
-  clear(model: string, limit: number): number;
-  /** After a rollback, models that it had added are not there any more. */
-  forgetNames(): void;
+export interface DocumentOperations {
+  readonly 'documents.write': Operation<ModelWrites, readonly DocumentOutcome[]>;
+  /** Removes at most `limit` documents; returns how many. */
+  readonly 'documents.clear': Operation<{ readonly model: string; readonly limit: number }, number>;
 }
 
-type Kept = readonly [rowid: number, stream: string, revision: number, entries: string];
+export interface Documents {
+  readonly handlers: Handlers<DocumentOperations>;
+  /** After a rollback: cached model ids may no longer exist. */
+  forget(): void;
+}
 
-export function createSqliteDocuments(database: DatabaseSync): SqliteDocuments {
+type StoredCells = readonly [rowid: number, stream: string, revision: number, entries: string];
+
+export function createDocuments(database: DatabaseSync): Documents {
   const prepare = (sql: string) => database.prepare(sql);
   const insertModel = prepare('insert or ignore into read_models (name) values (?)');
   const selectModel = prepare('select id from read_models where name = ?');
-  const selectKept = prepare(
+  const selectStored = prepare(
     `select rowid, stream, revision, entries from read_documents
      where model = ? and tenant = ? and id = ?`,
   );
-  selectKept.setReturnArrays(true);
+  selectStored.setReturnArrays(true);
   const insert = prepare(
     `insert into read_documents (model, tenant, id, stream, revision, document, entries)
      values (?, ?, ?, ?, ?, ?, ?)`,
@@ -59,7 +64,7 @@ export function createSqliteDocuments(database: DatabaseSync): SqliteDocuments {
   const removeRange = prepare(
     'delete from read_ranges where model = ? and tenant = ? and name = ? and score = ? and id = ?',
   );
-  const count = prepare(
+  const countWrite = prepare(
     `insert into read_generations (model, tenant, generation) values (?, ?, 1)
      on conflict do update set generation = generation + 1`,
   );
@@ -81,19 +86,20 @@ export function createSqliteDocuments(database: DatabaseSync): SqliteDocuments {
 
   function writeOne(model: number, write: DocumentWrite): DocumentOutcome {
     const { tenant, id, stream, revision, document } = write;
-    const kept = selectKept.get(model, tenant, id) as unknown as Kept | undefined;
+    const stored = selectStored.get(model, tenant, id) as unknown as StoredCells | undefined;
     const entries = JSON.stringify(write.entries);
-    if (kept === undefined) {
+    if (stored === undefined) {
       insert.run(model, tenant, id, stream, revision, document, entries);
-      enter({ model, tenant, id }, write.entries);
+      addEntries({ model, tenant, id }, write.entries);
       return 'written';
     }
-    const outcome = decideDocument({ stream: kept[1], revision: kept[2] }, write);
+    const outcome = decideDocument({ stream: stored[1], revision: stored[2] }, write);
     if (outcome !== 'written') return outcome;
-    update.run(revision, document, entries, kept[0]);
-    const { removed, added } = changeEntries(JSON.parse(kept[3]) as DocumentEntries, write.entries);
-    leave({ model, tenant, id }, removed);
-    enter({ model, tenant, id }, added);
+    update.run(revision, document, entries, stored[0]);
+    const before = JSON.parse(stored[3]) as DocumentEntries;
+    const { removed, added } = changeEntries(before, write.entries);
+    removeEntries({ model, tenant, id }, removed);
+    addEntries({ model, tenant, id }, added);
     return outcome;
   }
 
@@ -103,20 +109,26 @@ export function createSqliteDocuments(database: DatabaseSync): SqliteDocuments {
     readonly id: string;
   }
 
-  function enter({ model, tenant, id }: Key, { indexes, sets, ranges }: DocumentEntries): void {
+  function addEntries(
+    { model, tenant, id }: Key,
+    { indexes, sets, ranges }: DocumentEntries,
+  ): void {
     for (const name in indexes) addIndex.run(model, tenant, name, indexes[name] as string, id);
     for (const name of sets) if (name !== 'all') addSet.run(model, tenant, name, id);
     for (const name in ranges) addRange.run(model, tenant, name, ranges[name] as number, id);
   }
 
-  function leave({ model, tenant, id }: Key, { indexes, sets, ranges }: DocumentEntries): void {
+  function removeEntries(
+    { model, tenant, id }: Key,
+    { indexes, sets, ranges }: DocumentEntries,
+  ): void {
     for (const name in indexes) removeIndex.run(model, tenant, name, indexes[name] as string, id);
     for (const name of sets) if (name !== 'all') removeSet.run(model, tenant, name, id);
     for (const name in ranges) removeRange.run(model, tenant, name, ranges[name] as number, id);
   }
 
-  return {
-    write({ model: name, writes }) {
+  const handlers: Handlers<DocumentOperations> = {
+    'documents.write': ({ model: name, writes }) => {
       const model = modelId(name);
       const tenants = new Set<string>();
       const outcomes = writes.map((write) => {
@@ -124,24 +136,24 @@ export function createSqliteDocuments(database: DatabaseSync): SqliteDocuments {
         if (outcome === 'written') tenants.add(write.tenant);
         return outcome;
       });
-      for (const tenant of tenants) count.run(model, tenant);
+      for (const tenant of tenants) countWrite.run(model, tenant);
       return outcomes;
     },
-    clear(name, limit) {
+    'documents.clear': ({ model: name, limit }) => {
       const model = modelId(name);
       const rows = selectSome.all(model, limit);
       for (const row of rows) {
         const key = { model, tenant: String(row['tenant']), id: String(row['id']) };
         const entries = JSON.parse(String(row['entries'])) as DocumentEntries;
-        leave(key, changeEntries(entries, noEntries).removed);
+        removeEntries(key, changeEntries(entries, noEntries).removed);
         remove.run(Number(row['rowid']));
       }
       for (const tenant of new Set(rows.map((row) => String(row['tenant'])))) {
-        count.run(model, tenant);
+        countWrite.run(model, tenant);
       }
       if (rows.length === 0) removeLists.run(model);
       return rows.length;
     },
-    forgetNames: () => ids.clear(),
   };
+  return { handlers, forget: () => ids.clear() };
 }

@@ -31,7 +31,7 @@ for (const { name, skip, run } of readModelsConformance({
   test(`read models in SQLite: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('a page begins where its index does and is not sorted, however many pages there are', () => {
+test('a page is read from the index without a sort, however many pages there are', () => {
   using database = new DatabaseSync(path);
   const { members, ascending, descending } = pageSql(dialect);
   const [inSet, inRange] = [

@@ -1,11 +1,12 @@
-// Read models in the events' own file: written by the writer thread, read on the caller's.
+// Read models in the file of the events: written by the writer thread, read on the calling thread.
 
 import type { InlinePlan } from '../../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../../projections/sql-read-models.ts';
-import type { DocumentOutcome, ReadModelStore } from '../../../projections/read-model-store.ts';
+import type { ReadModelStore } from '../../../projections/read-model-store.ts';
 import type { SqlCells, SqlDatabase } from '../../../subscriptions/sql-database.ts';
 import type { SqliteReading } from '../connection/database.ts';
-import type { InlineWrites, SqliteWriter } from '../thread/writer.ts';
+import type { InlineWrites } from '../thread/protocol.ts';
+import type { SqliteWriter } from '../thread/writer.ts';
 
 export interface SqliteReadModelsOptions {
   readonly writer: SqliteWriter;
@@ -33,13 +34,9 @@ export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelSto
         });
       }),
     write: async (model, writes) =>
-      (await writer.documents({
-        kind: 'documents',
-        model: modelName(model),
-        writes,
-      })) as readonly DocumentOutcome[],
+      writer.call({ operation: 'documents.write', model: modelName(model), writes }),
     clear: async (model, limit) =>
-      Number(await writer.documents({ kind: 'clear', model: modelName(model), limit })),
+      writer.call({ operation: 'documents.clear', model: modelName(model), limit }),
   });
 }
 

@@ -1,8 +1,8 @@
-// What read models keep, in the events' own file: the third step of the schema.
+// The tables of read models.
 
 export const sqliteReadModelTables = `
    create table read_models (id integer primary key, name text not null unique) strict;
-   -- A removed document leaves its row, without a text, as the fence against older events.
+   -- A removed document keeps its row, with null, as a fence against older events.
    create table read_documents (
      model integer not null,
      tenant text not null,
@@ -21,7 +21,7 @@ export const sqliteReadModelTables = `
      id text not null,
      primary key (model, tenant, name, value)
    ) strict, without rowid;
-   -- All but 'all', which is read from the documents themselves.
+   -- Without the set 'all', which is read from the documents.
    create table read_sets (
      model integer not null,
      tenant text not null,
@@ -37,7 +37,7 @@ export const sqliteReadModelTables = `
      id text not null,
      primary key (model, tenant, name, score, id)
    ) strict, without rowid;
-   -- Counts the writes: what a cached list is compared with.
+   -- Counts writes; a cached list is valid for one generation.
    create table read_generations (
      model integer not null,
      tenant text not null,
@@ -53,7 +53,7 @@ export const sqliteReadModelTables = `
      expires_at_ms integer not null,
      primary key (model, tenant, hash)
    ) strict, without rowid;
-   -- Which versions there are of a model, and which of them is asked.
+   -- The versions of a model, and which of them serves queries.
    create table read_versions (
      family text not null,
      version integer not null,

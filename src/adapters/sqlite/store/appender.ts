@@ -1,4 +1,4 @@
-// Appends inside the writer's transaction: the decision is the common one, the rows are SQLite's.
+// Appends inside the writer's transaction: `decideAppend` decides, this file reads and writes the rows.
 
 import type { DatabaseSync } from 'node:sqlite';
 import { decideAppend, type StreamState } from '../../../store/expected-revision.ts';
@@ -6,35 +6,35 @@ import { categoryOf } from '../../../store/recorded-event.ts';
 import { decideRetention } from '../../../store/retention.ts';
 import type { RetentionChange, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 
-export interface SqliteAppender {
-  /** At the start of each transaction: what is remembered may have been changed by another process. */
+export interface Appender {
+  /** At the start of each transaction: another process may have changed the cached streams. */
   begin(): void;
   one(write: StreamWrite, nowMs: number): WriteOutcome;
-  /** Several streams: a refusal of one takes back what the others wrote. */
+  /** Several streams: if one write is refused, the others are rolled back. */
   together(writes: readonly StreamWrite[], nowMs: number): readonly WriteOutcome[];
-  /** After a rollback, what it had added is not there any more. */
+  /** After a rollback: cached ids and streams may no longer exist. */
   forget(): void;
 }
 
 interface StreamRow {
   readonly id: number;
   state: StreamState;
-  /** Of the last event, once one was written here. */
+  /** The id of the last event, if this appender wrote it. */
   lastId?: string | undefined;
-  /** From this revision on, ids are found by looking through the events. */
+  /** Ids of events from this revision on are not in the index: they are found by scanning the events. */
   idsTo: number;
 }
 
 /**
- * So many events of a stream are looked through for an id before all of them are put into the index:
- * a few where somebody looks with every append, more where appends name the revision and nobody does.
+ * The most events of a stream whose ids are not indexed: few when appends look ids up, more when appends name the
+ * revision and look nothing up.
  */
-const looseIdsMax = { whileLooking: 64, whileNobodyLooks: 1_024 } as const;
+const unindexedMax = { onLookup: 64, onAppend: 1_024 } as const;
 
-/** Nobody but the appender changes streams, so that those in use need not be read again. */
-const streamsKept = 4_096;
+/** Only the appender changes streams, so streams in use need not be read again. */
+const streamsMax = 4_096;
 
-export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
+export function createAppender(database: DatabaseSync): Appender {
   const prepare = (sql: string) => database.prepare(sql);
   const selectStream = prepare(
     `select id, revision, truncate_before, max_count, max_age_s, tombstoned, ids_to
@@ -113,8 +113,8 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
   }
 
   function keep(name: string, stream: StreamRow): StreamRow {
-    // Simpler than to know which of them is the least used, and as good at this size.
-    if (streams.size >= streamsKept) streams.clear();
+    // Simpler than evicting the least recently used, and as good at this size.
+    if (streams.size >= streamsMax) streams.clear();
     streams.set(name, stream);
     return stream;
   }
@@ -141,7 +141,7 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
       },
       revisionOf(id: string): number | undefined {
         if (stream === undefined || stream.state.revision < 0) return undefined;
-        if (looseIds(stream) > looseIdsMax.whileLooking) indexIds(stream);
+        if (unindexedIds(stream) > unindexedMax.onLookup) indexIds(stream);
         const row = revisionOf.get(stream.id, id, stream.idsTo);
         return row === undefined ? undefined : Number(row['revision']);
       },
@@ -189,12 +189,12 @@ export function createSqliteAppender(database: DatabaseSync): SqliteAppender {
     updateStream.run(revision, truncateBefore, tombstoned ? 1 : 0, stream.id);
     stream.state = { ...stream.state, revision, truncateBefore, tombstoned };
     stream.lastId = each.rows.at(-1)?.eventId;
-    if (looseIds(stream) > looseIdsMax.whileNobodyLooks) indexIds(stream);
+    if (unindexedIds(stream) > unindexedMax.onAppend) indexIds(stream);
     if (each.retention !== undefined) retain(each.retention);
     return { kind: 'appended', revision, sequence };
   }
 
-  function looseIds({ state, idsTo }: StreamRow): number {
+  function unindexedIds({ state, idsTo }: StreamRow): number {
     return state.revision + 1 - idsTo;
   }
 

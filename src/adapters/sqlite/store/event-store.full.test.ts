@@ -59,7 +59,7 @@ const fixture: StoreFixture = {
 const closing = new AsyncDisposableStack();
 closing.defer(() => rmSync(folder, { recursive: true, force: true }));
 after(() => closing.disposeAsync());
-/** Files that no store uses at the moment. */
+/** Files that no store uses. */
 const free: SharedSqliteFile[] = [];
 
 /** A store in a file that stays open after the store is closed, for the next case. */
@@ -90,13 +90,13 @@ for (const { name, skip, run } of [
   test(`the event store in SQLite: ${name}`, { skip: skip ?? false }, ({ signal }) => run(signal));
 }
 
-test('a URL without a file is refused with what to write instead', async () => {
+test('refuses a URL without a file, with a hint', async () => {
   for (const url of ['sqlite:', 'sqlite::memory:']) {
     await assert.rejects(sqliteEventStore(url), (error) => hasCode(error, 'CONFIG_INVALID'));
   }
 });
 
-test('a file that is no database is refused and left as it is', async () => {
+test('refuses a file that is no database and leaves it unchanged', async () => {
   const path = join(folder, 'notes.txt');
   const { writeFileSync } = await import('node:fs');
   writeFileSync(path, 'these are notes, and rather long ones, so that SQLite looks at them twice');
@@ -104,7 +104,7 @@ test('a file that is no database is refused and left as it is', async () => {
   assert.match(readFileSync(path, 'utf8'), /^these are notes/);
 });
 
-test('a process waits for its appends and for the end of closing, and for an idle store it does not', async () => {
+test('appends in flight and closing keep the process alive, an idle store does not', async () => {
   const path = JSON.stringify(join(folder, 'ends.db'));
   const script = runNodeScript(`
     const { sqliteEventStore } = await load('../../adapters/sqlite/index.ts');
@@ -119,7 +119,7 @@ test('a process waits for its appends and for the end of closing, and for an idl
   assert.equal(await script.ended, 0);
 });
 
-test('ids are found in a long stream that nobody has looked through, and told apart afterwards', async () => {
+test('finds ids in a long stream before and after they are indexed', async () => {
   await using store = await openAt(join(folder, 'ids.db'));
   const stream = 'a.b.v1-core-long';
   const events = Array.from({ length: 3_000 }, () => newEvent());
@@ -130,7 +130,7 @@ test('ids are found in a long stream that nobody has looked through, and told ap
   const database = new DatabaseSync(join(folder, 'ids.db'), { readOnly: true });
   const indexed = (): unknown =>
     database.prepare('select count(*) as n from event_ids').get()?.['n'];
-  // Of each revision 1,024 at most are looked through.
+  // At most 1,024 events are scanned.
   assert.ok(Number(indexed()) >= 3_000 - 1_024);
   for (const at of [0, 1_500, 2_999]) {
     assert.equal((await store.findEvent(stream, events[at]?.eventId ?? ''))?.revision, at);

@@ -1,8 +1,6 @@
-// Reading from the embedded database, on the caller's thread: a page is a millisecond, and each
-// page sees one consistent state.
+// Reads of events on the calling thread: a page takes about a millisecond and sees one consistent state.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { SqlRow, SqlStatement, SqlValue } from '../thread/writer.ts';
 import type { StreamState } from '../../../store/expected-revision.ts';
 import type { StoredRow } from '../../../store/recorded-event.ts';
 import { firstVisible } from '../../../store/retention.ts';
@@ -13,19 +11,20 @@ import type {
   StreamPage,
   StreamQuery,
 } from '../../../store/store-engine.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
 export interface SqliteReader {
   readStream(query: StreamQuery): StreamPage;
   readAll(query: AllQuery): AllPage;
   findEvent(stream: string, eventId: string): StoredRow | undefined;
   head(): number;
-  /** Any other question; rows as arrays. */
+  /** Any other query; rows as arrays. */
   query(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
-  /** Several of them, on one state. */
-  queries(asked: readonly SqlStatement[]): readonly (readonly (readonly SqlValue[])[])[];
-  /** Rows by the names of their columns. */
+  /** Several queries on one consistent state. */
+  queries(statements: readonly SqlStatement[]): readonly (readonly (readonly SqlValue[])[])[];
+  /** Rows by column name. */
   select(sql: string, values: readonly SqlValue[]): readonly SqlRow[];
-  /** Changes whenever another connection has committed. */
+  /** Changes whenever another connection commits. */
   dataVersion(): number;
   close(): void;
 }
@@ -35,12 +34,12 @@ interface KnownType {
   readonly categories: Set<number>;
 }
 
-/** Up to so many types are merged from their index; more are cheaper to find by looking at all. */
+/** At most this many types are merged from their index; for more, a scan of all events is cheaper. */
 const mergedTypesMax = 8;
-/** A filter that matches rarely looks at no more than so many events before it reports back. */
+/** A page of a filter that matches rarely ends after this many events. */
 const scanWindow = 5_000;
 
-// Every cell that crosses into JavaScript costs: none that is not needed.
+// Each cell that is copied into JavaScript costs time, so only needed columns are selected.
 const ownColumns =
   'e.sequence, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
 const columns = `${ownColumns}, s.name, e.category_id, e.tenant_id`;
@@ -57,7 +56,7 @@ type OwnCells = [
 ];
 type Cells = [...OwnCells, stream: string, categoryId: number, tenantId: number];
 
-export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteReader {
+export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const database = new DatabaseSync(path, { readOnly: true });
   database.exec(`pragma busy_timeout = ${busyTimeoutMs}; pragma cache_size = -32768`);
   const prepare = (sql: string): StatementSync => database.prepare(sql);
@@ -111,12 +110,12 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   );
   const selectName = prepare('select id from names where name = ?');
 
-  const questions = new Map<string, StatementSync>();
-  const selections = new Map<string, StatementSync>();
+  const arrayStatements = new Map<string, StatementSync>();
+  const rowStatements = new Map<string, StatementSync>();
   const types = new Map<number, KnownType>();
   let lastPair = 0;
 
-  /** New types appear rarely; asking for those above the last one is an empty index look-up. */
+  /** New types are rare: selecting those after the last one is usually an empty index lookup. */
   function refreshTypes(): void {
     for (const row of selectPairs.all(lastPair)) {
       const typeId = Number(row['type_id']);
@@ -189,9 +188,9 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     refreshTypes();
     const { filter } = query;
     const wanted = wantedTypes(filter);
-    const needsLook =
+    const needsRowTest =
       filter.category !== undefined || filter.tenant !== undefined || filter.stream !== undefined;
-    if (wanted === 'all' && !needsLook) return readPlain(query);
+    if (wanted === 'all' && !needsRowTest) return readPlain(query);
     const accepts = rowTest(filter, wanted);
     if (wanted !== 'all' && wanted.size <= mergedTypesMax)
       return readMerged(query, wanted, accepts);
@@ -207,16 +206,16 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
   function readScanned({ direction, after, limit }: AllQuery, accepts: RowTest): AllPage {
     const rows: StoredRow[] = [];
     let considered = after;
-    let looked = 0;
-    while (looked < scanWindow) {
-      const batch = scan(direction, considered, Math.min(1_000, scanWindow - looked));
-      looked += batch.length;
+    let scanned = 0;
+    while (scanned < scanWindow) {
+      const batch = scan(direction, considered, Math.min(1_000, scanWindow - scanned));
+      scanned += batch.length;
       for (const row of batch) {
         considered = row[0];
         if (accepts(row)) rows.push(toNamedRow(row));
         if (rows.length === limit) return { rows, considered, end: false };
       }
-      if (batch.length < 1_000) return { rows, considered, end: looked < scanWindow };
+      if (batch.length < 1_000) return { rows, considered, end: scanned < scanWindow };
     }
     return { rows, considered, end: false };
   }
@@ -241,7 +240,7 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
     const fetched = bySequences.all(JSON.stringify(page)) as unknown as Cells[];
     if (!forwards) fetched.reverse();
     const rows = fetched.filter(accepts).map(toNamedRow);
-    // Fewer than asked for: there were no more up to the end, so that all of it was looked at.
+    // Fewer than the limit: everything up to the end was read.
     const isEnd = sequences.length < limitOfAll;
     const considered = isEnd ? (forwards ? Math.max(after, end) : 0) : (page.at(-1) ?? after);
     return { rows, considered, end: isEnd };
@@ -275,13 +274,13 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
       filter.stream?.(row[7]) !== false;
   }
 
-  function ask(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
-    return kept(questions, sql, cells).all(...values) as unknown as (readonly SqlValue[])[];
+  function select(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+    return cached(arrayStatements, sql, cells).all(...values) as unknown as (readonly SqlValue[])[];
   }
 
   return {
-    readStream: (asked) => inSnapshot(() => readStream(asked)),
-    readAll: (asked) => inSnapshot(() => readAll(asked)),
+    readStream: (streamQuery) => inSnapshot(() => readStream(streamQuery)),
+    readAll: (allQuery) => inSnapshot(() => readAll(allQuery)),
     findEvent: (stream, eventId) =>
       inSnapshot(() => {
         refreshTypes();
@@ -289,16 +288,17 @@ export function openSqliteReader(path: string, busyTimeoutMs: number): SqliteRea
         return row === undefined ? undefined : toNamedRow(row);
       }),
     head,
-    query: ask,
-    queries: (asked) => inSnapshot(() => asked.map(({ sql, values }) => ask(sql, values))),
+    query: select,
+    queries: (statements) =>
+      inSnapshot(() => statements.map(({ sql, values }) => select(sql, values))),
     select: (sql, values) =>
-      kept(selections, sql, prepare).all(...values) as unknown as readonly SqlRow[],
+      cached(rowStatements, sql, prepare).all(...values) as unknown as readonly SqlRow[],
     dataVersion: () => Number(selectVersion.get()?.['data_version']),
     close: () => database.close(),
   };
 }
 
-function kept(
+function cached(
   statements: Map<string, StatementSync>,
   sql: string,
   prepare: (sql: string) => StatementSync,

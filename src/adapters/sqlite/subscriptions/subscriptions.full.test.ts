@@ -26,7 +26,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('statements that SQLite refuses are a failed attempt, and end as a dead letter', async () => {
+test('statements that SQLite refuses fail the attempt and end as a dead letter', async () => {
   const stream = 'banking.account.v1-core-refused';
   await store.append(stream, [newEvent()]);
   const name = 'sub:banking:refused:v1';
@@ -45,7 +45,7 @@ test('statements that SQLite refuses are a failed attempt, and end as a dead let
   assert.match(letter.error, /NOT NULL constraint failed/);
 });
 
-test('dead letters have the names of the document in the view that SQL readers use', async () => {
+test('the SQL view of dead letters has the column names of the event flow document', async () => {
   const fence = await owned(store.subscriptions);
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z' });
   await store.subscriptions.deadLetters.add(fence, added);
@@ -71,7 +71,7 @@ test('dead letters have the names of the document in the view that SQL readers u
   );
 });
 
-test('claims that have outlived their time are found by their index', () => {
+test('finds expired claims by their index', () => {
   const plan = database
     .prepare(`explain query plan ${sweepSql(dialect)}`)
     .all(1_000)

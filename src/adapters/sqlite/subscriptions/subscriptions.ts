@@ -1,17 +1,16 @@
-// Subscriptions in the events' own file: their writes go through the same thread, and a handler's
-// statements into the commit that marks its event as done.
+// Subscriptions in the file of the events: a handler's statements run in the commit that marks its event as processed.
 
 import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
 import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
 import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
 import type { SqliteDatabase } from '../connection/database.ts';
-import type { SqlRow, SqlStatement, SqlValue } from '../thread/writer.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
-/** What a handler has its effects in: statements that commit with the mark, or not at all. */
+/** Statements of a handler: they commit together with the mark of its event, or not at all. */
 export interface SqliteTransaction {
-  /** Runs when the handler has succeeded, in the order of the calls. */
+  /** Runs after the handler has succeeded, in the order of the calls. */
   run(sql: string, ...values: readonly SqlValue[]): void;
-  /** What is committed now; it does not see this transaction's own statements. */
+  /** Reads the committed state, without this transaction's own statements. */
   query(sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
 }
 

@@ -1,4 +1,4 @@
-// What subscriptions keep, in the events' own file: the second step of the schema.
+// The tables of subscriptions and dead letters.
 
 export const sqliteSubscriptionTables = `
    create table subscriptions (
@@ -15,14 +15,14 @@ export const sqliteSubscriptionTables = `
      expires_at_ms integer not null default 0,
      primary key (subscription, shard)
    ) strict, without rowid;
-   -- Done above the checkpoint; the next checkpoint removes them.
+   -- Processed positions above the checkpoint; the next checkpoint removes them.
    create table subscription_marks (
      subscription text not null,
      shard integer not null,
      position integer not null,
      primary key (subscription, shard, position)
    ) strict, without rowid;
-   -- Aggregates whose events wait. Without a time: until a dead letter is replayed or discarded.
+   -- Parked streams. Without due_at_ms: until the dead letter is replayed or discarded.
    create table subscription_blocked (
      subscription text not null,
      shard integer not null,
@@ -93,10 +93,7 @@ export const sqliteSubscriptionTables = `
 const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-/**
- * The third step: filters, by which anybody can tell the lag; and dead letters under the names that
- * the event flow's document gives them, for whoever reads by SQL.
- */
+/** The filter of a subscription, to compute its lag; and a view of dead letters with the column names of the event flow document. */
 export const sqliteSubscriptionViews = `
    alter table subscriptions add column filter text;
    create view dead_letter_queue as

@@ -1,27 +1,21 @@
-// Says from a thread of its own that a worker is alive: a connection that does nothing else.
+// A heartbeat connection for a thread that only reports that a worker is alive.
 
 import { DatabaseSync } from 'node:sqlite';
 import type { BeatConnection } from '../../../tasks/task-engine.ts';
-import { beatOnce } from './writer.ts';
+import type { WriterSettings } from '../thread/protocol.ts';
+import { writeBeat } from './writer.ts';
 
-export interface SqliteBeatSettings {
-  readonly path: string;
-  readonly busyTimeoutMs: number;
-}
-
-/** Called by name, by the thread that beats (`TaskEngine.beatThread`). */
-export async function openTaskBeat(settings: SqliteBeatSettings): Promise<BeatConnection> {
-  const { path, busyTimeoutMs } = settings;
+/** The heartbeat thread calls it by name (`TaskEngine.beatThread`). */
+export async function openTaskBeat({
+  path,
+  busyTimeoutMs,
+}: WriterSettings): Promise<BeatConnection> {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  // Worth nothing after a power loss: whoever comes back then is another worker.
+  // After a power loss a heartbeat is worthless: the restarted worker has another id.
   database.exec('pragma synchronous = normal');
   return {
-    async beat({ worker, aliveUntilMs, about = null }) {
-      beatOnce((sql, ...values) => database.prepare(sql).run(...values), {
-        worker,
-        aliveUntilMs,
-        about,
-      });
+    async beat(beat) {
+      writeBeat((sql, ...values) => database.prepare(sql).run(...values), beat);
     },
     async [Symbol.asyncDispose]() {
       database.close();

@@ -1,28 +1,29 @@
-// Who is next, inside the writer thread: the rules of select-claims over the index of what is ready.
+// Claims inside the writer thread: the rules of select-claims.ts over the index of ready jobs.
 
 import { selectClaims, type ClaimMemory } from '../../../tasks/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { BusQuery } from '../thread/query.ts';
+import type { SqlRow } from '../thread/protocol.ts';
+import type { SqlQuery } from '../thread/query.ts';
 import { toHead, toStoredTask } from './rows.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import { taskLane } from './tables.ts';
 
-export interface SqliteClaimed {
+export interface Claimed {
   readonly claimed: readonly StoredTask[];
-  /** When a rate lets the next one through; null: no rate keeps one back. */
+  /** When a rate limit admits the next job; null: no rate limit holds a job back. */
   readonly freeAtMs: number | null;
 }
 
-export interface SqliteClaims {
-  claim(request: ClaimRequest): SqliteClaimed;
-  /** A job of the key stopped running: the next ones of it may be looked at again. */
+export interface TaskClaims {
+  claim(request: ClaimRequest): Claimed;
+  /** A job of the key stopped running: makes its next jobs claimable. */
   freeKey(type: string, concurrencyKey: string): void;
 }
 
-/** More tenants than this of one priority wait for a later claim. */
+/** Tenants per claim and priority; the others wait for a later claim. */
 const tenantsMax = 500;
 
-export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims {
+export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
   let lastTurn: number | undefined;
 
   const runningOf = (type: string, key: string): number =>
@@ -44,11 +45,11 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
     runningOf,
   };
 
-  /** Tenants that have something ready at this priority, without walking along all of it. */
+  /** Tenants with a ready job of this priority, found without a scan of all jobs. */
   function tenantsOf(type: string, priority: number): readonly string[] {
     const tenants: string[] = [];
     const sql = `select min(tenant) as tenant from tasks
-       where lane = 1 and type = ? and priority = ? and tenant `;
+       where lane = ${taskLane.ready} and type = ? and priority = ? and tenant `;
     let next = one(`${sql} >= ''`, type, priority)?.['tenant'] ?? null;
     while (next !== null && tenants.length < tenantsMax) {
       tenants.push(String(next));
@@ -60,7 +61,8 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
   function ready(type: string, priority: number, limit: number): readonly TaskHead[] {
     return tenantsOf(type, priority).flatMap((tenant) =>
       all(
-        `select * from tasks where lane = 1 and type = ? and priority = ? and tenant = ?
+        `select * from tasks
+         where lane = ${taskLane.ready} and type = ? and priority = ? and tenant = ?
          order by due_at_ms, enqueued_at_ms, id limit ?`,
         type,
         priority,
@@ -82,7 +84,7 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
       lastTurn,
     );
     const [row] = all(
-      `update tasks set state = 'running', lane = 0, worker = ?, fence = fence + 1,
+      `update tasks set state = 'running', lane = ${taskLane.closed}, worker = ?, fence = fence + 1,
          revision = revision + 1, claimed_at_ms = ?, updated_at_ms = ?, deadline_ms = ?
        where id = ? returning *`,
       worker,
@@ -95,14 +97,15 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
     return toStoredTask(row, fields);
   }
 
-  /** Those that wait for room of their key must not be met again by each claim. */
+  /** Blocks the jobs whose key is full, so later claims do not scan them again. */
   function block(heads: readonly TaskHead[], { keyLimit }: ClaimRule): number {
     if (keyLimit === undefined) return 0;
     let blocked = 0;
     for (const { id, type, concurrencyKey } of heads) {
       if (concurrencyKey === '' || runningOf(type, concurrencyKey) < keyLimit) continue;
+      const { blocked: lane, ready: from } = taskLane;
       blocked += all(
-        'update tasks set lane = 3 where id = ? and lane = 1 returning seq',
+        `update tasks set lane = ${lane} where id = ? and lane = ${from} returning seq`,
         id,
       ).length;
     }
@@ -118,8 +121,14 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
     const { nowMs } = request;
     const claimed: StoredTask[] = [];
     let freeAtMs = Infinity;
-    all('update tasks set lane = 1 where lane = 2 and type = ? and due_at_ms <= ?', type, nowMs);
-    const top = 'select max(priority) as priority from tasks where lane = 1 and type = ?';
+    all(
+      `update tasks set lane = ${taskLane.ready}
+       where lane = ${taskLane.later} and type = ? and due_at_ms <= ?`,
+      type,
+      nowMs,
+    );
+    const top = `select max(priority) as priority from tasks
+       where lane = ${taskLane.ready} and type = ?`;
     let priority = one(top, type)?.['priority'] ?? null;
     while (priority !== null && claimed.length < limit) {
       const level = Number(priority);
@@ -142,7 +151,7 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
         due.filter(({ id }) => !taken.has(id)),
         rule,
       );
-      // What was blocked made room for others of this priority; else on to the next one.
+      // Blocked jobs made room for others of this priority; otherwise continue with the next priority.
       if (blocked > 0 && claimed.length < limit) continue;
       priority = one(`${top} and priority < ?`, type, level)?.['priority'] ?? null;
     }
@@ -165,7 +174,7 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
       const claimed: StoredTask[] = [];
       const taken = new Map<string, number>();
       let freeAtMs = Infinity;
-      // A fair part for each first, then what others left.
+      // First a fair share for each type, then what the others left.
       for (const isFair of [true, false]) {
         for (const [at, rule] of rules.entries()) {
           const room = request.limit - claimed.length;
@@ -182,10 +191,10 @@ export function createSqliteClaims({ all, one, number }: BusQuery): SqliteClaims
       return { claimed, freeAtMs: freeAtMs === Infinity ? null : freeAtMs };
     },
     freeKey(type, concurrencyKey) {
-      // Two for one: where the limit was raised, more and more of the key run.
+      // Two for one: after the limit was raised, more jobs of the key run.
       all(
-        `update tasks set lane = 1 where seq in (select seq from tasks
-           where lane = 3 and type = ? and concurrency_key = ?
+        `update tasks set lane = ${taskLane.ready} where seq in (select seq from tasks
+           where lane = ${taskLane.blocked} and type = ? and concurrency_key = ?
            order by priority desc, due_at_ms limit 2)`,
         type,
         concurrencyKey,

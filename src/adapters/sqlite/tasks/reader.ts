@@ -1,6 +1,6 @@
-// What tasks read without the writer thread.
+// Reads of tasks, on the calling thread.
 
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
 import type {
   TaskFilter,
@@ -16,12 +16,14 @@ import {
   type TaskRef,
   type TaskState,
 } from '../../../tasks/task-job.ts';
+import type { SqlRow } from '../thread/protocol.ts';
+import { createSqlQuery } from '../thread/query.ts';
 import { toHead, toStoredTask } from './rows.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import { taskLane } from './tables.ts';
 
-export interface SqliteTaskReader {
+export interface TaskReader {
   dataVersion(): number;
-  /** When a claim of these types could find something: now (0), at a time, or undefined. */
+  /** When a claim of these types can find a job: 0 means now, undefined never. */
   dueAtMs(types: readonly string[], nowMs: number): number | undefined;
   get(refs: readonly TaskRef[]): readonly (StoredTask | undefined)[];
   heads(refs: readonly TaskRef[]): readonly (TaskHead | undefined)[];
@@ -40,17 +42,9 @@ export interface SqliteTaskReader {
 
 type Value = string | number;
 
-export function openSqliteTaskReader(path: string, busyTimeoutMs: number): SqliteTaskReader {
+export function openTaskReader(path: string, busyTimeoutMs: number): TaskReader {
   const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
-  const prepared = new Map<string, StatementSync>();
-  const all = (sql: string, ...values: readonly Value[]): readonly SqlRow[] => {
-    let statement = prepared.get(sql);
-    if (statement === undefined) {
-      statement = database.prepare(sql);
-      prepared.set(sql, statement);
-    }
-    return statement.all(...values) as unknown as readonly SqlRow[];
-  };
+  const { all, one } = createSqlQuery(database);
   const whole = (row: SqlRow): StoredTask =>
     toStoredTask(
       row,
@@ -58,20 +52,20 @@ export function openSqliteTaskReader(path: string, busyTimeoutMs: number): Sqlit
     );
 
   return {
-    dataVersion: () => Number(all('pragma data_version')[0]?.['data_version']),
+    dataVersion: () => Number(one('pragma data_version')?.['data_version']),
     dueAtMs(types, nowMs) {
       let earliest: number | undefined;
       for (const type of types) {
-        const isPaused =
-          all(`select 1 from task_modes where type = ? and mode = 'paused'`, type).length > 0;
-        if (isPaused) continue;
-        if (all('select 1 from tasks where lane = 1 and type = ? limit 1', type).length > 0)
-          return 0;
-        const [row] = all(
-          'select min(due_at_ms) as due from tasks where lane = 2 and type = ?',
+        const paused = one(`select 1 from task_modes where type = ? and mode = 'paused'`, type);
+        if (paused !== undefined) continue;
+        const { ready, later } = taskLane;
+        const claimable = one(
+          `select 1 from tasks where lane = ${ready} and type = ? limit 1`,
           type,
         );
-        const due = row?.['due'] ?? null;
+        if (claimable !== undefined) return 0;
+        const next = `select min(due_at_ms) as due from tasks where lane = ${later} and type = ?`;
+        const due = one(next, type)?.['due'] ?? null;
         if (due === null) continue;
         if (Number(due) <= nowMs) return 0;
         earliest = Math.min(earliest ?? Infinity, Number(due));
@@ -80,12 +74,12 @@ export function openSqliteTaskReader(path: string, busyTimeoutMs: number): Sqlit
     },
     get: (refs) =>
       refs.map(({ id }) => {
-        const [row] = all('select * from tasks where id = ?', id);
+        const row = one('select * from tasks where id = ?', id);
         return row === undefined ? undefined : whole(row);
       }),
     heads: (refs) =>
       refs.map(({ id }) => {
-        const [row] = all('select * from tasks where id = ?', id);
+        const row = one('select * from tasks where id = ?', id);
         return row === undefined ? undefined : toHead(row);
       }),
     list(filter, { cursor, limit }) {

@@ -1,9 +1,9 @@
-// Between rows of the tables and jobs.
+// Rows of the tables as jobs.
 
 import type { StoredTask, TaskHead, TaskState } from '../../../tasks/task-job.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import type { SqlRow } from '../thread/protocol.ts';
 
-/** Fields that are columns; the others have rows of their own. */
+/** Fields that are columns of `tasks`; the others are rows of `task_fields`. */
 export const columnFields: readonly string[] = ['payload', 'info', 'run'];
 
 export function toHead(row: SqlRow): TaskHead {

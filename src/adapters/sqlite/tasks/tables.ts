@@ -1,8 +1,18 @@
-// Tasks in an SQLite file, beside the bus whose streams are told of them.
+// The tables of tasks, in the file of the bus that their signals go to.
+
+/** Column `tasks.lane`: whether a claim may take the job. Partial indexes name these numbers, so statements do too. */
+export const taskLane = {
+  /** Running or ended. */
+  closed: 0,
+  ready: 1,
+  /** Due later. */
+  later: 2,
+  /** Waits until its concurrency key has room. */
+  blocked: 3,
+} as const;
 
 export const sqliteTaskTables = `
-   -- lane: 0 runs or has ended, 1 may be claimed, 2 is due later, 3 waits for room of its concurrency key.
-   -- queue_seq, terminal_seq: the messages of the bus that told of it last.
+   -- lane: see taskLane. queue_seq, terminal_seq: the last bus messages about the job.
    create table tasks (
      seq integer primary key autoincrement,
      id text not null unique,
@@ -31,9 +41,9 @@ export const sqliteTaskTables = `
      info text not null,
      run text not null
    ) strict;
-   create index tasks_ready on tasks (type, priority, tenant, due_at_ms, enqueued_at_ms, id) where lane = 1;
-   create index tasks_later on tasks (type, due_at_ms) where lane = 2;
-   create index tasks_blocked on tasks (type, concurrency_key, priority, due_at_ms) where lane = 3;
+   create index tasks_ready on tasks (type, priority, tenant, due_at_ms, enqueued_at_ms, id) where lane = ${taskLane.ready};
+   create index tasks_later on tasks (type, due_at_ms) where lane = ${taskLane.later};
+   create index tasks_blocked on tasks (type, concurrency_key, priority, due_at_ms) where lane = ${taskLane.blocked};
    create index tasks_running on tasks (type, concurrency_key) where state = 'running';
    create index tasks_scheduled on tasks (due_at_ms) where state = 'scheduled';
    create index tasks_ended on tasks (type, ended_at_ms) where ended_at_ms > 0;
@@ -60,7 +70,7 @@ export const sqliteTaskTables = `
      alive_until_ms integer not null,
      about text
    ) strict, without rowid;
-   -- When a tenant was served last, as a number that grows.
+   -- When a tenant was served last, as a growing number.
    create table task_turns (
      type text not null,
      priority integer not null,

@@ -9,7 +9,7 @@ import { sqliteBusIn } from '../bus/bus.ts';
 import { openSharedSqliteFile, type SharedSqliteFile } from '../shared-file.conformance.ts';
 import { sqliteTasks, sqliteTasksIn } from './tasks.ts';
 
-/** Short: the suite takes the write lock away. */
+/** Short: the suite holds the write lock. */
 const busyTimeoutMs = 200;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-tasks-'));
 const closing = new AsyncDisposableStack();
@@ -45,7 +45,7 @@ for (const { name, skip, run } of tasksConformance({
         await openBus().deleteStream(subject, { evenUnacked: true });
       },
       async outage() {
-        // A connection that keeps the write lock has the same effect as an engine that is gone.
+        // A held write lock has the same effect as an unreachable engine.
         const database = new DatabaseSync(path);
         database.exec('begin exclusive');
         return async () => {

@@ -1,39 +1,34 @@
-// Tasks in an SQLite file: no server, several processes. Writes go through the writer thread, which
-// commits all that wait together; the messages of the bus are in the same commit.
+// Tasks in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all waiting
+// requests together; the bus messages of a job are in the same commit.
 
-import { mkdirSync } from 'node:fs';
-import { dirname, extname } from 'node:path';
+import { extname } from 'node:path';
 import { createMessageCodec } from '../../../bus/message-codec.ts';
 import { consumerGroups } from '../../../contracts/subject-groups.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
-import { describeFailure, sqliteError } from '../connection/error.ts';
-import { pathOf } from '../connection/path.ts';
-import { openSqliteTaskReader } from './reader.ts';
-import type { TaskAnswer, TaskMessage, TaskRequest } from './writer.ts';
-import { watchSqlite } from '../connection/watch.ts';
-import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
+import { createSqliteClient } from '../connection/client.ts';
+import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import type { ResultOf, WriterCall, WriterSettings } from '../thread/protocol.ts';
+import { openTaskReader } from './reader.ts';
+import type { TaskMessage } from './writer.ts';
 
 export interface SqliteTasksOptions extends TasksOptions {
-  /** How long a write waits for another process's write. Default: 10 s. */
+  /** How long a write waits for a write of another process. Default: 10 s. */
   readonly busyTimeoutMs?: number | undefined;
 }
 
-/** Looked at by file events; this is for file systems that have none. */
-const watchPollMs = 250;
-/** No timer is set for longer. */
+/** The longest delay of a timer. */
 const sleepMsMax = 2_147_483_647;
 
 /**
- * Opens (and, where they are new, creates) the tasks in a file: the bus's, whose streams are told of them.
- * It may be the event store's, too. Several processes may open one file.
+ * Opens the tasks in the file of the bus that their signals go to, and creates a missing file. The file may also be the
+ * event store's. Several processes may open one file.
  *
  * @example
  * import { sqliteTasks } from 'millrace/adapters/sqlite';
@@ -43,65 +38,33 @@ const sleepMsMax = 2_147_483_647;
  * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
  */
 export async function sqliteTasks(url: string, options: SqliteTasksOptions = {}): Promise<Tasks> {
-  const { busyTimeoutMs = 10_000 } = options;
-  const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
-  const writer = await startSqliteWriter({ path, busyTimeoutMs });
-  const closing = async (): Promise<void> => writer[Symbol.asyncDispose]();
-  return sqliteTasksIn({ path, writer, closing }, options);
+  return sqliteTasksIn(await openWriterFile(url, options.busyTimeoutMs), options);
 }
 
-/** A file with a writer thread; the thread goes on after the tasks are closed, unless `closing` ends it. */
-export interface SqliteTasksFile {
-  readonly path: string;
-  readonly writer: SqliteWriter;
-  readonly closing?: () => Promise<void>;
-}
-
-/** The tasks in a file that is open. */
-export function sqliteTasksIn(file: SqliteTasksFile, options: SqliteTasksOptions = {}): Tasks {
+/** The tasks in an open file. */
+export function sqliteTasksIn(file: WriterFile, options: SqliteTasksOptions = {}): Tasks {
   return createTasks(createEngine(file, options), options);
 }
 
 function createEngine(
-  { path, writer, closing = async () => undefined }: SqliteTasksFile,
-  { busyTimeoutMs = 10_000, clock = systemClock, root }: SqliteTasksOptions,
+  file: WriterFile,
+  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock, root }: SqliteTasksOptions,
 ): TaskEngine {
   const subjects = createSubjects<string>(root === undefined ? {} : { root });
   const codec = createMessageCodec({ clock });
   const waiters = createWaiters();
-  const reader = openSqliteTaskReader(path, busyTimeoutMs);
-  let version = reader.dataVersion();
-  const others = watchSqlite({
-    path,
-    pollIntervalMs: watchPollMs,
-    hasMore() {
-      const before = version;
-      version = reader.dataVersion();
-      return version !== before;
-    },
-    onMore: () => waiters.wakeAll(),
+  const reader = openTaskReader(file.path, busyTimeoutMs);
+  const client = createSqliteClient(file, {
+    prefix: 'TASKS',
+    reader,
+    onCommit: () => waiters.wakeAll(),
   });
-  let isClosed = false;
+  const read: typeof client.read = (work) => client.read(work);
 
-  async function write<R extends TaskRequest>(request: R): Promise<TaskAnswer<R>> {
-    try {
-      const answer = (await writer.tasks(request)) as TaskAnswer<R>;
-      waiters.wakeAll();
-      return answer;
-    } catch (error) {
-      throw tasksError(error);
-    }
-  }
-
-  function read<T>(work: () => T): T {
-    if (isClosed) throw closed();
-    try {
-      return work();
-    } catch (error) {
-      if (error instanceof MillraceError) throw error;
-      throw tasksError(sqliteError(describeFailure(error), { path, doing: 'read' }));
-    }
+  async function write<Call extends WriterCall>(call: Call): Promise<ResultOf<Call['operation']>> {
+    const result = await client.call(call);
+    waiters.wakeAll();
+    return result;
   }
 
   function messageOf(signal: TaskSignal): TaskMessage {
@@ -136,18 +99,23 @@ function createEngine(
       if (signal.aborted) throw aborted(signal);
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      // Joined before the look: what commits in between wakes us.
+      // Registered before the check: a commit in between wakes this claim.
       const woken = waiters.wait(either, () => false);
-      // Cancelled while the claim is with the writer: nobody awaits this one then.
+      // The claim may end before it awaits `woken`.
       woken.catch(() => undefined);
-      others.setWaiting(true);
+      client.setWaiting(true);
       try {
-        // Looked at without the writer first: whoever waits must not take the write lock for nothing.
+        // Read first: a waiting worker must not take the write lock without a job to claim.
         let dueMs = read(() => reader.dueAtMs(types, nowMs));
         if (dueMs === 0) {
-          const asked = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
-          // Not by `write`, which would wake this wait by its own look.
-          const found = await claimNow(asked, queues, nowMs);
+          // Not by `write`: it would wake this claim with its own commit.
+          const found = await client.call({
+            operation: 'tasks.exchange',
+            changes: [],
+            claim: { ...request, nowMs, aliveUntilMs: nowMs + leaseMs },
+            queues,
+            nowMs,
+          });
           if (found.claimed.length > 0) return found.claimed;
           dueMs = found.freeAtMs ?? undefined;
         }
@@ -158,21 +126,8 @@ function createEngine(
       } finally {
         over.abort('over');
         await woken.catch(() => undefined);
-        if (waiters.size === 0) others.setWaiting(false);
+        if (waiters.size === 0) client.setWaiting(false);
       }
-    }
-  }
-
-  async function claimNow(
-    asked: ClaimRequest,
-    queues: ReturnType<typeof queuesOf>,
-    nowMs: number,
-  ): Promise<TaskAnswer<TaskRequest & { readonly op: 'exchange' }>> {
-    try {
-      const request = { op: 'exchange', changes: [], claim: asked, queues, nowMs } as const;
-      return (await writer.tasks(request)) as TaskAnswer<typeof request>;
-    } catch (error) {
-      throw tasksError(error);
     }
   }
 
@@ -186,17 +141,16 @@ function createEngine(
     },
     beatThread: {
       module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
-      settings: { path, busyTimeoutMs },
+      settings: { path: file.path, busyTimeoutMs } satisfies WriterSettings,
     },
     enqueue: (entries, nowMs) =>
-      write({ op: 'enqueue', entries: entries.map(withMessages), nowMs }),
-    async exchange(changes, asked, nowMs) {
-      const claiming = asked === undefined ? undefined : { ...asked, nowMs };
+      write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
+    async exchange(changes, request, nowMs) {
       const { outcomes, claimed } = await write({
-        op: 'exchange',
+        operation: 'tasks.exchange',
         changes: changes.map(withMessages),
-        claim: claiming,
-        queues: asked === undefined ? [] : queuesOf(asked),
+        claim: request === undefined ? undefined : { ...request, nowMs },
+        queues: request === undefined ? [] : queuesOf(request),
         nowMs,
       });
       return { outcomes, claimed };
@@ -206,35 +160,22 @@ function createEngine(
     heads: async (refs) => read(() => reader.heads(refs)),
     list: async (filter, page) => read(() => reader.list(filter, page)),
     counts: async () => read(() => reader.counts()),
-    beat: (beat) => write({ op: 'beat', beat }),
+    beat: (beat) => write({ operation: 'tasks.beat', ...beat }),
     workers: async () => read(() => reader.workers()),
-    forgetWorker: (worker) => write({ op: 'forgetWorker', worker }),
+    forgetWorker: (worker) => write({ operation: 'tasks.forgetWorker', worker }),
     overdue: async ({ nowMs, limit }) => read(() => reader.overdue(nowMs, limit)),
     dueScheduled: async ({ nowMs, limit }) => read(() => reader.dueScheduled(nowMs, limit)),
     endedBefore: async ({ type, beforeMs, limit }) =>
       read(() => reader.endedBefore(type, beforeMs, limit)),
-    remove: (refs) => write({ op: 'remove', refs }),
-    tidy: (nowMs) => write({ op: 'tidy', nowMs }),
-    setMode: (type, mode) => write({ op: 'setMode', type, mode }),
+    remove: (refs) => write({ operation: 'tasks.remove', refs }),
+    tidy: (nowMs) => write({ operation: 'tasks.tidy', nowMs }),
+    setMode: (type, mode) => write({ operation: 'tasks.setMode', type, mode }),
     modes: async () => read(() => reader.modes()),
-    repair: (signals, nowMs) => write({ op: 'repair', messages: signals.map(messageOf), nowMs }),
+    repair: (signals, nowMs) =>
+      write({ operation: 'tasks.repair', messages: signals.map(messageOf), nowMs }),
     async [Symbol.asyncDispose]() {
-      isClosed = true;
-      others.close();
-      // The last connection to close empties the log into the file, and only the writer's may.
-      reader.close();
-      await closing();
+      await client[Symbol.asyncDispose]();
       waiters.wakeAll();
     },
   };
-}
-
-const closed = (cause?: unknown): MillraceError =>
-  new MillraceError('TASKS_CLOSED', 'the tasks were closed', { cause });
-
-function tasksError(error: unknown): unknown {
-  if (hasCode(error, 'STORE_CLOSED')) return closed(error);
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
-  const { message, details, retryable } = error;
-  return new MillraceError('TASKS_UNAVAILABLE', message, { details, retryable, cause: error });
 }

@@ -1,8 +1,7 @@
-// What tasks do inside the writer thread: each request within the commit that answers it, the record and
-// the messages of the bus together.
+// Tasks inside the writer thread: a job and its bus messages change in the commit that the reply reports.
 
 import type { DatabaseSync } from 'node:sqlite';
-import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
+import type { EngineEntry } from '../../../bus/bus-engine.ts';
 import { redoSubject } from '../../../bus/dead-letter.ts';
 import type {
   ChangeOutcome,
@@ -13,14 +12,15 @@ import type {
   TypeMode,
   WorkerBeat,
 } from '../../../tasks/task-engine.ts';
-import type { TaskHead, TaskRef } from '../../../tasks/task-job.ts';
-import { createBusQuery } from '../thread/query.ts';
-import type { BusRequest } from '../bus/writer.ts';
-import { createSqliteClaims, type SqliteClaimed } from './claims.ts';
+import { isTerminal, type TaskHead, type TaskRef } from '../../../tasks/task-job.ts';
+import type { BusOperations } from '../bus/writer.ts';
+import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
+import { createSqlQuery } from '../thread/query.ts';
+import { createClaims, type Claimed } from './claims.ts';
 import { columnFields, toHead } from './rows.ts';
-import type { SqlRow } from '../thread/writer.ts';
+import { taskLane } from './tables.ts';
 
-/** A signal as it is stored, and the row that remembers where. */
+/** A signal as a bus message, and the column that stores its sequence. */
 export interface TaskMessage {
   readonly entry: EngineEntry;
   readonly taskId: string | undefined;
@@ -29,45 +29,42 @@ export interface TaskMessage {
 
 type WithMessages<T> = Omit<T, 'signals'> & { readonly messages: readonly TaskMessage[] };
 
-/** The group of a type's workers, and the stream that it reads. */
-interface QueueOf {
+/** The consumer group of a type's workers, and the stream that it reads. */
+interface WorkerQueue {
   readonly type: string;
   readonly group: string;
   readonly subject: string;
 }
 
-interface TaskAnswers {
-  readonly enqueue: readonly EnqueueOutcome[];
-  readonly exchange: SqliteClaimed & { readonly outcomes: readonly ChangeOutcome[] };
-  readonly beat: undefined;
-  readonly forgetWorker: undefined;
-  readonly remove: number;
-  readonly tidy: undefined;
-  readonly setMode: undefined;
-  readonly repair: number;
-}
-
-export type TaskRequest =
-  | {
-      readonly op: 'enqueue';
-      readonly entries: readonly WithMessages<EnqueueEntry>[];
-      readonly nowMs: number;
-    }
-  | {
-      readonly op: 'exchange';
+export interface TaskOperations {
+  readonly 'tasks.enqueue': Operation<
+    { readonly entries: readonly WithMessages<EnqueueEntry>[]; readonly nowMs: number },
+    readonly EnqueueOutcome[]
+  >;
+  readonly 'tasks.exchange': Operation<
+    {
       readonly changes: readonly WithMessages<TaskChange>[];
       readonly claim: ClaimRequest | undefined;
-      readonly queues: readonly QueueOf[];
+      readonly queues: readonly WorkerQueue[];
       readonly nowMs: number;
-    }
-  | { readonly op: 'beat'; readonly beat: WorkerBeat }
-  | { readonly op: 'forgetWorker'; readonly worker: string }
-  | { readonly op: 'remove'; readonly refs: readonly TaskRef[] }
-  | { readonly op: 'tidy'; readonly nowMs: number }
-  | { readonly op: 'setMode'; readonly type: string; readonly mode: TypeMode }
-  | { readonly op: 'repair'; readonly messages: readonly TaskMessage[]; readonly nowMs: number };
-
-export type TaskAnswer<R extends TaskRequest> = TaskAnswers[R['op']];
+    },
+    Claimed & { readonly outcomes: readonly ChangeOutcome[] }
+  >;
+  readonly 'tasks.beat': Operation<WorkerBeat, undefined>;
+  readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
+  /** Returns how many were removed. */
+  readonly 'tasks.remove': Operation<{ readonly refs: readonly TaskRef[] }, number>;
+  readonly 'tasks.tidy': Operation<{ readonly nowMs: number }, undefined>;
+  readonly 'tasks.setMode': Operation<
+    { readonly type: string; readonly mode: TypeMode },
+    undefined
+  >;
+  /** Stores the messages that are missing in the bus; returns how many. */
+  readonly 'tasks.repair': Operation<
+    { readonly messages: readonly TaskMessage[]; readonly nowMs: number },
+    number
+  >;
+}
 
 const headColumns: Readonly<Record<string, string>> = {
   state: 'state',
@@ -81,36 +78,26 @@ const headColumns: Readonly<Record<string, string>> = {
   endedAtMs: 'ended_at_ms',
 };
 
-/** A message is stored with the record that it tells of: nothing is ever stored twice. */
+/** The shortest window: a message is committed with its job, so it is never published twice. */
 const dedupeWindowMs = 1;
 
-export interface SqliteTasks {
-  /** Within the caller's transaction. */
-  execute(request: TaskRequest): unknown;
-  /** After a rollback: groups that it undid are created again. */
-  forgetGroups(): void;
+export interface TaskWriter {
+  readonly handlers: Handlers<TaskOperations>;
+  /** After a rollback: consumer groups may have to be created again. */
+  forget(): void;
 }
 
-export function createSqliteTasks(
-  database: DatabaseSync,
-  bus: (request: BusRequest) => unknown,
-): SqliteTasks {
-  const query = createBusQuery(database);
+export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperations>): TaskWriter {
+  const query = createSqlQuery(database);
   const { all, one, number } = query;
-  const claims = createSqliteClaims(query);
-  const grouped = new Set<string>();
-  let ackAgainAtMs = 0;
+  const claims = createClaims(query);
+  const existingGroups = new Set<string>();
+  let nextAckAtMs = 0;
 
-  function tell(messages: readonly TaskMessage[], nowMs: number): void {
+  function publish(messages: readonly TaskMessage[], nowMs: number): void {
     if (messages.length === 0) return;
     const entries = messages.map(({ entry }) => entry);
-    const appended = bus({
-      op: 'append',
-      entries,
-      dedupeWindowMs,
-      nowMs,
-      isRelaxed: false,
-    }) as readonly Appended[];
+    const appended = bus['bus.append']({ entries, dedupeWindowMs, nowMs, isRelaxed: false });
     for (const [at, { taskId, place }] of messages.entries()) {
       const seq = Number(appended[at]?.sequence ?? 0);
       if (taskId === undefined || place === 'none') continue;
@@ -129,7 +116,7 @@ export function createSqliteTasks(
     }
   }
 
-  function isTold({ taskId, place, entry }: TaskMessage): boolean {
+  function isPublished({ taskId, place, entry }: TaskMessage): boolean {
     if (taskId === undefined || place === 'none') return false;
     const [seq] = Object.values(
       place === 'queue'
@@ -208,7 +195,7 @@ export function createSqliteTasks(
       fields['info'] ?? '{}',
       fields['run'] ?? '{}',
     );
-    tell(messages, nowMs);
+    publish(messages, nowMs);
     return { kind: 'enqueued' };
   }
 
@@ -220,9 +207,10 @@ export function createSqliteTasks(
     if (row === undefined) return { kind: 'stale', head: undefined };
     const before = toHead(row);
     const { fence, revision } = guard;
-    const isHeld = fence === undefined || (before.state === 'running' && before.fence === fence);
-    const isAsSeen = revision === undefined || before.revision === revision;
-    if (!isHeld || !isAsSeen) return { kind: 'stale', head: before };
+    const holdsFence =
+      fence === undefined || (before.state === 'running' && before.fence === fence);
+    const isUnchanged = revision === undefined || before.revision === revision;
+    if (!holdsFence || !isUnchanged) return { kind: 'stale', head: before };
     const after: TaskHead = { ...before, ...head };
     const sets = Object.entries(head).flatMap(([name, value]) =>
       value === undefined ? [] : [[headColumns[name] ?? name, value] as const],
@@ -230,20 +218,17 @@ export function createSqliteTasks(
     if (after.state !== 'running') sets.push(['worker', '']);
     const columns = Object.entries(fields).filter(([name]) => columnFields.includes(name));
     for (const [name, value] of columns) sets.push([name, value ?? 'null']);
-    // The last word on a column counts: `worker` may be there twice.
-    const last = new Map<string, string | number>(sets);
-    last.set('lane', laneOf(after, nowMs));
-    last.set('revision', before.revision + 1);
-    last.set('updated_at_ms', nowMs);
-    all(
-      `update tasks set ${[...last.keys()].map((name) => `${name} = ?`).join(', ')} where id = ?`,
-      ...last.values(),
-      id,
-    );
+    // The last value of a column wins: `worker` may occur twice.
+    const columnValues = new Map<string, string | number>(sets);
+    columnValues.set('lane', laneOf(after, nowMs));
+    columnValues.set('revision', before.revision + 1);
+    columnValues.set('updated_at_ms', nowMs);
+    const assignments = [...columnValues.keys()].map((name) => `${name} = ?`).join(', ');
+    all(`update tasks set ${assignments} where id = ?`, ...columnValues.values(), id);
     for (const [name, value] of Object.entries(fields)) {
       if (!columnFields.includes(name)) setField(row, name, value);
     }
-    tell(messages, nowMs);
+    publish(messages, nowMs);
     const isFreed = before.state === 'running' && after.state !== 'running';
     if (isFreed && before.concurrencyKey !== '') claims.freeKey(before.type, before.concurrencyKey);
     return { kind: 'done', revision: before.revision + 1 };
@@ -264,33 +249,32 @@ export function createSqliteTasks(
     );
   }
 
-  /** The workers' groups are there from the first claim on; the sweeper acks for them. */
-  function ensureGroups(queues: readonly QueueOf[]): void {
+  /** The consumer groups of workers exist from the first claim on; `ackClaimed` acks for them. */
+  function ensureGroups(queues: readonly WorkerQueue[]): void {
     for (const { group, subject } of queues) {
-      if (grouped.has(group)) continue;
-      grouped.add(group);
+      if (existingGroups.has(group)) continue;
+      existingGroups.add(group);
       const filters = [subject, redoSubject(group)];
       const start = { kind: 'after', seq: 0 } as const;
-      bus({
-        op: 'ensureGroup',
+      bus['bus.ensureGroup']({
         group: { name: group, filters, start, leaseMs: 30_000, maxAckPending: 1_000 },
       });
     }
   }
 
   /**
-   * What was handed out is acked for the workers' groups, up to the first job that waits for a worker: the
-   * bus may trim the streams behind it. To find that one takes a look at all that wait.
+   * Acks the messages of claimed jobs for the groups of workers, up to the first job that waits for a worker, so that
+   * the bus may trim the streams. Finding that job scans all waiting ones.
    */
-  function ackHandedOut(): void {
-    if (performance.now() < ackAgainAtMs) return;
-    const beganMs = performance.now();
+  function ackClaimed(): void {
+    if (performance.now() < nextAckAtMs) return;
+    const startedAtMs = performance.now();
     for (const { id = 0, name, filters } of all(
       `select id, name, filters from bus_groups where name like '%-workers'`,
     )) {
       const type = String(name).slice(0, -'-workers'.length);
       if (!String(filters).includes(`.tasks.${type}.queue`)) continue;
-      const waiting = [1, 3].flatMap((lane) => {
+      const waiting = [taskLane.ready, taskLane.blocked].flatMap((lane) => {
         const sql = `select min(queue_seq) as seq from tasks
           where type = ? and lane = ${lane} and state = 'queued' and queue_seq > 0`;
         const { seq } = one(sql, type) ?? {};
@@ -300,53 +284,46 @@ export function createSqliteTasks(
       const cursor = waiting.length > 0 ? Math.min(...waiting) - 1 : Number(last ?? 0);
       all('update bus_groups set cursor = ? where id = ? and cursor < ?', cursor, id, cursor);
     }
-    // Whatever it costs: a hundredth of the time at most.
-    ackAgainAtMs = performance.now() + 100 * (performance.now() - beganMs);
+    // At most one percent of the thread's time, whatever a scan costs.
+    nextAckAtMs = performance.now() + 100 * (performance.now() - startedAtMs);
   }
 
-  function execute(request: TaskRequest): unknown {
-    switch (request.op) {
-      case 'enqueue':
-        return request.entries.map((entry) => enqueue(entry, request.nowMs));
-      case 'exchange': {
-        const outcomes = request.changes.map((each) => change(each, request.nowMs));
-        const none: SqliteClaimed = { claimed: [], freeAtMs: null };
-        const found = request.claim === undefined ? none : claims.claim(request.claim);
-        if (request.claim !== undefined) ensureGroups(request.queues);
-        return { outcomes, ...found };
-      }
-      case 'beat': {
-        const { worker, aliveUntilMs, about = null } = request.beat;
-        return beatOnce(all, { worker, aliveUntilMs, about });
-      }
-      case 'forgetWorker':
-        all('delete from task_workers where worker = ?', request.worker);
-        return undefined;
-      case 'remove':
-        return request.refs.reduce((sum, { id }) => sum + remove(id), 0);
-      case 'tidy':
-        all('delete from task_dedupes where until_ms <= ?', request.nowMs);
-        // A key that nobody runs has room, whatever was missed.
-        all(
-          `update tasks set lane = 1 where lane = 3 and not exists (select 1 from tasks r
-             where r.state = 'running' and r.type = tasks.type
-               and r.concurrency_key = tasks.concurrency_key)`,
-        );
-        ackHandedOut();
-        return undefined;
-      case 'setMode':
-        all('delete from task_modes where type = ?', request.type);
-        if (request.mode !== 'open') {
-          all('insert into task_modes (type, mode) values (?, ?)', request.type, request.mode);
-        }
-        return undefined;
-      default: {
-        const missing = request.messages.filter((message) => !isTold(message));
-        tell(missing, request.nowMs);
-        return missing.length;
-      }
-    }
-  }
+  const handlers: Handlers<TaskOperations> = {
+    'tasks.enqueue': ({ entries, nowMs }) => entries.map((entry) => enqueue(entry, nowMs)),
+    'tasks.exchange': ({ changes, claim, queues, nowMs }) => {
+      const outcomes = changes.map((each) => change(each, nowMs));
+      if (claim === undefined) return { outcomes, claimed: [], freeAtMs: null };
+      const found = claims.claim(claim);
+      ensureGroups(queues);
+      return { outcomes, ...found };
+    },
+    'tasks.beat': (beat) => writeBeat(all, beat),
+    'tasks.forgetWorker': ({ worker }) =>
+      void all('delete from task_workers where worker = ?', worker),
+    'tasks.remove': ({ refs }) => refs.reduce((sum, { id }) => sum + remove(id), 0),
+    'tasks.tidy': ({ nowMs }) => {
+      all('delete from task_dedupes where until_ms <= ?', nowMs);
+      // A key without a running job has room, even if a release was missed.
+      all(
+        `update tasks set lane = ${taskLane.ready}
+         where lane = ${taskLane.blocked} and not exists (select 1 from tasks r
+           where r.state = 'running' and r.type = tasks.type
+             and r.concurrency_key = tasks.concurrency_key)`,
+      );
+      ackClaimed();
+      return undefined;
+    },
+    'tasks.setMode': ({ type, mode }) => {
+      all('delete from task_modes where type = ?', type);
+      if (mode !== 'open') all('insert into task_modes (type, mode) values (?, ?)', type, mode);
+      return undefined;
+    },
+    'tasks.repair': ({ messages, nowMs }) => {
+      const missing = messages.filter((message) => !isPublished(message));
+      publish(missing, nowMs);
+      return missing.length;
+    },
+  };
 
   function remove(id: string): number {
     const seq = number('select seq from tasks where id = ? and ended_at_ms > 0', id);
@@ -356,27 +333,25 @@ export function createSqliteTasks(
     return 1;
   }
 
-  return { execute, forgetGroups: () => grouped.clear() };
+  return { handlers, forget: () => existingGroups.clear() };
 }
 
-/** Also from the thread that beats while the main one is busy. */
-export function beatOnce(
-  all: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
-  beat: { readonly worker: string; readonly aliveUntilMs: number; readonly about: string | null },
+/** Also called by the heartbeat thread (beat.ts). */
+export function writeBeat(
+  run: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
+  { worker, aliveUntilMs, about }: WorkerBeat,
 ): undefined {
-  all(
+  run(
     `insert into task_workers (worker, alive_until_ms, about) values (?, ?, ?)
      on conflict do update set alive_until_ms = excluded.alive_until_ms,
        about = coalesce(excluded.about, about)`,
-    beat.worker,
-    beat.aliveUntilMs,
-    beat.about,
+    worker,
+    aliveUntilMs,
+    about ?? null,
   );
 }
 
 function laneOf({ state, dueAtMs }: TaskHead, nowMs: number): number {
-  if (state === 'running' || state === 'completed' || state === 'failed' || state === 'cancelled') {
-    return 0;
-  }
-  return dueAtMs <= nowMs ? 1 : 2;
+  if (state === 'running' || isTerminal(state)) return taskLane.closed;
+  return dueAtMs <= nowMs ? taskLane.ready : taskLane.later;
 }

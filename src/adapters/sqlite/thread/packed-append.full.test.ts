@@ -5,7 +5,7 @@ import type { WriteOutcome } from '../../../store/store-engine.ts';
 import { propertyRuns } from '../../../testing/property-runs.ts';
 import { packAppend, packOutcome, unpackAppends, unpackOutcome } from './packed-append.ts';
 
-test('appends come out of the text as they went in, one after the other', () => {
+test('unpacks joined appends as they were packed', () => {
   const text = fc.string({ unit: 'binary' });
   const row = fc.record({ eventId: text, type: text, tenant: text, payload: text, meta: text });
   const expected = fc.oneof(fc.nat(), fc.constantFrom('none' as const, 'any', 'exists'));
@@ -24,7 +24,7 @@ test('appends come out of the text as they went in, one after the other', () => 
   );
 });
 
-test('outcomes come back from their numbers', () => {
+test('unpacks outcomes as they were packed', () => {
   const outcomes: WriteOutcome[] = [
     { kind: 'appended', revision: 5, sequence: 2 ** 50 },
     { kind: 'repeated', revision: 0, sequence: 1 },

@@ -1,10 +1,10 @@
-// A plain append on its way to the writer thread and its outcome on the way back: one text there,
-// four numbers here, as the copy between threads costs by the piece.
+// A plain append crosses to the writer thread as one text, and its outcome returns as four numbers: the copy between
+// threads costs per value.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { RowToWrite, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 
-/** One stream and nothing but events, as nearly all appends are. */
+/** An append of events to one stream, as nearly all appends are. */
 export interface PlainAppend {
   readonly id: number;
   readonly nowMs: number;
@@ -21,11 +21,11 @@ export function isPlain(writes: readonly StreamWrite[]): writes is readonly [Str
   );
 }
 
-/** In place of a length: as in the row before. */
-const same = -1;
+/** In place of a length: the value of the previous row. */
+const asBefore = -1;
 const expectedNumbers = { none: -1, any: -2, exists: -3 } as const;
 
-/** Says itself how long it is, so that several can stand one after the other. */
+/** The text contains its own lengths, so several texts can be joined. */
 export function packAppend({ id, nowMs, write }: PlainAppend): string {
   const { stream, expected, rows, follows = '' } = write;
   const expectedNumber = typeof expected === 'number' ? expected : expectedNumbers[expected];
@@ -34,10 +34,10 @@ export function packAppend({ id, nowMs, write }: PlainAppend): string {
   let before: RowToWrite | undefined;
   for (const row of rows) {
     const { eventId, payload, meta } = row;
-    // Said once for all rows that have the same.
+    // Written once for consecutive rows with the same values.
     const isSame = row.type === before?.type && row.tenant === before.tenant;
     const [type, tenant] = isSame ? ['', ''] : [row.type, row.tenant];
-    lengths += `${eventId.length},${isSame ? same : type.length},${tenant.length},${payload.length},${meta.length},`;
+    lengths += `${eventId.length},${isSame ? asBefore : type.length},${tenant.length},${payload.length},${meta.length},`;
     cells += eventId + type + tenant + payload + meta;
     before = row;
   }
@@ -78,7 +78,7 @@ export function unpackAppends(text: string): PlainAppend[] {
     let [type, tenant] = ['', ''];
     for (let next = 0; next < count; next += 5) {
       const eventId = cell(lengths[next] ?? 0);
-      if (lengths[next + 1] !== same) {
+      if (lengths[next + 1] !== asBefore) {
         type = cell(lengths[next + 1] ?? 0);
         tenant = cell(lengths[next + 2] ?? 0);
       }
@@ -86,8 +86,8 @@ export function unpackAppends(text: string): PlainAppend[] {
       const meta = cell(lengths[next + 4] ?? 0);
       rows.push({ eventId, type, tenant, payload, meta });
     }
-    const behind = follows === '' ? {} : { follows };
-    appends.push({ id, nowMs, write: { stream, expected, rows, ...behind } });
+    const optional = follows === '' ? {} : { follows };
+    appends.push({ id, nowMs, write: { stream, expected, rows, ...optional } });
   }
   return appends;
 }
@@ -104,7 +104,7 @@ function expectedOf(number: number): ExpectedRevision {
 const kinds = ['appended', 'repeated', 'conflict', 'deleted'] as const;
 export const outcomeNumbers = 4;
 
-/** The append's number, the outcome's kind, and two numbers that belong to it. */
+/** The id of the append, the kind of the outcome, and two numbers of that kind. */
 export function packOutcome(id: number, outcome: WriteOutcome, into: number[]): void {
   const kind = kinds.indexOf(outcome.kind);
   if (outcome.kind === 'deleted') into.push(id, kind, 0, 0);

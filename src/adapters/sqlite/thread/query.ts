@@ -1,21 +1,19 @@
-// Statements of the bus inside the writer thread, each prepared once.
+// Statements of one connection, each prepared once.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { SqlRow, SqlValue } from './writer.ts';
+import type { SqlRow, SqlValue } from './protocol.ts';
 
-export interface BusQuery {
+export interface SqlQuery {
   readonly all: (sql: string, ...values: readonly SqlValue[]) => readonly SqlRow[];
   readonly one: (sql: string, ...values: readonly SqlValue[]) => SqlRow | undefined;
-  /** The first cell; 0 where there is none. */
+  /** The first cell; 0 without a row. */
   readonly number: (sql: string, ...values: readonly SqlValue[]) => number;
-  readonly head: () => number;
-  readonly streamId: (subject: string) => number | undefined;
 }
 
-export function createBusQuery(database: DatabaseSync): BusQuery {
+export function createSqlQuery(database: DatabaseSync): SqlQuery {
   const prepared = new Map<string, StatementSync>();
 
-  const all: BusQuery['all'] = (sql, ...values) => {
+  const all: SqlQuery['all'] = (sql, ...values) => {
     let statement = prepared.get(sql);
     if (statement === undefined) {
       statement = database.prepare(sql);
@@ -23,17 +21,10 @@ export function createBusQuery(database: DatabaseSync): BusQuery {
     }
     return statement.all(...values) as unknown as readonly SqlRow[];
   };
-  const one: BusQuery['one'] = (sql, ...values) => all(sql, ...values)[0];
-  const number: BusQuery['number'] = (sql, ...values) =>
-    Number(Object.values(one(sql, ...values) ?? { none: 0 })[0] ?? 0);
+  const one: SqlQuery['one'] = (sql, ...values) => all(sql, ...values)[0];
   return {
     all,
     one,
-    number,
-    head: () => number('select max(seq) from bus_messages'),
-    streamId(subject) {
-      const row = one('select id from bus_streams where subject = ?', subject);
-      return row === undefined ? undefined : Number(row['id']);
-    },
+    number: (sql, ...values) => Number(Object.values(one(sql, ...values) ?? { none: 0 })[0] ?? 0),
   };
 }

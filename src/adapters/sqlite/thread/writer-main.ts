@@ -1,42 +1,52 @@
-// The writer thread: takes every request that waits, commits them together, answers them together.
-// One fsync then serves all of them, so that durable costs nothing once appends are concurrent.
+// The writer thread: takes all waiting requests, commits them together and replies to them together. One sync to
+// disk serves all of them, so durable appends cost little once they are concurrent.
 
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { closeSync, fdatasyncSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
-import { createSqliteAppender } from '../store/appender.ts';
-import { createSqliteBus } from '../bus/writer.ts';
-import { createSqliteDocuments } from '../read-models/documents.ts';
-import { createSqliteTasks } from '../tasks/writer.ts';
-import { describeFailure, isBusy, unmetText } from '../connection/error.ts';
-import { createSqliteLogSync } from './log-sync.ts';
+import { SqlExpectationFailed } from '../../../subscriptions/sql-database.ts';
+import { createBusHandlers } from '../bus/writer.ts';
+import { describeFailure, isBusy } from '../connection/error.ts';
 import { configureSqlite, migrateSqlite } from '../connection/schema.ts';
+import { createDocuments } from '../read-models/documents.ts';
+import { createAppender } from '../store/appender.ts';
+import { createTaskWriter } from '../tasks/writer.ts';
+import { toFailure } from './failure.ts';
+import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
 import type {
+  Handlers,
   InlineWrites,
+  MessageFromWriter,
+  MessageToWriter,
+  OperationName,
+  RequestOf,
+  ResultOf,
+  SqlRow,
   SqlStatement,
-  WriterCommitted,
-  WriterMessage,
-  WriterReplies,
+  WriterOperations,
   WriterReply,
   WriterRequest,
   WriterSettings,
-} from './writer.ts';
+} from './protocol.ts';
+import { createSqlQuery } from './query.ts';
 
 const port = parentPort;
-if (port === null) throw new Error('this file is a worker');
+if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
 const { path, busyTimeoutMs } = workerData as WriterSettings;
 /** Bounds how long the first request of a group waits for the last one. */
 const groupMax = 1_000;
 /**
- * Whoever has just been answered mostly asks again at once: looking for it for a moment is quicker
- * than being woken, which takes as long as a fast disk's sync.
+ * A caller that got its reply usually sends the next request immediately: polling for it this long is faster
+ * than being woken, which takes as long as a sync on a fast disk.
  */
 const lingerMs = 0.1;
 
-type Message = WriterMessage | { readonly kind: 'close' };
 type Work = PlainAppend | WriterRequest;
+type Replies = Extract<MessageFromWriter, { readonly kind: 'replies' }>;
+
+const post = (message: MessageFromWriter): void => port.postMessage(message);
 
 try {
   const database = new DatabaseSync(path);
@@ -45,15 +55,15 @@ try {
     migrateSqlite(database);
   });
   serve(database);
-  port.postMessage({ id: 0, ok: true, result: undefined } satisfies WriterReply);
+  post({ kind: 'opened' });
 } catch (error) {
-  port.postMessage({ id: 0, ok: false, error: describeFailure(error) } satisfies WriterReply);
+  post({ kind: 'open-failed', failure: toFailure(error) });
   port.close();
 }
 
 /**
- * SQLite does not wait where two that open a new file turn its log on at once: it says at once that
- * the file is locked, whatever `busy_timeout` is.
+ * When two processes enable the write-ahead log of a new file at the same time, SQLite reports the file as locked
+ * immediately, whatever `busy_timeout` is.
  */
 function whileBusy(open: () => void): void {
   const deadline = performance.now() + busyTimeoutMs;
@@ -69,60 +79,68 @@ function whileBusy(open: () => void): void {
 }
 
 function serve(database: DatabaseSync): void {
-  const appender = createSqliteAppender(database);
-  const documents = createSqliteDocuments(database);
-  const bus = createSqliteBus(database, path);
-  const tasks = createSqliteTasks(database, bus);
+  const appender = createAppender(database);
+  const documents = createDocuments(database);
+  const bus = createBusHandlers(database, path);
+  const tasks = createTaskWriter(database, bus);
+  const { all } = createSqlQuery(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
-  const statements = new Map<string, StatementSync>();
-  const log = createSqliteLogSync(database, path);
+  const log = createLogSync(database);
+  const handlers: Handlers<WriterOperations> = {
+    ...bus,
+    ...tasks.handlers,
+    ...documents.handlers,
+    'store.append': ({ writes, nowMs, inline }) =>
+      inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
+    'sql.run': ({ statements }) => statements.map(runStatement),
+  };
 
-  port?.on('message', (first: Message) => {
-    let message: Message | undefined = first;
+  port?.on('message', (first: MessageToWriter) => {
+    let message: MessageToWriter | undefined = first;
     while (message !== undefined) {
       const work: Work[] = [];
       let closing = take(message, work);
-      // Whatever came in during the last commit belongs to this one.
+      // Requests that arrived during the last commit join this one.
       while (!closing && work.length < groupMax) {
-        const more = received();
+        const more = receive();
         if (more === undefined) break;
         closing = take(more, work);
       }
-      if (work.length > 0) answer(work);
+      if (work.length > 0) commitAndReply(work);
       if (closing) {
         log.close();
         database.close();
         port.close();
         return;
       }
-      message = lingering();
+      message = poll();
     }
   });
 
-  function answer(work: readonly Work[]): void {
+  function commitAndReply(work: readonly Work[]): void {
     if (!work.every(isRelaxed)) {
-      log.beforeSeen();
-      port?.postMessage(runGroup(work));
+      log.setLevel('full');
+      post(runGroup(work));
       return;
     }
-    log.afterSeen();
-    const { replies } = runGroup(work);
-    port?.postMessage({ committed: replies } satisfies WriterCommitted);
+    log.setLevel('normal');
+    const result = runGroup(work);
+    post({ kind: 'committed', replies: result.replies });
     try {
       log.sync();
-      port?.postMessage({ outcomes: [], replies } satisfies WriterReplies);
+      post(result);
     } catch (error) {
-      port?.postMessage(refuse(work, error));
+      post(refuse(work, error));
     }
   }
 
-  function runGroup(work: readonly Work[]): WriterReplies {
+  function runGroup(work: readonly Work[]): Replies {
     try {
       begin.run();
     } catch (error) {
-      // Another process has kept the lock for as long as we wait: one by one, a thousand requests
-      // would wait a thousand times as long.
+      // Another process held the lock for the whole timeout: retrying a thousand requests one by one would
+      // wait a thousand times as long.
       return refuse(work, error);
     }
     try {
@@ -137,48 +155,35 @@ function serve(database: DatabaseSync): void {
         }
       }
       commit.run();
-      return { outcomes, replies };
+      return { kind: 'replies', outcomes, replies };
     } catch (error) {
-      // SQLite rolls back by itself on a full disk; asking again would hide the reason.
+      // On a full disk SQLite has rolled back already; a second rollback would hide the reason.
       if (database.isTransaction) database.exec('rollback');
       appender.forget();
-      documents.forgetNames();
-      tasks.forgetGroups();
+      documents.forget();
+      tasks.forget();
       if (work.length === 1) return refuse(work, error);
-      // One of them, or the disk: each alone, so that nobody fails for another's sake.
+      // Each request alone: no request fails because of another one.
       const alone = work.map((each) => runGroup([each]));
       return {
+        kind: 'replies',
         outcomes: alone.flatMap(({ outcomes }) => outcomes),
         replies: alone.flatMap(({ replies }) => replies),
       };
     }
   }
 
-  function refuse(work: readonly Work[], error: unknown): WriterReplies {
-    const failure = describeFailure(error);
-    return { outcomes: [], replies: work.map(({ id }) => ({ id, ok: false, error: failure })) };
+  function refuse(work: readonly Work[], error: unknown): Replies {
+    const failure = toFailure(error);
+    const replies = work.map(({ id }) => ({ id, ok: false, failure }) as const);
+    return { kind: 'replies', outcomes: [], replies };
   }
 
-  function execute(request: WriterRequest): unknown {
-    switch (request.kind) {
-      case 'append':
-        return request.inline === undefined
-          ? appender.together(request.writes, request.nowMs)
-          : appendInline(request.writes, request.nowMs, request.inline);
-      case 'documents':
-        return documents.write(request);
-      case 'clear':
-        return documents.clear(request.model, request.limit);
-      case 'bus':
-        return bus(request.request);
-      case 'tasks':
-        return tasks.execute(request.request);
-      default:
-        return request.statements.map(runStatement);
-    }
+  function execute<Name extends OperationName>(request: RequestOf<Name>): ResultOf<Name> {
+    return handlers[request.operation](request);
   }
 
-  /** The documents with the events, or neither: what was planned for other revisions is wrong. */
+  /** Writes the events with their documents, or neither: documents computed for other revisions are wrong. */
   function appendInline(
     writes: readonly StreamWrite[],
     nowMs: number,
@@ -191,50 +196,74 @@ function serve(database: DatabaseSync): void {
       !isRefused &&
       (hasMoved(inline.revisions, outcomes) ||
         documentsToWrite(inline.documents, writes, outcomes).some((each) =>
-          documents.write(each).includes('foreign'),
+          documents.handlers['documents.write'](each).includes('foreign'),
         ));
     if (isMoved) {
       database.exec('rollback to inline');
       appender.forget();
-      documents.forgetNames();
+      documents.forget();
     }
     database.exec('release inline');
     return isMoved ? 'moved' : outcomes;
   }
 
-  function runStatement({ sql, values, expect }: SqlStatement): unknown {
-    let statement = statements.get(sql);
-    if (statement === undefined) {
-      statement = database.prepare(sql);
-      statements.set(sql, statement);
-    }
-    const rows = statement.all(...values);
+  function runStatement({ sql, values, expect }: SqlStatement): readonly SqlRow[] {
+    const rows = all(sql, ...values);
     if (expect !== undefined && rows.length !== expect.rows) {
-      throw new Error(unmetText(expect.what));
+      throw new SqlExpectationFailed(expect.what);
     }
     return rows;
   }
 }
 
-function isRelaxed(work: Work): boolean {
-  if ('write' in work || work.kind !== 'bus') return false;
-  return work.request.op === 'append' && work.request.isRelaxed;
+interface LogSync {
+  /** `full`: commits are synced before they are visible. `normal`: call `sync` after each commit. */
+  setLevel(level: 'full' | 'normal'): void;
+  sync(): void;
+  close(): void;
 }
 
-function received(): Message | undefined {
-  const found: { readonly message: Message } | undefined =
+/** Both levels write one log in the order of commits: a later commit never survives an earlier one. */
+function createLogSync(database: DatabaseSync): LogSync {
+  let current: 'full' | 'normal' = 'full';
+  let log: number | undefined;
+  return {
+    setLevel(level) {
+      if (level === current) return;
+      database.exec(`pragma synchronous = ${level}`);
+      current = level;
+    },
+    sync() {
+      // SQLite keeps the log file while a connection is open, and takes no lock in it.
+      log ??= openSync(`${path}-wal`, 'r+');
+      fdatasyncSync(log);
+    },
+    close() {
+      if (log !== undefined) closeSync(log);
+      log = undefined;
+    },
+  };
+}
+
+function isRelaxed(work: Work): boolean {
+  return !('write' in work) && work.operation === 'bus.append' && work.isRelaxed;
+}
+
+function receive(): MessageToWriter | undefined {
+  const found: { readonly message: MessageToWriter } | undefined =
     port === null ? undefined : receiveMessageOnPort(port);
   return found?.message;
 }
 
-function lingering(): Message | undefined {
+function poll(): MessageToWriter | undefined {
   const until = performance.now() + lingerMs;
-  let message = received();
-  while (message === undefined && performance.now() < until) message = received();
+  let message = receive();
+  while (message === undefined && performance.now() < until) message = receive();
   return message;
 }
 
-function take(message: Message, into: Work[]): boolean {
+/** Adds the requests of a message; returns whether the thread is to close. */
+function take(message: MessageToWriter, into: Work[]): boolean {
   if ('kind' in message) return true;
   for (const part of message) {
     if (typeof part === 'string') into.push(...unpackAppends(part));

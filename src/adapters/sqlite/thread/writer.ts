@@ -1,112 +1,61 @@
-// The main thread's side of the writer thread: requests go over in bundles, answers come back the
-// same way, and fsync never blocks the event loop.
+// The calling thread's side of the writer thread: requests cross in bundles, replies return in bundles, and a
+// sync to disk never blocks the event loop.
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
-import type { BusRequest } from '../bus/writer.ts';
-import type { TaskRequest } from '../tasks/writer.ts';
-import type { ModelWrites } from '../read-models/documents.ts';
-import { sqliteError, type SqliteFailure } from '../connection/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
-
-/** Values as SQLite takes them. */
-export type SqlValue = string | number | null | Uint8Array;
-
-export interface SqlStatement {
-  readonly sql: string;
-  readonly values: readonly SqlValue[];
-  /** Unless so many rows come back, nothing of the request is committed. */
-  readonly expect?: { readonly what: string; readonly rows: number };
-}
-
-export type WriterRequest =
-  | {
-      readonly id: number;
-      readonly kind: 'append';
-      readonly writes: readonly StreamWrite[];
-      readonly nowMs: number;
-      readonly inline?: InlineWrites;
-    }
-  /** All in the commit that the answer tells of; answers with the rows of each statement. */
-  | { readonly id: number; readonly kind: 'run'; readonly statements: readonly SqlStatement[] }
-  | ({ readonly id: number } & DocumentRequest)
-  | { readonly id: number; readonly kind: 'bus'; readonly request: BusRequest }
-  | { readonly id: number; readonly kind: 'tasks'; readonly request: TaskRequest };
-
-/** Documents that go into the append's own commit. Unless the revisions are these: `moved`. */
-export interface InlineWrites {
-  readonly revisions: readonly number[];
-  readonly documents: readonly ModelWrites[];
-}
-
-/** Answers with the outcome of each write, or with how many were removed. */
-type DocumentRequest =
-  | ({ readonly kind: 'documents' } & ModelWrites)
-  | { readonly kind: 'clear'; readonly model: string; readonly limit: number };
-
-/** Plain appends as one text (packed-append), everything else as it is; in the order of the requests. */
-export type WriterMessage = readonly (string | WriterRequest)[];
-
-/** Outcomes of plain appends as numbers, and the other answers of one commit. */
-export interface WriterReplies {
-  readonly outcomes: readonly number[];
-  readonly replies: readonly WriterReply[];
-}
-
-/** What everybody sees by now, and what is answered once it is synced, too. */
-export interface WriterCommitted {
-  readonly committed: readonly WriterReply[];
-}
-
-export type WriterReply =
-  | { readonly id: number; readonly ok: true; readonly result: unknown }
-  | { readonly id: number; readonly ok: false; readonly error: SqliteFailure };
-
-export interface WriterSettings {
-  readonly path: string;
-  readonly busyTimeoutMs: number;
-}
+import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
+import { fromFailure } from './failure.ts';
+import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
+import type {
+  InlineWrites,
+  MessageFromWriter,
+  MessageToWriter,
+  OperationName,
+  ResultOf,
+  SqlRow,
+  SqlStatement,
+  WriterCall,
+  WriterReply,
+  WriterRequest,
+  WriterSettings,
+} from './protocol.ts';
 
 export interface SqliteWriter extends AsyncDisposable {
-  /** Appends that were not answered yet. */
+  /** The number of appends without a reply. */
   readonly appending: number;
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
-    options?: { readonly signal?: AbortSignal | undefined; readonly inline?: InlineWrites },
-  ): Promise<readonly WriteOutcome[] | 'moved'>;
+    options?: {
+      readonly signal?: AbortSignal | undefined;
+      readonly inline?: InlineWrites | undefined;
+    },
+  ): Promise<ResultOf<'store.append'>>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
-  documents(request: DocumentRequest): Promise<unknown>;
-  /** `onCommitted` comes first, in the order of commits. */
-  bus(request: BusRequest, onCommitted: (answer: unknown) => void): Promise<unknown>;
-  tasks(request: TaskRequest): Promise<unknown>;
+  /** Calls `onCommitted` before it resolves, in the order of commits. */
+  call<Call extends WriterCall>(
+    call: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
+  ): Promise<ResultOf<Call['operation']>>;
 }
 
-export type SqlRow = Readonly<Record<string, SqlValue>>;
+type AnyResult = ResultOf<OperationName>;
 
 interface Pending {
-  /** Of an append: what there is to tell of once it is committed. */
-  readonly appended?: { readonly writes: readonly StreamWrite[]; readonly nowMs: number };
-  /** Told once, within the turn in which it came. */
-  onCommitted?: ((result: unknown) => void) | undefined;
-  readonly resolve: (result: unknown) => void;
+  readonly isAppend: boolean;
+  /** Called once, in the turn of the event loop in which the result arrived. */
+  onCommitted: ((result: AnyResult) => void) | undefined;
+  readonly resolve: (result: AnyResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
-type RequestBody = WriterRequest extends infer R
-  ? R extends unknown
-    ? Omit<R, 'id'>
-    : never
-  : never;
-
-/** More than this in flight would only grow the queue: appends wait here, in order. */
+/** With more requests in flight only the queue would grow. */
 const inFlightMax = 10_000;
 
-/** So many are worth a commit of their own: the thread begins while the caller's still prepares. */
+/** With this many requests the thread starts a commit while the caller prepares the next ones. */
 const bundleMax = 32;
 
 /** Starts the writer thread and waits until its database is open and migrated. */
@@ -118,17 +67,19 @@ export async function startSqliteWriter(
   const worker = new Worker(script, {
     workerData: settings,
     name: 'millrace-sqlite-writer',
-    // The program's own flags are not ours: with --input-type, say, the thread would not start.
+    // Flags of the program, such as --input-type, would keep the thread from starting.
     execArgv: [],
   });
   const { path } = settings;
   const pending = new Map<number, Pending>();
   let bundle: (string | WriterRequest)[] = [];
-  let isHeld = false;
   let bundled = 0;
+  let isReferenced = false;
   let flushing: NodeJS.Immediate | 'next' | undefined;
   let nextId = 1;
   let appending = 0;
+  /** The rows of the appends in the message that is being handled. */
+  let appended: (readonly TailRow[])[] = [];
   let failure: MillraceError | undefined;
 
   const fail = (error: MillraceError): void => {
@@ -138,14 +89,13 @@ export async function startSqliteWriter(
   };
 
   const opened = Promise.withResolvers<void>();
-  // Under `node --watch`, what the thread imports is told by messages, too: those are not ours.
-  worker.on('message', (message: WriterReplies | WriterCommitted | WriterReply | object) => {
-    if ('replies' in message) takeReplies(message);
-    else if ('committed' in message) tellCommitted(message);
-    else if ('ok' in message && message.ok) opened.resolve();
-    else if ('ok' in message) {
-      opened.reject(sqliteError(message.error, { path, doing: 'write' }));
-    }
+  // Under `node --watch`, Node itself sends messages about the modules that the thread imports.
+  worker.on('message', (message: MessageFromWriter | object) => {
+    if (!('kind' in message)) return;
+    if (message.kind === 'replies') settleAll(message);
+    else if (message.kind === 'committed') message.replies.forEach(reportCommitted);
+    else if (message.kind === 'opened') opened.resolve();
+    else opened.reject(fromFailure(message.failure, path));
   });
   worker.once('error', (error) => {
     const crash = new MillraceError('STORE_UNAVAILABLE', 'the writer thread crashed', {
@@ -156,87 +106,77 @@ export async function startSqliteWriter(
   });
   worker.once('exit', () => fail(new MillraceError('STORE_CLOSED', 'the event store was closed')));
   await opened.promise;
-  // An idle store must not keep the process; work under way must.
+  // An idle store must not keep the process alive; requests in flight must.
   worker.unref();
 
-  function takeReplies({ outcomes, replies }: WriterReplies): void {
-    const appends: (readonly TailRow[])[] = [];
+  function settleAll({
+    outcomes,
+    replies,
+  }: Extract<MessageFromWriter, { readonly kind: 'replies' }>): void {
     const before = appending;
-    const answer = (id: number, result: unknown): void => {
-      const waiter = taken(id);
-      if (waiter?.appended !== undefined) appends.push(...rowsOf(waiter.appended, result));
-      told(waiter, result);
-      waiter?.resolve(result);
-    };
+    appended = [];
     for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
-      answer(outcomes[at] ?? 0, [unpackOutcome(outcomes, at)]);
+      settle({ id: outcomes[at] ?? 0, ok: true, result: [unpackOutcome(outcomes, at)] });
     }
-    for (const reply of replies) {
-      if (reply.ok) {
-        answer(reply.id, reply.result);
-        continue;
-      }
-      taken(reply.id)?.reject(sqliteError(reply.error, { path, doing: 'write' }));
-    }
-    if (pending.size === 0) setImmediate(letGo);
-    // Also when nothing was written: who left it to this answer to be woken must look for others' appends.
-    if (appending < before) onAppended(appends.toSorted(bySequence).flat());
+    for (const reply of replies) settle(reply);
+    if (pending.size === 0) setImmediate(releaseThread);
+    // Also when nothing was written: a reader that relied on this reply must look for other processes' appends.
+    if (appending < before) onAppended(appended.toSorted(bySequence).flat());
   }
 
-  function tellCommitted({ committed }: WriterCommitted): void {
-    for (const reply of committed) if (reply.ok) told(pending.get(reply.id), reply.result);
+  function settle(reply: WriterReply): void {
+    if (reply.ok) reportCommitted(reply);
+    const waiter = pending.get(reply.id);
+    pending.delete(reply.id);
+    if (waiter === undefined) return;
+    if (waiter.isAppend) appending -= 1;
+    if (reply.ok) waiter.resolve(reply.result);
+    else waiter.reject(fromFailure(reply.failure, path));
   }
 
-  function told(waiter: Pending | undefined, result: unknown): void {
-    waiter?.onCommitted?.(result);
-    if (waiter !== undefined) waiter.onCommitted = undefined;
+  function reportCommitted(reply: WriterReply): void {
+    const waiter = pending.get(reply.id);
+    if (waiter === undefined || !reply.ok) return;
+    const { onCommitted } = waiter;
+    waiter.onCommitted = undefined;
+    onCommitted?.(reply.result);
   }
 
-  function taken(id: number): Pending | undefined {
-    const waiter = pending.get(id);
-    pending.delete(id);
-    if (waiter?.appended !== undefined) appending -= 1;
-    return waiter;
-  }
-
-  /** Not at once: whoever was answered mostly asks again before that. */
-  function letGo(): void {
-    if (pending.size > 0 || !isHeld) return;
-    isHeld = false;
+  /** In the next turn: a caller that got its reply usually sends another request before that. */
+  function releaseThread(): void {
+    if (pending.size > 0 || !isReferenced) return;
+    isReferenced = false;
     worker.unref();
   }
 
-  function request(
-    send: (id: number) => void,
-    about: Pick<Pending, 'appended' | 'onCommitted'> = {},
-  ): Promise<unknown> {
+  function send<Name extends OperationName>(
+    part: (id: number) => string | WriterRequest,
+    onCommitted?: (result: ResultOf<Name>) => void,
+    { isAppend = false } = {},
+  ): Promise<ResultOf<Name>> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
       return Promise.reject(
-        new MillraceError('STORE_UNAVAILABLE', `more than ${inFlightMax} writes are waiting`, {
+        new MillraceError('STORE_UNAVAILABLE', `more than ${inFlightMax} writes are in flight`, {
           details: { inFlightMax },
         }),
       );
     }
-    return new Promise((resolve, reject) => {
+    return new Promise<ResultOf<Name>>((resolve, reject) => {
       const id = nextId;
       nextId += 1;
-      if (!isHeld) {
-        isHeld = true;
+      if (!isReferenced) {
+        isReferenced = true;
         worker.ref();
       }
-      if (about.appended !== undefined) appending += 1;
-      pending.set(id, { ...about, resolve, reject });
-      send(id);
+      if (isAppend) appending += 1;
+      // The thread answers an id with the result of the operation that was sent under it.
+      pending.set(id, { isAppend, onCommitted, resolve, reject });
+      addToBundle(part(id));
     });
   }
 
-  /** Requests are taken in the order in which they were made. */
-  function post(body: RequestBody, about?: Parameters<typeof request>[1]): Promise<unknown> {
-    return request((id) => bundleUp({ ...body, id }), about);
-  }
-
-  function bundleUp(part: string | WriterRequest): void {
+  function addToBundle(part: string | WriterRequest): void {
     flushing ??= flushLater();
     const last = bundle.length - 1;
     const before = bundle[last];
@@ -247,10 +187,10 @@ export async function startSqliteWriter(
   }
 
   function flushLater(): NodeJS.Immediate | 'next' {
-    // While the thread works, nothing is lost by waiting for the end of the turn: what all connections
-    // that are heard in it ask for goes over together.
+    // While the thread works, waiting until the end of the turn costs nothing and bundles the requests of all
+    // connections that were read in this turn.
     if (pending.size > 1) return setImmediate(flush);
-    // Behind the microtasks: what all the callers that were just answered ask for goes over together.
+    // After the microtasks: this bundles the next requests of all callers that just got a reply.
     process.nextTick(flush);
     return 'next';
   }
@@ -259,9 +199,16 @@ export async function startSqliteWriter(
     if (typeof flushing === 'object') clearImmediate(flushing);
     flushing = undefined;
     if (bundled === 0) return;
-    worker.postMessage(bundle satisfies WriterMessage);
+    worker.postMessage(bundle satisfies MessageToWriter);
     bundle = [];
     bundled = 0;
+  }
+
+  function call<Call extends WriterCall>(
+    request: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
+  ): Promise<ResultOf<Call['operation']>> {
+    return send<Call['operation']>((id) => ({ ...request, id }), onCommitted);
   }
 
   return {
@@ -269,44 +216,40 @@ export async function startSqliteWriter(
       return appending;
     },
     append(writes, nowMs, { signal, inline } = {}) {
-      // Once handed over it is committed or not; a signal that fires later changes nothing.
+      // Once sent, an append is committed or not; a signal that fires later changes nothing.
       if (signal?.aborted === true) return Promise.reject(aborted(signal));
-      const appended = { writes, nowMs };
-      const outcomes =
+      const part = (id: number): string | WriterRequest =>
         inline === undefined && isPlain(writes)
-          ? request((id) => bundleUp(packAppend({ id, nowMs, write: writes[0] })), { appended })
-          : post(
-              { kind: 'append', ...appended, ...(inline === undefined ? {} : { inline }) },
-              { appended },
-            );
-      return outcomes as Promise<readonly WriteOutcome[] | 'moved'>;
+          ? packAppend({ id, nowMs, write: writes[0] })
+          : { id, operation: 'store.append', writes, nowMs, inline };
+      return send<'store.append'>(
+        part,
+        (outcomes) => appended.push(...rowsOf(writes, nowMs, outcomes)),
+        { isAppend: true },
+      );
     },
-    run: (statements) =>
-      post({ kind: 'run', statements }) as Promise<readonly (readonly SqlRow[])[]>,
-    documents: (body) => post(body),
-    bus: (body, onCommitted) => post({ kind: 'bus', request: body }, { onCommitted }),
-    tasks: (body) => post({ kind: 'tasks', request: body }),
+    run: (statements) => call({ operation: 'sql.run', statements }),
+    call,
     async [Symbol.asyncDispose]() {
       if (failure !== undefined) return;
-      // The thread takes messages in order: everything asked for before is committed first.
+      // The thread handles messages in order: all earlier requests are committed first.
       flush();
-      const gone = new Promise((resolve) => worker.once('exit', resolve));
-      // Held to the end: nobody lets go of it any more.
-      isHeld = false;
+      const exited = new Promise((resolve) => worker.once('exit', resolve));
+      // Nothing may release the thread before it has closed.
+      isReferenced = false;
       worker.ref();
-      worker.postMessage({ kind: 'close' });
-      await gone;
+      worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
+      await exited;
     },
   };
 }
 
-/** What the thread answers to an append. */
 function rowsOf(
-  { writes, nowMs }: NonNullable<Pending['appended']>,
-  result: unknown,
+  writes: readonly StreamWrite[],
+  nowMs: number,
+  outcomes: readonly WriteOutcome[] | 'moved',
 ): (readonly TailRow[])[] {
-  const outcomes = result as readonly WriteOutcome[] | 'moved';
-  // Refused: then nothing of it was written.
+  // A refused append wrote nothing.
   if (outcomes === 'moved' || outcomes.some(isRefusal)) return [];
   return writes.flatMap((write, index) => {
     const outcome = outcomes[index];

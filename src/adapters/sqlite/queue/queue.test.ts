@@ -36,14 +36,14 @@ for (const { name, run } of workQueueConformance({
   test(`a queue on SQLite: ${name}`, run);
 }
 
-test('a job whose process died is handed out again when its lease is over, and not before', async () => {
+test('claims a job of a dead process again when its lease expires, and not before', async () => {
   const clock = fakeClock();
   const url = `sqlite:${folder}/died.db`;
   const died = sqliteWorkQueue(url, { name: 'mails', leaseMs: 30_000, clock });
   await died.add({ id: 'j-1', name: 'send', data: {} });
   const taken = Promise.withResolvers<void>();
   const killed = new AbortController();
-  // It never comes to its end, and its lease is never renewed: its clock stands still.
+  // The handler never ends and its lease is never renewed: its clock stands still.
   void died.work(
     async () => {
       taken.resolve();
