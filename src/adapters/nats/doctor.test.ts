@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storageFindings } from './doctor.ts';
 
-test('an account that is nearly full is a warning, and one without a limit says nothing', () => {
+test('a nearly full account is a warning, and an account without a limit has no finding', () => {
   const levels = (storage: number, most: number) =>
     storageFindings({ storage, limits: { max_storage: most } }).map(({ level }) => level);
   assert.deepEqual(levels(79, 100), ['ok']);

@@ -1,4 +1,4 @@
-// Whether a NATS can keep leases and the bus: its version, JetStream, and whether we may use it.
+// Checks of `doctor` for NATS: its version, JetStream, permissions and settings.
 
 import {
   examineOver,
@@ -13,44 +13,45 @@ import {
 import { connectNats, type NatsConnection } from './connection/connection.ts';
 
 const versionLeast = '2.9';
-/** Before it, a server refuses the setting. */
+/** Older servers refuse the setting. */
 const syncAlwaysFrom = '2.10';
 const fullFrom = 0.8;
 
-/** Asks only: whatever it wrote would be a stream. */
+/** Only reads: a write test would create a stream. */
 export async function examineNats(
   url: string,
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
   const versionOf = async (connection: NatsConnection): Promise<string> =>
-    (await connection.ask(async (driver) => driver.info))?.version ?? '0';
+    (await connection.run(async (driver) => driver.info))?.version ?? '0';
   const checks: Checks<NatsConnection> = {
     reachable: async (connection) => [
       {
         check: 'reachable',
         level: 'ok',
-        detail: await connection.ask(async (driver) => driver.getServer()),
+        detail: await connection.run(async (driver) => driver.getServer()),
       },
       versionFinding('NATS', await versionOf(connection), versionLeast),
     ],
     async permissions(connection) {
-      const answer = await connection.ask((driver) =>
+      const reply = await connection.run((driver) =>
         driver.request('$JS.API.INFO', '', { timeout: timeoutMs }),
       );
-      const { error, ...account } = answer.json<
+      const { error, ...account } = reply.json<
         JetStreamAccount & { readonly error?: { readonly description?: string } }
       >();
-      if (error !== undefined) throw new Error(error.description ?? 'JetStream refuses');
+      if (error !== undefined)
+        throw new Error(error.description ?? 'JetStream refused the request');
       return [
-        { check: 'permissions', level: 'ok', detail: 'it may use JetStream' },
+        { check: 'permissions', level: 'ok', detail: 'JetStream is allowed' },
         ...storageFindings(account),
       ];
     },
     settings: async (connection) => [syncFinding(await versionOf(connection))],
     read: (connection) =>
-      latencyOf('read', () => connection.ask((driver) => driver.rtt()), {
+      latencyOf('read', () => connection.run((driver) => driver.rtt()), {
         slowMs: 20,
-        remedy: 'Put the NATS nearer: leases wait for it.',
+        remedy: 'Run NATS closer to the application: leases wait for it.',
       }),
   };
   return examineOver(() => connectNats(url, { timeoutMs }), checks, { timeoutMs, remedyOf });
@@ -61,33 +62,33 @@ export interface JetStreamAccount {
   readonly limits: { readonly max_storage: number };
 }
 
-/** Nothing is dropped when it is full: the bus takes no more. Without a limit there is the disk. */
+/** A full account refuses new messages. Without a limit, the disk is the limit. */
 export function storageFindings({ storage, limits }: JetStreamAccount): readonly Finding[] {
-  const { max_storage: most } = limits;
-  if (most < 0) return [];
+  const { max_storage: max } = limits;
+  if (max < 0) return [];
   const check = 'storage';
-  const detail = `${storage} of ${most} bytes are used`;
-  if (storage < most * fullFrom) return [{ check, level: 'ok', detail }];
+  const detail = `${storage} of ${max} bytes are used`;
+  if (storage < max * fullFrom) return [{ check, level: 'ok', detail }];
   const remedy =
-    'Give the account more, or trim the bus: who publishes is refused when it is full.';
+    'Raise the limit of the account, or trim the bus: a full account refuses new messages.';
   return [{ check, level: 'warning', detail, remedy }];
 }
 
-/** No client can ask for it. */
+/** A client cannot read the setting. */
 function syncFinding(version: string): Finding {
   const check = 'settings';
   return isAtLeast(version, syncAlwaysFrom)
     ? {
         check,
         level: 'unknown',
-        detail: 'how often JetStream syncs cannot be asked',
-        remedy: 'See that it has sync_interval: always, or streams with 3 replicas.',
+        detail: 'the sync interval of JetStream is not readable by clients',
+        remedy: 'Check that it has sync_interval: always, or streams with 3 replicas.',
       }
     : {
         check,
         level: 'warning',
-        detail: 'it confirms before the disk has it: a power loss takes the last minutes with it',
-        remedy: `Take ${syncAlwaysFrom} with sync_interval: always, or run 3 servers.`,
+        detail: 'it acknowledges before the write is on disk: a power loss loses the last minutes',
+        remedy: `Use ${syncAlwaysFrom} with sync_interval: always, or run 3 servers.`,
       };
 }
 

@@ -1,8 +1,14 @@
-// Publishing to the bus's streams: all of a batch at once, answered over one inbox.
+// Publishes batches to the streams of the bus, with all replies over one inbox.
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import { busUnavailable, isUnanswered, type ApiError, type Outgoing } from '../connection/jetstream-wire.ts';
+import { metaHeader } from '../connection/delivered-message.ts';
+import {
+  busUnavailable,
+  isUnanswered,
+  type ApiError,
+  type Outgoing,
+} from '../connection/jetstream-wire.ts';
 
 interface PublishAck {
   readonly seq: number;
@@ -15,10 +21,9 @@ export type Append = (
   options: { readonly dedupeWindowMs: number },
 ) => Promise<readonly Appended[]>;
 
-export const metaHeader = 'Millrace-Meta';
-/** On its way to the server at once. */
-const bytesAtOnce = 4_000_000;
-/** What the server has lost is made again at the first. */
+/** Bytes in flight. */
+const inFlightBytesMax = 4_000_000;
+/** The first retry creates streams that the server has lost. */
 const triesMax = 3;
 
 export function createAppend({ wire, layout }: BusParts, streams: BusStreams): Append {
@@ -29,13 +34,13 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
     return { subject: layout.toNats(subject), data, headers };
   }
 
-  /** Undefined where no stream takes it. */
+  /** Undefined: no stream covers the subject. */
   async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
-    const answers = await wire.exchange(entries.map(outgoing));
-    return answers.map((answer) => {
-      if (isUnanswered(answer)) return undefined;
-      const { seq, duplicate = false, error } = answer.json<PublishAck>();
-      // A stream that is full says 4xx, and is worth another try all the same.
+    const replies = await wire.exchange(entries.map(outgoing));
+    return replies.map((reply) => {
+      if (isUnanswered(reply)) return undefined;
+      const { seq, duplicate = false, error } = reply.json<PublishAck>();
+      // A full stream replies with 4xx, but a retry may succeed.
       if (error !== undefined) throw busUnavailable(error.description ?? 'refused');
       return { sequence: String(seq), isDuplicate: duplicate };
     });
@@ -58,7 +63,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
       }
       streams.forget();
     }
-    throw busUnavailable('no stream takes what was published');
+    throw busUnavailable('no stream covers the published subjects');
   }
 
   return async (entries, { dedupeWindowMs }) => {
@@ -70,7 +75,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
   };
 }
 
-/** The server knows ids by stream: the bus has them by subject. */
+/** The server dedupes ids per stream, the bus per subject. */
 export function messageIdOf({ subject, id }: Pick<EngineEntry, 'subject' | 'id'>): string {
   return `${subject}:${encodeURIComponent(id.toWellFormed())}`;
 }
@@ -79,7 +84,7 @@ function chunksOf(entries: readonly EngineEntry[]): readonly (readonly EngineEnt
   const chunks: EngineEntry[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const entry of entries) {
-    if (bytes + entry.data.length > bytesAtOnce) {
+    if (bytes + entry.data.length > inFlightBytesMax) {
       chunks.push([]);
       bytes = 0;
     }

@@ -28,11 +28,11 @@ const fixture: BusFixture = {
         await foreign.request(`${prefix}.${subject}`, data);
       },
       async outage() {
-        // In an orderly way: the last acks before a SIGKILL are not on the disk yet, and are repeated.
+        // A clean stop: the last acks before a SIGKILL may not be on disk, and are repeated.
         await server.stop();
         return async () => {
           await server.start();
-          await eventually('the bus is back', async () => {
+          await eventually('the bus is available', async () => {
             try {
               return (await bus.groups()).length >= 0;
             } catch {

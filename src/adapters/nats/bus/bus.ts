@@ -17,25 +17,25 @@ import { openJetStreamWire } from '../connection/jetstream-wire.ts';
 import type { NatsConnectionOptions } from '../connection/connection.ts';
 
 export interface NatsBusOptions extends BusOptions, Pick<NatsConnectionOptions, 'timeoutMs'> {
-  /** In front of every subject, for a second bus on one NATS: `shop` stores `shop.gbe.tasks.…`. */
+  /** Prefix of every subject, for a second bus on one NATS: `shop` stores `shop.gbe.tasks.…`. */
   readonly prefix?: string | undefined;
-  /** Its streams are called so, and `<name>-system`. Default: `millrace-bus`, behind the prefix. */
+  /** The name of its stream; a second one is `<name>-system`. Default: `millrace-bus`, or `<prefix>-bus`. */
   readonly stream?: string | undefined;
   /**
-   * First tokens that are taken from the start, such as `gbe`, for producers that publish past the bus.
-   * Others are added when the bus first sees them.
+   * First tokens of subjects that exist from the start, such as `gbe`, for producers that publish to NATS directly.
+   * The bus adds others when it first sees them.
    */
   readonly roots?: readonly string[] | undefined;
-  /** Of the streams, when they are created. Default: 1. */
+  /** Replicas of the streams that are created. Default: 1. */
   readonly replicas?: number | undefined;
 }
 
-/** What JetStream has, in every version from 2.9 on. */
+/** The capabilities of JetStream from 2.9 on. */
 export const natsBusCapabilities: BusCapabilities = {
   durable: true,
   crossProcess: true,
   atomicBatch: false,
-  // It takes an ack of any delivery; a member that has lost its lease by its own clock sends none.
+  // JetStream accepts an ack of any delivery; a member whose lease has expired by its own clock sends none.
   fencedAcks: false,
   patternPositions: true,
   uncountedRelease: false,
@@ -45,7 +45,7 @@ export const natsBusCapabilities: BusCapabilities = {
 };
 
 /**
- * A bus on NATS JetStream; by URL or with a connection of your own, which stays yours to close.
+ * A bus on NATS JetStream, by URL or with your connection, which you close.
  *
  * @example
  * import { natsBus } from 'millrace/adapters/nats';
@@ -62,10 +62,7 @@ export async function natsBus(target: string | Driver, options: NatsBusOptions =
       throw new MillraceError('CONFIG_INVALID', text, { details: { field } });
     }
   }
-  const wire = await openJetStreamWire(target, {
-    observer,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  });
+  const wire = await openJetStreamWire(target, { observer, timeoutMs });
   const parts = { wire, layout: createBusLayout({ stream, prefix }), observer };
   const streams = createBusStreams(parts, { replicas });
   try {
@@ -86,7 +83,7 @@ export async function natsBus(target: string | Driver, options: NatsBusOptions =
     read: (pattern, request) => reader.read(pattern, request),
     ...upkeep,
     groups: () => consumers.groups(),
-    // Never asked: there is no `pendingList`.
+    // Never called: the capability `pendingList` is false.
     pending: async () => [],
     seek: (group, to) => consumers.seek(group, to),
     deleteGroup: (group) => consumers.remove(group),

@@ -1,31 +1,13 @@
-// Groups as durable consumers. A group is `<group>@<generation>` over its pattern and `<group>@redo` over
-// what was replayed to it. A seek is a new generation: acks of the old one find nobody.
+// Groups as durable consumers: `<group>@<generation>` over the group's pattern, and `<group>@redo` over the messages that
+// were replayed to it. A seek creates a new generation, so acks of the old one have no effect.
 
 import type { GroupInfo, StartFrom } from '../../../bus/bus.ts';
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import { isRefused, refusals } from '../connection/jetstream-wire.ts';
+import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 
-interface ConsumerConfig {
-  readonly durable_name?: string;
-  readonly filter_subject?: string;
-  readonly ack_policy: string;
-  readonly ack_wait: number;
-  readonly max_ack_pending: number;
-}
-
-export interface ConsumerInfo {
-  readonly name: string;
-  readonly stream_name: string;
-  readonly config: ConsumerConfig;
-  readonly delivered: { readonly stream_seq: number };
-  readonly ack_floor: { readonly stream_seq: number };
-  readonly num_ack_pending: number;
-  readonly num_pending: number;
-}
-
-/** Where a group's messages come from. */
+/** The consumers of a group. */
 export interface GroupConsumers {
   readonly stream: string;
   readonly main: string;
@@ -37,19 +19,19 @@ export interface BusConsumers {
   ensure(settings: GroupSettings): Promise<void>;
   /** Rejects with `BUS_GROUP_UNKNOWN`. */
   find(group: string): Promise<GroupConsumers>;
-  /** Looked up again at the next `find`. */
+  /** The next `find` looks the group up again. */
   forget(group: string): void;
   seek(group: string, to: StartFrom): Promise<void>;
   remove(group: string): Promise<boolean>;
   groups(): Promise<readonly GroupInfo[]>;
-  /** Everything that reads a stream, other people's consumers among them. */
+  /** All consumers of a stream, including those of other programs. */
   list(stream: string): Promise<readonly ConsumerInfo[]>;
-  /** As the bus writes it. */
+  /** The filter as a pattern of the bus. */
   filterOf(consumer: ConsumerInfo): string;
 }
 
 const msToNs = 1_000_000;
-/** Members that wait at once, over all processes. */
+/** Waiting members over all processes. */
 const waitingMax = 5_000;
 const redoSuffix = '@redo';
 
@@ -58,7 +40,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   const redoStream = layout.streamOf('_redo');
 
   async function create(stream: string, name: string, config: object): Promise<ConsumerInfo> {
-    return wire.ask<ConsumerInfo>(`CONSUMER.DURABLE.CREATE.${stream}.${name}`, {
+    return wire.request<ConsumerInfo>(`CONSUMER.DURABLE.CREATE.${stream}.${name}`, {
       stream_name: stream,
       config: {
         durable_name: name,
@@ -72,14 +54,16 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   }
 
   async function info(stream: string, name: string): Promise<ConsumerInfo | undefined> {
-    return missing(() => wire.ask<ConsumerInfo>(`CONSUMER.INFO.${stream}.${name}`));
+    return unlessMissing(() => wire.request<ConsumerInfo>(`CONSUMER.INFO.${stream}.${name}`));
   }
 
   async function drop(stream: string, name: string): Promise<boolean> {
-    return (await missing(() => wire.ask(`CONSUMER.DELETE.${stream}.${name}`))) !== undefined;
+    return (
+      (await unlessMissing(() => wire.request(`CONSUMER.DELETE.${stream}.${name}`))) !== undefined
+    );
   }
 
-  /** The generations of a group, newest first, and where they are. */
+  /** The generations of a group, newest first, with their streams. */
   async function generations(group: string): Promise<{ stream: string; name: string }[]> {
     for (const stream of layout.streams) {
       const names = (await namesOf(stream)).filter((name) => generationOf(name, group) > 0);
@@ -94,8 +78,8 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   async function namesOf(stream: string): Promise<string[]> {
     const names: string[] = [];
     for (;;) {
-      const page = await missing(() =>
-        wire.ask<{ readonly total: number; readonly consumers: readonly string[] | null }>(
+      const page = await unlessMissing(() =>
+        wire.request<{ readonly total: number; readonly consumers: readonly string[] | null }>(
           `CONSUMER.NAMES.${stream}`,
           { offset: names.length },
         ),
@@ -108,11 +92,11 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   async function list(stream: string): Promise<readonly ConsumerInfo[]> {
     const all: ConsumerInfo[] = [];
     for (;;) {
-      const page = await missing(() =>
-        wire.ask<{ readonly total: number; readonly consumers: readonly ConsumerInfo[] | null }>(
-          `CONSUMER.LIST.${stream}`,
-          { offset: all.length },
-        ),
+      const page = await unlessMissing(() =>
+        wire.request<{
+          readonly total: number;
+          readonly consumers: readonly ConsumerInfo[] | null;
+        }>(`CONSUMER.LIST.${stream}`, { offset: all.length }),
       );
       all.push(...(page?.consumers ?? []));
       if ((page?.consumers ?? []).length === 0 || all.length >= (page?.total ?? 0)) return all;
@@ -123,7 +107,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     return filter === undefined || filter === '' ? '>' : (layout.fromNats(filter) ?? filter);
   }
 
-  /** A time is told as a sequence: servers of 2.9 never change a consumer that has one. */
+  /** A time is converted to a sequence: servers of 2.9 cannot update a consumer with a start time. */
   async function startAt(stream: string, filter: string, from: StartFrom): Promise<object> {
     if (from === 'start') return { deliver_policy: 'all' };
     if (from === 'now') return { deliver_policy: 'new' };
@@ -137,7 +121,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   }
 
   async function firstSince(stream: string, filter: string, time: Date): Promise<number> {
-    const probe = await wire.ask<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
+    const probe = await wire.request<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
       stream_name: stream,
       config: {
         filter_subject: layout.toNats(filter),
@@ -155,11 +139,11 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   function limitsOf({
     leaseMs,
     maxAckPending,
-  }: GroupSettings): Pick<ConsumerConfig, 'ack_wait' | 'max_ack_pending'> {
+  }: GroupSettings): Pick<ConsumerInfo['config'], 'ack_wait' | 'max_ack_pending'> {
     return { ack_wait: leaseMs * msToNs, max_ack_pending: maxAckPending };
   }
 
-  /** Makes it, or gives it the limits of today. */
+  /** Creates the consumer, or updates its limits. */
   async function ensureOne(
     settings: GroupSettings,
     consumer: { readonly stream: string; readonly name: string; readonly filter: string },
@@ -167,23 +151,23 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   ): Promise<void> {
     const { stream, name, filter } = consumer;
     const limits = limitsOf(settings);
-    let there = await info(stream, name);
-    if (there === undefined) {
+    let existing = await info(stream, name);
+    if (existing === undefined) {
       try {
         const begin = await startAt(stream, filter, start);
         await create(stream, name, { filter_subject: layout.toNats(filter), ...limits, ...begin });
         return;
       } catch (error) {
-        // Somebody else may have made it meanwhile, from another start.
-        there = await info(stream, name);
-        if (there === undefined) throw error;
+        // Another process may have created it since, with another start.
+        existing = await info(stream, name);
+        if (existing === undefined) throw error;
       }
     }
-    const before = filterOf(there);
+    const before = filterOf(existing);
     if (before !== filter) throw groupConflict(settings.name, { there: before, wanted: filter });
-    const { ack_wait, max_ack_pending } = there.config;
+    const { ack_wait, max_ack_pending } = existing.config;
     if (ack_wait === limits.ack_wait && max_ack_pending === limits.max_ack_pending) return;
-    await create(stream, name, { ...there.config, ...limits });
+    await create(stream, name, { ...existing.config, ...limits });
   }
 
   const bus: BusConsumers = {
@@ -198,12 +182,12 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
       const stream = layout.streamOf(filter);
       const [newest, ...old] = await generations(group);
       if (newest !== undefined && newest.stream !== stream) {
-        const there = await info(newest.stream, newest.name);
-        if (there !== undefined) {
-          throw groupConflict(group, { there: filterOf(there), wanted: filter });
+        const existing = await info(newest.stream, newest.name);
+        if (existing !== undefined) {
+          throw groupConflict(group, { there: filterOf(existing), wanted: filter });
         }
       }
-      // Left by a seek that was killed halfway.
+      // Left by a seek whose process died.
       for (const each of old) await drop(each.stream, each.name);
       const main = newest?.name ?? `${group}@1`;
       const redo = `${group}${redoSuffix}`;
@@ -212,8 +196,8 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
       known.set(group, { stream, main, redoStream, redo });
     },
     async find(group) {
-      const before = known.get(group);
-      if (before !== undefined) return before;
+      const cached = known.get(group);
+      if (cached !== undefined) return cached;
       const [newest] = await generations(group);
       if (newest === undefined) throw unknownGroup(group);
       const found = {
@@ -228,10 +212,10 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     async seek(group, to) {
       bus.forget(group);
       const { stream, main } = await bus.find(group);
-      const there = await info(stream, main);
-      if (there === undefined) throw unknownGroup(group);
-      const filter = filterOf(there);
-      const { ack_wait, max_ack_pending } = there.config;
+      const existing = await info(stream, main);
+      if (existing === undefined) throw unknownGroup(group);
+      const filter = filterOf(existing);
+      const { ack_wait, max_ack_pending } = existing.config;
       const next = `${group}@${generationOf(main, group) + 1}`;
       await create(stream, next, {
         filter_subject: layout.toNats(filter),
@@ -281,16 +265,16 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   return bus;
 }
 
-/** 0: not one of this group. */
+/** 0: not a consumer of this group. */
 function generationOf(consumer: string, group: string): number {
   if (!consumer.startsWith(`${group}@`)) return 0;
   const text = consumer.slice(group.length + 1);
   return /^\d+$/.test(text) ? Number(text) : 0;
 }
 
-async function missing<T>(ask: () => Promise<T>): Promise<T | undefined> {
+async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await ask();
+    return await request();
   } catch (error) {
     if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) return undefined;
     throw error;

@@ -22,7 +22,7 @@ function listening(): { readonly observer: Observer; readonly told: string[] } {
   return { told, observer: { log: { debug: tell, info: tell, warn: tell, error: tell } } };
 }
 
-/** As a producer does: the same id until it is taken. */
+/** Retries with the same id until it is stored, as a producer does. */
 async function publishSurely(bus: Bus, n: number): Promise<void> {
   for (;;) {
     try {
@@ -38,7 +38,7 @@ async function publishSurely(bus: Bus, n: number): Promise<void> {
 const numberOf = ({ payload }: { readonly payload: unknown }): number =>
   (payload as { readonly n: number }).n;
 
-test('a server that is killed again and again loses nothing that it took, and keeps the order', async () => {
+test('a server that is killed repeatedly loses no acknowledged message and keeps the order', async () => {
   await using bus = await natsBus(server.url, { prefix: 'killed' });
   const count = 600;
   const handled: number[] = [];
@@ -56,21 +56,21 @@ test('a server that is killed again and again loses nothing that it took, and ke
   })();
   const kills = new Set([150, 300, 450]);
   for (let n = 0; n < count; n += 1) {
-    // While the next ones are on their way.
+    // While the next messages are in flight.
     const killing = kills.has(n) ? server.kill().then(() => server.start()) : undefined;
     await publishSurely(bus, n);
     await killing;
   }
   await eventually('everything is handled', async () => new Set(handled).size === count);
   await reading;
-  // Repeated, where an ack was not on the disk yet; never past one that was not handled.
+  // Repeated if an ack was not on disk, but never ahead of an unhandled message.
   const firsts = [...new Set(handled)];
   assert.deepEqual(firsts, upTo(count));
   assert.deepEqual(read, upTo(count));
   assert.equal((await bus.stream(queue))?.length, count);
 });
 
-test('a server that lost its disk: streams and groups are made anew, and it is said once', async () => {
+test('a server that lost its disk: streams and groups are created again, and it is logged once', async () => {
   const { told, observer } = listening();
   await using bus = await natsBus(server.url, { prefix: 'wiped', observer });
   const handled: number[] = [];
@@ -92,7 +92,7 @@ test('a server that lost its disk: streams and groups are made anew, and it is s
   await reading;
   assert.deepEqual(read, [0, 1]);
   for (const text of [
-    'bus stream was gone and is made anew',
+    'bus stream was missing and is created again',
     'bus group was gone and is made anew',
   ]) {
     const times = told.filter((each) => each === text).length;
@@ -100,7 +100,7 @@ test('a server that lost its disk: streams and groups are made anew, and it is s
   }
 });
 
-test('a server that does not answer is told within the time that was given', async () => {
+test('a server that does not reply fails the call within the timeout', async () => {
   await using bus = await natsBus(server.url, { prefix: 'silent', timeoutMs: 300 });
   const group = await bus.group({ group: 'workers', subject: queue });
   server.pause();
@@ -119,7 +119,7 @@ test('a server that does not answer is told within the time that was given', asy
   await ackAll(await fetchSome(group, 1));
 });
 
-test('whoever has lost its lease by its own clock acks nothing', async () => {
+test('a member whose lease has expired by its own clock sends no ack', async () => {
   await using bus = await natsBus(server.url, { prefix: 'late' });
   await bus.publish({ subject: queue, payload: { n: 0 } });
   const group = await bus.group({ group: 'workers', subject: queue, leaseMs: 200 });
@@ -131,7 +131,7 @@ test('whoever has lost its lease by its own clock acks nothing', async () => {
   assert.equal(again?.deliveryCount, 3);
 });
 
-test('removing a subject takes nothing from a group that is behind in others', async () => {
+test('removing a subject loses no message of other subjects for a lagging group', async () => {
   await using bus = await natsBus(server.url, { prefix: 'wider' });
   const subjects = ['gbe.events.api.error', queue, 'gbe.events.api.error', queue];
   await bus.publishMany(subjects.map((subject, n) => ({ subject, payload: { n } })));
@@ -140,7 +140,7 @@ test('removing a subject takes nothing from a group that is behind in others', a
   assert.equal(held?.subject, 'gbe.events.api.error');
   assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 2 });
   assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), true);
-  // The one that was handed out comes again, and the one behind the removed one, too.
+  // The delivered message is redelivered, and so is the message after the removed one.
   const seen = new Set<number>();
   await eventually('both came', async () => {
     for (const each of await group.fetch({ limit: 10, waitMs: 1_000 })) {
@@ -155,7 +155,7 @@ test('removing a subject takes nothing from a group that is behind in others', a
   );
 });
 
-test('a connection of your own stays open, and a subject of NATS or of another stream is refused', async () => {
+test("the caller's connection stays open, and a subject of NATS or of another stream is refused", async () => {
   const connection = await connect({ servers: server.url });
   const manager = await jetstreamManager(connection);
   await manager.streams.add({ name: 'theirs', subjects: ['theirs.>'] });
@@ -178,7 +178,7 @@ test('a connection of your own stays open, and a subject of NATS or of another s
   );
 });
 
-test('processes that use an empty server at once make its streams and groups together', async () => {
+test('processes that use an empty server at once create its streams and groups together', async () => {
   const buses = await Promise.all(upTo(6).map(() => natsBus(server.url, { prefix: 'together' })));
   try {
     await Promise.all(
@@ -195,7 +195,7 @@ test('processes that use an empty server at once make its streams and groups tog
       came.map(numberOf).toSorted((a, b) => a - b),
       upTo(6),
     );
-    // Each root is taken still, whoever added the last one.
+    // Every root still works, whichever process added the last one.
     await Promise.all(
       buses.map((each, n) => each.publish({ subject: `root${n}.x`, payload: { n } })),
     );

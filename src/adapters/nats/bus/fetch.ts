@@ -1,5 +1,5 @@
-// Leases for the members of a group: fetched, and settled. JetStream takes an ack of any delivery of a
-// message, the newest or not, so whoever has lost its lease by its own clock sends none.
+// Fetches and settles messages for the members of a group. JetStream accepts an ack of any delivery of a message, the
+// newest or not, so a member whose lease has expired by its own clock sends none.
 
 import type { Msg } from '@nats-io/transport-node';
 import type {
@@ -34,11 +34,11 @@ interface Member {
   redoSeenMs: number;
 }
 
-/** A busy member looks so often for what was replayed to its group; one that waits hears it at once. */
+/** How often a busy member polls for messages that were replayed to its group; a waiting member gets them immediately. */
 const redoEveryMs = 1_000;
 const triesMax = 3;
 const nak = '-NAK';
-/** Forgotten leases are swept out when there are so many. */
+/** With this many leases, expired ones are deleted. */
 const sweepAt = 10_000;
 
 export function createBusLeases(
@@ -46,14 +46,14 @@ export function createBusLeases(
   consumers: BusConsumers,
   append: Append,
 ): BusLeases {
-  /** Message → its newest delivery here, and when that lease ends by the clock of `performance`. */
+  /** Message → its newest delivery in this process, and when its lease ends, by `performance.now()`. */
   const leases = new Map<string, { readonly token: string; readonly untilMs: number }>();
 
-  /** A member is its settings; whoever fetches twice at once gets another pair. */
+  /** One member per settings object; a concurrent second fetch gets other pullers. */
   const members = new WeakMap<GroupSettings, Member>();
 
-  function giveBack(tokens: readonly string[]): void {
-    // Not told: their leases run out, then.
+  function release(tokens: readonly string[]): void {
+    // If it fails, the leases expire.
     wire.send(tokens.map((subject) => ({ subject, data: nak }))).catch(() => undefined);
   }
 
@@ -62,20 +62,20 @@ export function createBusLeases(
     const before = members.get(settings);
     if (before?.found === found && !before.main.isBusy && !before.redo.isBusy) return before;
     const from = { stream: found.stream, consumer: found.main };
-    const beside = { stream: found.redoStream, consumer: found.redo };
-    const tooMany = (messages: readonly Msg[]): void =>
-      giveBack(messages.map(({ reply = '' }) => reply));
+    const second = { stream: found.redoStream, consumer: found.redo };
+    const releaseAll = (messages: readonly Msg[]): void =>
+      release(messages.map(({ reply = '' }) => reply));
     const member = {
       found,
-      main: createPuller(wire, { from, beside }, tooMany),
-      redo: createPuller(wire, { from: beside }, tooMany),
+      main: createPuller(wire, { from, second }, releaseAll),
+      redo: createPuller(wire, { from: second }, releaseAll),
       redoSeenMs: Number.NEGATIVE_INFINITY,
     };
     members.set(settings, member);
     return member;
   }
 
-  /** Undefined: a consumer is missing. */
+  /** Undefined: a consumer does not exist. */
   async function pull(
     member: Member,
     { maxAckPending }: GroupSettings,
@@ -91,7 +91,7 @@ export function createBusLeases(
     return member.main.take({ batch, waitMs, signal });
   }
 
-  /** What comes again comes first, but in the order in which it was given back. */
+  /** Redeliveries arrive first, in the order of their release, so the messages are sorted. */
   function lease(pulled: readonly Pulled[], leaseMs: number): LeasedEntry[] {
     sweep();
     return pulled
@@ -130,12 +130,12 @@ export function createBusLeases(
       );
       const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
       if (letters.length > 0) await append(letters, window);
-      const stale = await told(live);
+      const stale = await sendAcks(live);
       const settled = new Set(live.filter((each) => !stale.has(consumerOf(each.token))));
       for (const each of live) {
         const { kind, token } = each;
         const key = messageKeyOf(token);
-        // Handed out again meanwhile: that lease is another one's.
+        // Delivered again since: the lease belongs to another delivery.
         if (leases.get(key)?.token !== token) continue;
         if (kind !== 'extend' || !settled.has(each)) leases.delete(key);
         else leases.set(key, { token, untilMs: nowMs + leaseMs });
@@ -144,23 +144,23 @@ export function createBusLeases(
     },
   };
 
-  /** A consumer takes them one by one: the answer to its last one says that all are done. */
-  async function told(settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
+  /** Returns the consumers that do not exist. A consumer handles acks in order, so only its last ack needs a reply. */
+  async function sendAcks(settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
     const lasts = new Map(settlements.map((each) => [consumerOf(each.token), each]));
-    const answered = new Set(lasts.values());
+    const withReply = new Set(lasts.values());
     const sending = wire.send(
-      settlements.filter((each) => !answered.has(each)).map((each) => outgoing(each)),
+      settlements.filter((each) => !withReply.has(each)).map((each) => outgoing(each)),
     );
-    const [answers] = await Promise.all([
-      wire.exchange([...answered].map((each) => outgoing(each))),
+    const [replies] = await Promise.all([
+      wire.exchange([...withReply].map((each) => outgoing(each))),
       sending,
     ]);
-    return new Set([...lasts.keys()].filter((_, at) => isGone(answers[at])));
+    return new Set([...lasts.keys()].filter((_, at) => isMissing(replies[at])));
   }
 }
 
-function isGone(answer: Msg | undefined): boolean {
-  return answer !== undefined && isUnanswered(answer);
+function isMissing(reply: Msg | undefined): boolean {
+  return reply !== undefined && isUnanswered(reply);
 }
 
 function outgoing(settlement: Settlement): { readonly subject: string; readonly data: string } {

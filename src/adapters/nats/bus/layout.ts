@@ -1,20 +1,20 @@
-// Where the bus is in JetStream: one stream for all domains, so that patterns have one order, and one
-// for what begins with `_`, so that no pattern of a domain takes it. Subjects are NATS's own.
+// The bus in JetStream: one stream for all domains, so patterns have one order, and one for subjects that begin with `_`,
+// so no pattern of a domain matches them. Subjects of the bus are subjects of NATS.
 
 import { MillraceError } from '../../../foundation/error.ts';
 
 export interface BusLayout {
   readonly streams: readonly string[];
-  /** The stream of a subject, or of all subjects that a pattern takes. */
+  /** The stream of a subject, or of all subjects that match a pattern. */
   streamOf(pattern: string): string;
   toNats(pattern: string): string;
-  /** Undefined: not one of this bus. */
+  /** Undefined: the subject does not belong to this bus. */
   fromNats(subject: string): string | undefined;
-  /** What the stream must cover, so that it takes this subject, or this filter of a consumer. */
+  /** The subject that the stream must include to accept this subject or this filter of a consumer. */
   coverOf(pattern: string): string;
 }
 
-/** NATS's own: a stream over them would take the answers that clients wait for. */
+/** Reserved by NATS: a stream over them would capture replies to clients. */
 const reserved = /^(?:\$|_INBOX$|_R_$|_GR_$)/;
 
 export function createBusLayout(options: {
@@ -31,9 +31,9 @@ export function createBusLayout(options: {
     fromNats: (subject) => (subject.startsWith(front) ? subject.slice(front.length) : undefined),
     coverOf(pattern) {
       const [root = ''] = pattern.split('.', 1);
-      if (root === '*' || root === '>') return `${front}${witnessOf(pattern)}`;
+      if (root === '*' || root === '>') return `${front}${placeholderOf(pattern)}`;
       if (front === '' && reserved.test(root)) {
-        throw new MillraceError('BUS_INVALID', `subject '${pattern}' belongs to NATS itself`, {
+        throw new MillraceError('BUS_INVALID', `subject '${pattern}' is reserved by NATS`, {
           details: { field: 'subject' },
         });
       }
@@ -42,11 +42,8 @@ export function createBusLayout(options: {
   };
 }
 
-/**
- * A server refuses a filter that neither lies within a subject of its stream nor takes one of them
- * whole. Nobody publishes to this one.
- */
-function witnessOf(pattern: string): string {
+/** A server refuses a filter that no subject of its stream matches, so the stream includes a subject without messages. */
+function placeholderOf(pattern: string): string {
   const tokens = pattern.split('.').map((token) => (/^[*>]$/.test(token) ? 'none' : token));
   return ['_none', ...tokens.slice(1)].join('.');
 }

@@ -1,5 +1,5 @@
-// Reading past all groups: a consumer of the server's memory that is made again wherever it got lost, from
-// behind the last message that was seen.
+// Reads messages independent of groups, with a consumer in the server's memory. A lost consumer is created again after
+// the last message that was read.
 
 import type { StartFrom } from '../../../bus/bus.ts';
 import type { ReadRequest, StoredEntry } from '../../../bus/bus-engine.ts';
@@ -7,26 +7,25 @@ import { busLimits } from '../../../bus/bus-limits.ts';
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import type { ConsumerInfo } from './consumers.ts';
 import type { BusParts, BusStreams } from './streams.ts';
 import { toDelivered, type DeliveredMessage } from '../connection/delivered-message.ts';
 import { createPuller, type Puller } from '../connection/jetstream-puller.ts';
-import { busUnavailable } from '../connection/jetstream-wire.ts';
+import { busUnavailable, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 
 export interface BusReader {
   read(pattern: string, request: ReadRequest): Promise<AsyncIterable<readonly StoredEntry[]>>;
-  /** What one subject holds now, without the bytes, oldest first, until the caller has enough. */
+  /** The stored messages of one subject without their data, oldest first. */
   headers(subject: string, fromSequence?: number): AsyncIterable<DeliveredMessage>;
-  /** How many it holds from this sequence on. */
+  /** The number of stored messages from this sequence on. */
   countFrom(subject: string, sequence: number): Promise<number>;
 }
 
-interface ReadOrder extends ReadRequest {
+interface ReaderRequest extends ReadRequest {
   readonly headersOnly?: boolean;
 }
 
 const waitMs = 30_000;
-/** The server drops a reader that nobody has asked for so long. */
+/** The server deletes a reader that is inactive for this long. */
 const inactiveMs = 120_000;
 const msToNs = 1_000_000;
 const headersMax = 1_000;
@@ -41,31 +40,31 @@ const backoff = {
 export function createBusReader({ wire, layout }: BusParts, streams: BusStreams): BusReader {
   async function open(
     pattern: string,
-    order: ReadOrder,
+    request: ReaderRequest,
   ): Promise<AsyncIterable<readonly DeliveredMessage[]>> {
-    const { isLive, signal, batchMax } = order;
+    const { isLive, signal, batchMax } = request;
     const stream = layout.streamOf(pattern);
     await streams.ensure(pattern);
     const before = await streams.info(stream);
     const end = before?.state.last_seq ?? 0;
     let created = before?.created;
-    let reader = await create(pattern, policyOf(order.from), order);
+    let reader = await create(pattern, policyOf(request.from), request);
     let puller = pullerOf(reader);
     let next = reader.delivered.stream_seq + 1;
-    let handedOut = 0;
+    let delivered = 0;
     let isLost = false;
     const take = { batch: batchMax, waitMs: isLive ? waitMs : 0, signal };
 
-    async function begin(): Promise<void> {
+    async function recreate(): Promise<void> {
       streams.forget();
       await streams.ensure(pattern);
       const now = (await streams.info(stream))?.created;
-      // Of another stream nothing was seen.
+      // A recreated stream is read from its start.
       if (now !== created) next = 1;
       created = now;
-      reader = await create(pattern, from(next), order);
+      reader = await create(pattern, from(next), request);
       puller = pullerOf(reader);
-      handedOut = 0;
+      delivered = 0;
       isLost = false;
     }
 
@@ -74,23 +73,22 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
       try {
         for (;;) {
           try {
-            // The server tells who asks a reader that it does not have nothing at all.
-            if (isLost) await begin();
+            // The server does not reply to a pull from a reader that it lost.
+            if (isLost) await recreate();
             const pulled = await puller.take(take);
-            if (pulled === undefined) throw busUnavailable('the reader is gone');
+            if (pulled === undefined) throw busUnavailable('the reader was deleted');
             failures = 0;
             const arrived = pulled.map(({ message }) => toDelivered(message, layout));
             const batch = arrived.filter(
-              (each, at) => each.consumerSequence === handedOut + at + 1,
+              (each, at) => each.consumerSequence === delivered + at + 1,
             );
-            handedOut += batch.length;
+            delivered += batch.length;
             const fits = isLive ? batch : batch.filter(({ sequence }) => sequence <= end);
             const last = batch.at(-1);
             if (last !== undefined) next = last.sequence + 1;
             if (fits.length > 0) yield fits;
-            // What a connection that broke took along is read again.
-            if (batch.length < arrived.length)
-              throw busUnavailable('messages were lost on their way');
+            // Messages in flight when the connection was lost are read again.
+            if (batch.length < arrived.length) throw busUnavailable('messages in flight were lost');
             if (!isLive && (last === undefined || last.pending === 0 || next > end)) return;
           } catch (error) {
             failures += 1;
@@ -101,8 +99,8 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
           }
         }
       } finally {
-        // Whatever becomes of it: the server drops it later by itself.
-        wire.ask(`CONSUMER.DELETE.${stream}.${reader.name}`).catch(() => undefined);
+        // If it fails, the server deletes the inactive reader later.
+        wire.request(`CONSUMER.DELETE.${stream}.${reader.name}`).catch(() => undefined);
         await puller.close();
       }
     }
@@ -110,7 +108,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     return batches();
   }
 
-  /** What comes when nobody waits is not lost: the next reader begins behind what was seen. */
+  /** Messages without a waiting caller are dropped: the next reader starts after the last one that was read. */
   function pullerOf({ stream_name: stream, name: consumer }: ConsumerInfo): Puller {
     return createPuller(wire, { from: { stream, consumer } }, () => undefined);
   }
@@ -118,10 +116,10 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
   async function create(
     pattern: string,
     policy: object,
-    { headersOnly = false }: Pick<ReadOrder, 'headersOnly'>,
+    { headersOnly = false }: Pick<ReaderRequest, 'headersOnly'>,
   ): Promise<ConsumerInfo> {
     const stream = layout.streamOf(pattern);
-    return wire.ask<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
+    return wire.request<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
       stream_name: stream,
       config: {
         filter_subject: layout.toNats(pattern),
@@ -144,15 +142,15 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
       })();
     },
     async *headers(subject, fromSequence = 1) {
-      const order = { isLive: false, headersOnly: true, batchMax: headersMax };
+      const options = { isLive: false, headersOnly: true, batchMax: headersMax };
       const start = { sequence: String(fromSequence) };
       const { signal } = new AbortController();
-      const opened = await open(subject, { ...order, from: start, signal });
+      const opened = await open(subject, { ...options, from: start, signal });
       for await (const batch of opened) yield* batch;
     },
     async countFrom(subject, sequence) {
       const counter = await create(subject, from(sequence), {});
-      await wire.ask(`CONSUMER.DELETE.${counter.stream_name}.${counter.name}`);
+      await wire.request(`CONSUMER.DELETE.${counter.stream_name}.${counter.name}`);
       return counter.num_pending;
     },
   };

@@ -1,12 +1,17 @@
-// The two streams of the bus in JetStream: made when they are first needed, widened when a new root
-// appears, and made again when the server lost them.
+// The two streams of the bus in JetStream: created on first use, extended for a new root, and created again when the
+// server has lost them.
 
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { BusLayout } from './layout.ts';
-import { busUnavailable, isRefused, refusals, type JetStreamWire } from '../connection/jetstream-wire.ts';
+import {
+  busUnavailable,
+  isRefused,
+  refusals,
+  type JetStreamWire,
+} from '../connection/jetstream-wire.ts';
 
 interface StreamConfig {
   readonly name: string;
@@ -16,58 +21,58 @@ interface StreamConfig {
 
 interface StreamState {
   readonly config: StreamConfig;
-  /** When; another time is another stream. */
+  /** Another time means another stream of the same name. */
   readonly created: string;
   readonly state: {
     readonly first_seq: number;
     readonly last_seq: number;
     readonly subjects?: Readonly<Record<string, number>>;
   };
-  /** Of subjects, over all pages. */
+  /** The number of subjects over all pages. */
   readonly total?: number;
 }
 
 export interface BusStreams {
-  /** Sees to it that the stream of this subject or pattern is there and takes it. */
+  /** Creates or extends the stream of this subject or pattern. */
   ensure(pattern: string, dedupeWindowMs?: number): Promise<void>;
-  /** The server does not know what was there: look again. */
+  /** Drops the cached configuration, after the server has lost a stream. */
   forget(): void;
-  /** Undefined: the stream is not there. */
+  /** Undefined: the stream does not exist. */
   info(stream: string, body?: object): Promise<StreamState | undefined>;
 }
 
-/** Ids are remembered so long at least; less is refused by some servers. */
+/** The shortest dedupe window; some servers refuse less. */
 const windowMsMin = 100;
 const msToNs = 1_000_000;
-/** Longer than anybody needs who is alive. */
+/** Longer than a live process holds the lock. */
 const lockMsMax = 5_000;
 
 export function createBusStreams(
   { wire, layout, observer }: BusParts,
   { replicas }: { readonly replicas: number },
 ): BusStreams {
-  /** Stream → what it is known to cover, and its window. */
+  /** Stream → its cached configuration. */
   const known = new Map<string, StreamConfig>();
-  const made = new Set<string>();
+  const seen = new Set<string>();
 
   async function info(stream: string, body: object = {}): Promise<StreamState | undefined> {
     try {
-      return await wire.ask<StreamState>(`STREAM.INFO.${stream}`, body);
+      return await wire.request<StreamState>(`STREAM.INFO.${stream}`, body);
     } catch (error) {
       if (isRefused(error, refusals.streamNotFound)) return undefined;
       throw error;
     }
   }
 
-  async function write(stream: string, wanted: StreamConfig, there: boolean): Promise<void> {
-    const verb = there ? `STREAM.UPDATE.${stream}` : `STREAM.CREATE.${stream}`;
+  async function write(stream: string, wanted: StreamConfig, exists: boolean): Promise<void> {
+    const verb = exists ? `STREAM.UPDATE.${stream}` : `STREAM.CREATE.${stream}`;
     try {
-      await wire.ask(verb, wanted);
+      await wire.request(verb, wanted);
     } catch (error) {
       if (isRefused(error, refusals.subjectsOverlap)) {
         throw new MillraceError(
           'BUS_INVALID',
-          `another stream of this NATS has some of ${wanted.subjects.join(', ')}: give the bus a prefix, or let that stream go`,
+          `another NATS stream has some of the subjects ${wanted.subjects.join(', ')}: give the bus a prefix, or delete that stream`,
           { cause: error, details: { field: 'subject' } },
         );
       }
@@ -79,24 +84,24 @@ export function createBusStreams(
     return config.duplicate_window >= windowNs && config.subjects.includes(subject);
   }
 
-  async function isThere(stream: string, subject: string, windowNs: number): Promise<boolean> {
+  async function isReady(stream: string, subject: string, windowNs: number): Promise<boolean> {
     const found = await info(stream);
     if (found === undefined || !covers(found.config, subject, windowNs)) return false;
     known.set(stream, found.config);
-    made.add(stream);
+    seen.add(stream);
     return true;
   }
 
   /**
-   * Two that widen a stream at once undo each other, and can leave the server deaf to a subject that it
-   * shows. Of all that make a stream of one name, each in its own way, one succeeds.
+   * Two processes that extend a stream at once undo each other's change, and the server may then ignore a subject that it
+   * lists. The lock is a stream with a unique description: of all processes that create it, one succeeds.
    */
-  async function alone(stream: string, work: () => Promise<void>): Promise<void> {
+  async function withLock(stream: string, work: () => Promise<void>): Promise<void> {
     const lock = `${stream}-widening`;
-    for (let beganMs = performance.now(); !(await isLocked(lock));) {
+    for (let beganMs = performance.now(); !(await tryLock(lock));) {
       await systemClock.sleep(5 + Math.random() * 20);
       if (performance.now() - beganMs < lockMsMax) continue;
-      // Whoever had it was killed.
+      // The process that held the lock has died.
       await unlock(lock);
       beganMs = performance.now();
     }
@@ -107,10 +112,10 @@ export function createBusStreams(
     }
   }
 
-  async function isLocked(lock: string): Promise<boolean> {
-    const own = { description: randomUUID(), subjects: [lock], storage: 'memory' };
+  async function tryLock(lock: string): Promise<boolean> {
+    const unique = { description: randomUUID(), subjects: [lock], storage: 'memory' };
     try {
-      await wire.ask(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...own });
+      await wire.request(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...unique });
       return true;
     } catch (error) {
       if (isRefused(error, refusals.streamNameInUse)) return false;
@@ -120,7 +125,7 @@ export function createBusStreams(
 
   async function unlock(lock: string): Promise<void> {
     try {
-      await wire.ask(`STREAM.DELETE.${lock}`);
+      await wire.request(`STREAM.DELETE.${lock}`);
     } catch (error) {
       if (!isRefused(error, refusals.streamNotFound)) throw error;
     }
@@ -133,14 +138,14 @@ export function createBusStreams(
       const stream = layout.streamOf(pattern);
       const subject = layout.coverOf(pattern);
       const windowNs = dedupeWindowMs === 0 ? 0 : Math.max(windowMsMin, dedupeWindowMs) * msToNs;
-      const before = known.get(stream);
-      if (before !== undefined && covers(before, subject, windowNs)) return;
-      if (await isThere(stream, subject, windowNs)) return;
-      await alone(stream, async () => {
-        if (await isThere(stream, subject, windowNs)) return;
+      const cached = known.get(stream);
+      if (cached !== undefined && covers(cached, subject, windowNs)) return;
+      if (await isReady(stream, subject, windowNs)) return;
+      await withLock(stream, async () => {
+        if (await isReady(stream, subject, windowNs)) return;
         const found = await info(stream);
-        if (found === undefined && made.has(stream)) {
-          observer.log?.warn({ stream }, 'bus stream was gone and is made anew');
+        if (found === undefined && seen.has(stream)) {
+          observer.log?.warn({ stream }, 'bus stream was missing and is created again');
         }
         const config = found?.config ?? newStream(stream, replicas);
         const wanted = {
@@ -149,8 +154,8 @@ export function createBusStreams(
           duplicate_window: Math.max(config.duplicate_window, windowNs),
         };
         await write(stream, wanted, found !== undefined);
-        if (await isThere(stream, subject, windowNs)) return;
-        throw busUnavailable(`the stream '${stream}' does not keep its subjects`);
+        if (await isReady(stream, subject, windowNs)) return;
+        throw busUnavailable(`the stream '${stream}' lost its subjects`);
       });
     },
   };
@@ -168,7 +173,7 @@ function newStream(name: string, replicas: number): StreamConfig & Record<string
     subjects: [],
     retention: 'limits',
     storage: 'file',
-    // Full: who publishes is told. What nobody has read yet is never dropped for it.
+    // A full stream refuses new messages, and never drops unread ones.
     discard: 'new',
     num_replicas: replicas,
     duplicate_window: windowMsMin * msToNs,

@@ -1,12 +1,17 @@
-// What is in the streams, and how it goes: listing, trimming, removing. Messages are deleted one by one: a
-// purge of a subject makes servers of 2.9 skip what a wider consumer has still to read.
+// Lists, trims and deletes streams. Messages are deleted one by one: after a purge of a subject, servers of 2.9 skip
+// messages that a consumer with a wider filter has not read.
 
 import type { StreamGroup, StreamInfo, Trimmed, TrimOrder } from '../../../bus/bus.ts';
 import { matchesFilter } from '../../../bus/bus-engine.ts';
-import type { BusConsumers, ConsumerInfo } from './consumers.ts';
+import type { BusConsumers } from './consumers.ts';
 import type { BusReader } from './read.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import { refusalOf, refusals, type ApiError } from '../connection/jetstream-wire.ts';
+import {
+  refusalOf,
+  refusals,
+  type ApiError,
+  type ConsumerInfo,
+} from '../connection/jetstream-wire.ts';
 
 export interface BusUpkeep {
   streams(
@@ -18,17 +23,17 @@ export interface BusUpkeep {
   deleteStream(subject: string): Promise<boolean>;
 }
 
-interface Got {
+interface GetReply {
   readonly error?: ApiError;
   readonly message?: { readonly subject: string; readonly seq: number; readonly time: string };
 }
 
-/** Somebody else has deleted it. */
+/** Another process has deleted the message. */
 const missingCodes: ReadonlySet<number> = new Set([
   refusals.sequenceNotFound,
   refusals.deleteFailed,
 ]);
-const deletedAtOnce = 1_000;
+const deleteBatchMax = 1_000;
 
 export function createBusUpkeep(
   { wire, layout }: BusParts,
@@ -40,7 +45,7 @@ export function createBusUpkeep(
 ): BusUpkeep {
   const { streams, consumers, reader } = parts;
 
-  /** Subject → how many messages, of everything that the pattern takes. */
+  /** Subject → number of messages, for all subjects that match the pattern. */
   async function lengths(pattern: string): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     const body = { subjects_filter: layout.toNats(pattern) };
@@ -56,10 +61,10 @@ export function createBusUpkeep(
     }
   }
 
-  async function get(stream: string, bodies: readonly object[]): Promise<Got['message'][]> {
+  async function get(stream: string, bodies: readonly object[]): Promise<GetReply['message'][]> {
     const verb = `STREAM.MSG.GET.${stream}`;
-    const answers = await wire.askAll<Got>(bodies.map((body) => ({ verb, body })));
-    return answers.map(({ error, message }) => {
+    const replies = await wire.requestAll<GetReply>(bodies.map((body) => ({ verb, body })));
+    return replies.map(({ error, message }) => {
       if (error !== undefined && error.err_code !== refusals.messageNotFound)
         throw refusalOf(error);
       return message;
@@ -68,17 +73,17 @@ export function createBusUpkeep(
 
   async function deleteAll(stream: string, sequences: readonly number[]): Promise<number> {
     const verb = `STREAM.MSG.DELETE.${stream}`;
-    const answers = await wire.askAll<{ readonly error?: ApiError }>(
+    const replies = await wire.requestAll<{ readonly error?: ApiError }>(
       sequences.map((seq) => ({ verb, body: { seq, no_erase: true } })),
     );
-    return answers.filter(({ error }) => {
+    return replies.filter(({ error }) => {
       if (error === undefined) return true;
       if (missingCodes.has(error.err_code ?? 0)) return false;
       throw refusalOf(error);
     }).length;
   }
 
-  /** Those that have to ack what is in this subject, other people's among them. */
+  /** All consumers that have to ack messages of this subject, including those of other programs. */
   async function readersOf(subject: string): Promise<readonly ConsumerInfo[]> {
     return (await consumers.list(layout.streamOf(subject))).filter(
       (each) =>
@@ -98,8 +103,8 @@ export function createBusUpkeep(
   }
 
   /**
-   * Of a consumer over one subject the server tells it. Over a pattern it is counted; of what lies between
-   * the lowest unacked and the newest one handed out, all may be pending.
+   * The server reports it for a consumer over one subject. Over a pattern it is counted: all messages between the lowest
+   * unacked and the newest delivered one may be pending.
    */
   async function stateIn(
     info: Omit<StreamInfo, 'groups'>,
@@ -159,13 +164,13 @@ export function createBusUpkeep(
       const { storedBefore, beforeSequence, lengthMax, evenUnacked = false } = order;
       const length = (await lengths(subject)).get(subject) ?? 0;
       if (length === 0) return { removed: 0, heldBack: 0 };
-      // They only grow while this goes on.
+      // The ack floors only grow during the trim.
       const floors = (await readersOf(subject)).map((each) => each.ack_floor.stream_seq);
       const floor = evenUnacked ? Number.POSITIVE_INFINITY : Math.min(...floors);
       let seen = 0;
       let removed = 0;
       let heldBack = 0;
-      let going: number[] = [];
+      let batch: number[] = [];
       for await (const { sequence, entry } of reader.headers(subject)) {
         const isWanted =
           (storedBefore !== undefined && entry.storedAtMs < storedBefore.getTime()) ||
@@ -174,18 +179,18 @@ export function createBusUpkeep(
         if (!isWanted) break;
         seen += 1;
         if (sequence > floor) heldBack += 1;
-        else going.push(sequence);
-        if (going.length < deletedAtOnce) continue;
-        removed += await deleteAll(stream, going);
-        going = [];
+        else batch.push(sequence);
+        if (batch.length < deleteBatchMax) continue;
+        removed += await deleteAll(stream, batch);
+        batch = [];
       }
-      removed += await deleteAll(stream, going);
+      removed += await deleteAll(stream, batch);
       return { removed, heldBack };
     },
 
     async remove(subject, sequences) {
       const stream = layout.streamOf(subject);
-      // A number may belong to another subject.
+      // A sequence may belong to another subject.
       const found = await get(
         stream,
         sequences.map((seq) => ({ seq: Number(seq) })),
@@ -208,10 +213,10 @@ export function createBusUpkeep(
   };
 }
 
-function sequenceOf(message: Got['message']): string | undefined {
+function sequenceOf(message: GetReply['message']): string | undefined {
   return message === undefined ? undefined : String(message.seq);
 }
 
-function storedAtOf(message: Got['message']): Date | undefined {
+function storedAtOf(message: GetReply['message']): Date | undefined {
   return message === undefined ? undefined : new Date(message.time);
 }

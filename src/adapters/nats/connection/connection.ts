@@ -1,5 +1,5 @@
-// How the adapter talks to NATS: the user's connection or one of our own, which comes back by
-// itself, keeps no queue while it is away, and tells of it once.
+// The connection to NATS: the caller's, or one that is opened here. It reconnects automatically, queues nothing while
+// disconnected, and logs each outage once.
 
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
 import { MillraceError } from '../../../foundation/error.ts';
@@ -8,59 +8,59 @@ import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import { parseNatsUrl } from './url.ts';
 
 export interface NatsConnectionOptions {
-  readonly observer?: Observer;
-  /** How long an answer may take. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly observer?: Observer | undefined;
+  /** How long the server may take to reply. Default: 5 s. */
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface NatsWatch {
-  /** The connection broke: what was asked over it gets no answer any more. */
-  readonly onAway?: () => void;
+  /** The connection is lost: requests in flight get no reply. */
+  readonly onLost?: (() => void) | undefined;
 }
 
 export interface NatsConnection extends AsyncDisposable {
-  /** Rejects at once while the server is away: `STORE_UNAVAILABLE`, to be tried again. */
-  ask<T>(call: (connection: Driver) => Promise<T>): Promise<T>;
+  /** Rejects immediately while disconnected, with a retryable `STORE_UNAVAILABLE`. */
+  run<T>(call: (connection: Driver) => Promise<T>): Promise<T>;
 }
 
 export const natsDefaults = { timeoutMs: 5_000, reconnectMs: 250, pingMs: 10_000 } as const;
 
-/** With a URL: connects, or says `STORE_UNAVAILABLE`. A connection of the user's stays the user's to close. */
+/** With a URL: connects, or rejects with `STORE_UNAVAILABLE`. A connection that was passed in is not closed. */
 export async function connectNats(
   target: string | Driver,
   {
     observer = silentObserver,
     timeoutMs = natsDefaults.timeoutMs,
-    onAway,
+    onLost,
   }: NatsConnectionOptions & NatsWatch = {},
 ): Promise<NatsConnection> {
   const isOwn = typeof target === 'string';
   const driver = isOwn ? await open(target, timeoutMs) : target;
-  let isAway = false;
+  let isLost = false;
   let isClosed = false;
   const watching = watch();
 
   async function watch(): Promise<void> {
     for await (const { type } of driver.status()) {
-      // The user's own connection goes on without us.
+      // The caller's connection may outlive this object.
       if (isClosed) return;
-      if (type === 'disconnect' && !isAway) {
-        isAway = true;
-        onAway?.();
-        observer.log?.warn({ server: driver.getServer() }, 'NATS is away');
+      if (type === 'disconnect' && !isLost) {
+        isLost = true;
+        onLost?.();
+        observer.log?.warn({ server: driver.getServer() }, 'NATS connection lost');
       }
-      if (type === 'reconnect' && isAway) {
-        isAway = false;
-        observer.log?.info({ server: driver.getServer() }, 'NATS is back');
+      if (type === 'reconnect' && isLost) {
+        isLost = false;
+        observer.log?.info({ server: driver.getServer() }, 'NATS connection restored');
       }
     }
   }
 
   return {
-    async ask(call) {
+    async run(call) {
       if (isClosed || driver.isClosed()) throw closed();
-      // The driver would keep what is published now, and send it whenever it is back.
-      if (isAway) throw natsUnavailable(new Error('the server is away'));
+      // The driver would queue the message and send it after the reconnect.
+      if (isLost) throw natsUnavailable(new Error('connection lost'));
       try {
         return await call(driver);
       } catch (error) {
@@ -102,8 +102,8 @@ async function open(url: string, timeoutMs: number): Promise<Driver> {
   }
 }
 
-/** Names of the driver's errors that trying again does not mend. */
-const lasting: ReadonlySet<string> = new Set([
+/** Names of the driver's errors that a retry does not fix. */
+const permanentErrors: ReadonlySet<string> = new Set([
   'AuthorizationError',
   'PermissionViolationError',
   'UserAuthenticationExpiredError',
@@ -116,13 +116,13 @@ const lasting: ReadonlySet<string> = new Set([
 function natsUnavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return new MillraceError('STORE_UNAVAILABLE', `NATS did not do it: ${reason}`, {
+  return new MillraceError('STORE_UNAVAILABLE', `NATS request failed: ${reason}`, {
     cause: error,
-    retryable: !(error instanceof Error && lasting.has(error.name)),
+    retryable: !(error instanceof Error && permanentErrors.has(error.name)),
     details: { reason },
   });
 }
 
 function closed(): MillraceError {
-  return new MillraceError('STORE_CLOSED', 'the connection to NATS was closed');
+  return new MillraceError('STORE_CLOSED', 'the NATS connection was closed');
 }

@@ -1,26 +1,26 @@
-// What a consumer of JetStream hands out: the message, and in its reply subject who, what and how often.
+// A message that a JetStream consumer delivered: its reply subject names the consumer, the sequence and the delivery count.
 
 import type { Msg } from '@nats-io/transport-node';
 import type { StoredEntry } from '../../../bus/bus-engine.ts';
-import { metaHeader } from '../bus/append.ts';
-import type { BusLayout } from '../bus/layout.ts';
 
 export interface DeliveredMessage {
   readonly entry: StoredEntry;
   readonly sequence: number;
   readonly deliveryCount: number;
-  /** Counts what its consumer has handed out, from 1 on. */
+  /** Counts the deliveries of the consumer, from 1. */
   readonly consumerSequence: number;
-  /** How many the consumer has still to hand out for the first time. */
+  /** The number of messages that the consumer has not delivered yet. */
   readonly pending: number;
-  /** What settles it is sent there. */
+  /** The subject for its ack. */
   readonly ackSubject: string;
-  /** As the server knows it, `<subject>:<id>`; `''`: it was stored past the bus. */
+  /** The server's id, `<subject>:<id>`; `''`: another program published it. */
   readonly messageId: string;
 }
 
-/** `$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<…>.<ns>.<pending>`; newer: two more in front. */
-const tokensOfOld = 9;
+/** `$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<…>.<ns>.<pending>`; newer servers have two tokens more. */
+const tokensBefore210 = 9;
+
+export const metaHeader = 'Millrace-Meta';
 
 export function isDelivery({ reply }: Msg): boolean {
   return reply?.startsWith('$JS.ACK.') === true;
@@ -38,10 +38,13 @@ export function messageKeyOf(ackSubject: string): string {
 
 function fieldsOf(ackSubject: string): readonly string[] {
   const tokens = ackSubject.split('.');
-  return tokens.slice(tokens.length === tokensOfOld ? 3 : 5);
+  return tokens.slice(tokens.length === tokensBefore210 ? 3 : 5);
 }
 
-export function toDelivered(message: Msg, layout: BusLayout): DeliveredMessage {
+export function toDelivered(
+  message: Msg,
+  layout: { fromNats(subject: string): string | undefined },
+): DeliveredMessage {
   const { subject, data, headers, reply: ackSubject = '' } = message;
   const [, deliveries = '1', sequence = '0', count = '0', ns = '0', pending = '0'] =
     fieldsOf(ackSubject);

@@ -1,16 +1,16 @@
-// Pulls messages off a consumer: waits for the first one, then takes what is there. A request that found
-// nothing stays open for a moment, so that who asks in a loop goes on waiting with the same one: servers
-// up to 2.10 hand an acked message out again when a request ends just as another message is due again.
+// Pulls messages from a consumer: waits for the first message, then takes the available ones. A request that found
+// nothing stays open for a moment, so a caller in a loop reuses it: servers up to 2.10 redeliver an acked message when a
+// request ends at the moment in which another message becomes due again.
 
 import type { Msg } from '@nats-io/transport-node';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import type { ConsumerInfo } from '../bus/consumers.ts';
 import { consumerOf, isDelivery } from './delivered-message.ts';
 import {
   busUnavailable,
   isRefused,
   refusals,
+  type ConsumerInfo,
   type Inbox,
   type JetStreamWire,
 } from './jetstream-wire.ts';
@@ -20,9 +20,9 @@ export interface PullSource {
   readonly consumer: string;
 }
 
-interface TakeOrder {
+interface TakeRequest {
   readonly batch: number;
-  /** 0: what is there now. */
+  /** 0: only available messages. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -35,9 +35,9 @@ export interface Pulled {
 /** One caller at a time. */
 export interface Puller {
   readonly isBusy: boolean;
-  /** Undefined: a consumer is not there (any more). Rejects with `ABORTED` when nothing came before. */
-  take(order: TakeOrder): Promise<readonly Pulled[] | undefined>;
-  /** Resolves when the server sends no more. */
+  /** Undefined: the consumer does not exist. Rejects with `ABORTED` if no message arrived before. */
+  take(order: TakeRequest): Promise<readonly Pulled[] | undefined>;
+  /** Resolves when the server sends no more messages. */
   close(): Promise<void>;
 }
 
@@ -48,16 +48,16 @@ interface PullBody {
   readonly expires?: number;
 }
 
-/** Nothing came for so long: then it is a wait. */
+/** Without a message for this long, the puller starts to wait. */
 const idleMs = 10;
-/** Nothing more came for so long, and the request is open still: the group is at its limit. */
+/** Without another message for this long on an open request, the group is at its limit. */
 const pauseMs = 50;
-/** Nothing came at all for so long, and nothing holds it up. */
+/** Without any message for this long, the consumer is empty. */
 const silenceMs = 1_000;
-/** A request that nobody waits with any more is open for so long. */
+/** How long a request stays open after its caller has stopped waiting. */
 const lingerMs = 100;
 const checkEveryMs = 5_000;
-/** The server's own end of a request, far behind ours. */
+/** How much later than the caller the server ends a request. */
 const spareMs = 60_000;
 const msToNs = 1_000_000;
 
@@ -65,40 +65,40 @@ export function createPuller(
   wire: JetStreamWire,
   sources: {
     readonly from: PullSource;
-    /** Looked after, too, as soon as a wait is one. */
-    readonly beside?: PullSource | undefined;
+    /** A second consumer that is pulled from during a wait. */
+    readonly second?: PullSource | undefined;
   },
-  giveBack: (messages: readonly Msg[]) => void,
+  release: (messages: readonly Msg[]) => void,
 ): Puller {
-  const { from, beside } = sources;
+  const { from, second } = sources;
   const open = new Map<string, { readonly source: PullSource; left: number }>();
   let stash: Pulled[] = [];
   let inbox: Inbox | undefined;
   let isBusy = false;
-  let isGone = false;
+  let isMissing = false;
   let failure: MillraceError | undefined;
   let deadlineMs = 0;
   let checkedMs = Number.NEGATIVE_INFINITY;
-  let over = Promise.withResolvers<void>();
+  let done = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
-  const stop = (): void => over.resolve();
+  const stop = (): void => done.resolve();
 
   async function take({
     batch,
     waitMs,
     signal,
-  }: TakeOrder): Promise<readonly Pulled[] | undefined> {
+  }: TakeRequest): Promise<readonly Pulled[] | undefined> {
     clearTimeout(timer);
-    isGone = false;
+    isMissing = false;
     failure = undefined;
-    over = Promise.withResolvers();
+    done = Promise.withResolvers();
     deadlineMs = performance.now() + waitMs;
-    // Only a new question tells what is there now, and what was asked for must not be more than fits.
+    // Only a new request returns the available messages, and an open request must not ask for more than fits.
     if ((open.get(from.consumer)?.left ?? 0) > (waitMs === 0 ? 0 : batch)) await close();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted || stash.length > 0) stop();
-    else await begin(batch, waitMs).catch(judge);
-    await over.promise;
+    else await begin(batch, waitMs).catch(fail);
+    await done.promise;
     signal.removeEventListener('abort', stop);
     clearTimeout(timer);
     await end(waitMs, signal);
@@ -109,7 +109,7 @@ export function createPuller(
     if (stash.length > 0) return stash.splice(0, batch);
     if (failure !== undefined) throw failure;
     if (signal.aborted) throw aborted(signal);
-    return isGone ? undefined : [];
+    return isMissing ? undefined : [];
   }
 
   async function begin(batch: number, waitMs: number): Promise<void> {
@@ -117,13 +117,13 @@ export function createPuller(
     if (!open.has(from.consumer)) {
       await request(from, { batch, no_wait: true, ...expiry(waitMs) });
     }
-    if (waitMs === 0) after(idleMs, inquire);
+    if (waitMs === 0) after(idleMs, checkLimit);
     else after(idleMs, wait);
   }
 
-  /** Also tells a server that is silent from a consumer that is empty. */
+  /** Closing also distinguishes a silent server from an empty consumer. */
   async function end(waitMs: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted || isGone || failure !== undefined) void close();
+    if (signal.aborted || isMissing || failure !== undefined) void close();
     else if (waitMs === 0 && open.size > 0) await close();
     else after(lingerMs, close);
   }
@@ -144,10 +144,10 @@ export function createPuller(
   function onDelivery(message: Msg): void {
     stash.push({ message, atMs: performance.now() });
     const consumer = consumerOf(message.reply ?? '');
-    const under = open.get(consumer);
-    if (under !== undefined) {
-      under.left -= 1;
-      if (under.left === 0) open.delete(consumer);
+    const pending = open.get(consumer);
+    if (pending !== undefined) {
+      pending.left -= 1;
+      if (pending.left === 0) open.delete(consumer);
     }
     if (!isBusy) after(lingerMs, close);
     else if (open.has(from.consumer)) after(pauseMs, stop);
@@ -157,56 +157,56 @@ export function createPuller(
   function onStatus({ subject, headers }: Msg): void {
     const consumer = subject.slice(subject.lastIndexOf('.') + 1);
     const { code = 0, description = '' } = headers ?? {};
-    // A heartbeat.
+    // 100: a heartbeat.
     if (code === 100) return;
     open.delete(consumer);
     if (code === 503 || /consumer deleted/i.test(description)) {
-      isGone = true;
+      isMissing = true;
       stop();
     } else if (code !== 404 && code !== 408) {
-      judge(busUnavailable(`${code} ${description}`));
+      fail(busUnavailable(`${code} ${description}`));
     } else if (consumer === from.consumer) {
       onEnd();
     }
   }
 
-  /** Newer servers end a request that found nothing at once, whatever time it was given. */
+  /** Newer servers end a request that found nothing immediately, whatever its expiry. */
   function onEnd(): void {
     const leftMs = Math.floor(deadlineMs - performance.now());
     if (!isBusy || stash.length > 0 || leftMs <= 0) {
       stop();
       return;
     }
-    request(from, { batch: 1, ...expiry(leftMs) }).catch(judge);
+    request(from, { batch: 1, ...expiry(leftMs) }).catch(fail);
     wait();
   }
 
   function wait(): void {
     const leftMs = Math.max(1, Math.floor(deadlineMs - performance.now()));
     after(leftMs, stop);
-    // A server says nothing to who waits for a consumer that it does not have.
+    // A server does not reply to a request for a consumer that does not exist.
     if (performance.now() - checkedMs > checkEveryMs) {
       checkedMs = performance.now();
-      info(from).catch(judge);
+      info(from).catch(fail);
     }
-    if (beside === undefined || open.has(beside.consumer)) return;
-    request(beside, { batch: 1, ...expiry(leftMs) }).catch(judge);
+    if (second === undefined || open.has(second.consumer)) return;
+    request(second, { batch: 1, ...expiry(leftMs) }).catch(fail);
   }
 
-  /** Whoever is at the limit of the group gets no word at all. */
-  async function inquire(): Promise<void> {
+  /** The server sends nothing at all while the group is at its limit. */
+  async function checkLimit(): Promise<void> {
     try {
       const { num_ack_pending: pending, config } = await info(from);
       if (stash.length > 0) return;
       if (pending >= config.max_ack_pending) stop();
       else after(silenceMs, stop);
     } catch (error) {
-      judge(error);
+      fail(error);
     }
   }
 
   function info({ stream, consumer }: PullSource): Promise<ConsumerInfo> {
-    return wire.ask<ConsumerInfo>(`CONSUMER.INFO.${stream}.${consumer}`);
+    return wire.request<ConsumerInfo>(`CONSUMER.INFO.${stream}.${consumer}`);
   }
 
   function after(ms: number, then: () => void | Promise<void>): void {
@@ -214,8 +214,8 @@ export function createPuller(
     timer = setTimeout(() => void then(), ms);
   }
 
-  function judge(error: unknown): void {
-    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) isGone = true;
+  function fail(error: unknown): void {
+    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) isMissing = true;
     else failure ??= error instanceof MillraceError ? error : busUnavailable(String(error));
     stop();
   }
@@ -223,20 +223,20 @@ export function createPuller(
   function onLost(error: MillraceError): void {
     clearTimeout(timer);
     open.clear();
-    judge(error);
+    fail(error);
   }
 
-  /** A request without a listener stays with the server until it looks: asking about the consumer makes it. */
+  /** A request without a listener stays open on the server until it checks: a CONSUMER.INFO request makes it check. */
   async function close(): Promise<void> {
     clearTimeout(timer);
     const left = [...open.values()];
     const closing = inbox?.close();
     inbox = undefined;
     open.clear();
-    const answers = await Promise.allSettled([closing, ...left.map(({ source }) => info(source))]);
-    for (const answer of answers) if (answer.status === 'rejected') judge(answer.reason);
+    const results = await Promise.allSettled([closing, ...left.map(({ source }) => info(source))]);
+    for (const result of results) if (result.status === 'rejected') fail(result.reason);
     if (isBusy || stash.length === 0) return;
-    giveBack(stash.map(({ message }) => message));
+    release(stash.map(({ message }) => message));
     stash = [];
   }
 

@@ -1,5 +1,5 @@
-// JetStream as the bus speaks to it: everything that awaits an answer goes over one inbox, so that a
-// batch of a thousand costs a thousand small messages and one promise.
+// The JetStream API for the bus and the tasks. All requests share one inbox, so a batch of a thousand requests costs a
+// thousand small messages and one promise.
 
 import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
@@ -12,38 +12,39 @@ export interface Outgoing {
   readonly headers?: MsgHdrs | undefined;
 }
 
-/** What is sent to any `<subject>.<token>` goes to its listener until it is closed. */
+/** Messages to any `<subject>.<token>` go to its listener until it is closed. */
 export interface Inbox {
   readonly subject: string;
-  /** Nothing more is sent here; resolves when what was on its way has arrived. */
+  /** Unsubscribes; resolves when messages in flight have arrived. */
   close(): Promise<void>;
 }
 
 export interface JetStreamWire extends AsyncDisposable {
   readonly timeoutMs: number;
-  /** Sends in this order. All are answered, or it rejects: `BUS_UNAVAILABLE`, and some may be done. */
+  /** Sends in this order and returns all replies, or rejects with `BUS_UNAVAILABLE`: some requests may have been done. */
   exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
-  /** In this order, at once; answers, if any, go to `replyTo`. */
+  /** Sends in this order without waiting; replies, if any, go to `replyTo`. */
   send(messages: readonly Outgoing[], replyTo?: string): Promise<void>;
-  /** `lost`: the connection broke. */
-  listen(onMessage: (message: Msg) => void, lost: (error: MillraceError) => void): Promise<Inbox>;
+  listen(onMessage: (message: Msg) => void, onLost: (error: MillraceError) => void): Promise<Inbox>;
   headers(): MsgHdrs;
-  /** A question to the API of JetStream, such as `STREAM.INFO.bus`. */
-  ask<T>(verb: string, body?: object): Promise<T>;
-  askAll<T>(questions: readonly { readonly verb: string; readonly body: object }[]): Promise<T[]>;
+  /** A request to the JetStream API, such as `STREAM.INFO.bus`. */
+  request<T>(verb: string, body?: object): Promise<T>;
+  requestAll<T>(
+    requests: readonly { readonly verb: string; readonly body: object }[],
+  ): Promise<T[]>;
 }
 
-/** By what JetStream calls `err_code`. */
+/** JetStream's `err_code`s. */
 export const refusals = {
   consumerNotFound: 10_014,
   messageNotFound: 10_037,
-  /** Of a message that is to be deleted. */
+  /** The message to delete does not exist. */
   sequenceNotFound: 10_043,
   deleteFailed: 10_057,
   streamNameInUse: 10_058,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
-  /** Of a compare-and-set that came too late. */
+  /** A compare-and-set came too late. */
   wrongLastSequence: 10_071,
 } as const;
 
@@ -52,11 +53,11 @@ export function isRefused(error: unknown, ...codes: readonly number[]): boolean 
 }
 
 const noResponders = 503;
-/** Questions at once; a newer server turns away who asks thousands. */
-const askedAtOnce = 250;
+/** Requests in flight; newer servers refuse thousands at once. */
+const inFlightMax = 250;
 
 interface Exchange {
-  readonly answers: Msg[];
+  readonly replies: Msg[];
   readonly done: PromiseWithResolvers<readonly Msg[]>;
   left: number;
 }
@@ -72,18 +73,18 @@ export async function openJetStreamWire(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   );
-  const exchanges = new Map<string, { readonly of: Exchange; readonly at: number }>();
+  const exchanges = new Map<string, { readonly exchange: Exchange; readonly at: number }>();
   const listeners = new Set<(error: MillraceError) => void>();
   let lastToken = 0;
 
-  function onAway(): void {
-    const error = busUnavailable('the connection broke');
-    for (const each of exchanges.values()) each.of.done.reject(error);
+  function onLost(): void {
+    const error = busUnavailable('connection lost');
+    for (const { exchange: pending } of exchanges.values()) pending.done.reject(error);
     exchanges.clear();
-    for (const lost of listeners) lost(error);
+    for (const report of listeners) report(error);
   }
 
-  const connection = await connectNats(target, { ...options, onAway }).catch(rethrow);
+  const connection = await connectNats(target, { ...options, onLost }).catch(rethrow);
   const inbox = createInbox();
   const { driver, subscription } = await withDriver(async (opened) => ({
     driver: opened,
@@ -95,63 +96,64 @@ export async function openJetStreamWire(
     const found = exchanges.get(token);
     if (found === undefined) return;
     exchanges.delete(token);
-    const { of: under, at } = found;
-    under.answers[at] = message;
-    under.left -= 1;
-    if (under.left === 0) under.done.resolve(under.answers);
+    const { exchange: pending, at } = found;
+    pending.replies[at] = message;
+    pending.left -= 1;
+    if (pending.left === 0) pending.done.resolve(pending.replies);
   }
 
   function withDriver<T>(call: (connected: Driver) => Promise<T>): Promise<T> {
-    return connection.ask(call).catch(rethrow);
+    return connection.run(call).catch(rethrow);
   }
 
   async function exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
     if (messages.length === 0) return [];
     const done = Promise.withResolvers<readonly Msg[]>();
-    const under: Exchange = { answers: [], done, left: messages.length };
+    const pending: Exchange = { replies: [], done, left: messages.length };
     const tokens: string[] = [];
     const timer = setTimeout(() => {
-      done.reject(busUnavailable(`no answer within ${timeoutMs} ms`));
+      done.reject(busUnavailable(`no reply within ${timeoutMs} ms`));
     }, timeoutMs);
     try {
       return await withDriver((connected) => {
-        // In one turn of the event loop: a connection that breaks takes an end of them, never a middle.
-        for (const [at, { subject, data, headers: told }] of messages.entries()) {
+        // In one turn of the event loop: a lost connection cuts off the last messages, never some in between.
+        for (const [at, { subject, data, headers: sent }] of messages.entries()) {
           lastToken += 1;
           const token = lastToken.toString(36);
           tokens.push(token);
-          exchanges.set(token, { of: under, at });
+          exchanges.set(token, { exchange: pending, at });
           connected.publish(subject, data, {
             reply: `${inbox}.${token}`,
-            ...(told === undefined ? {} : { headers: told }),
+            ...(sent === undefined ? {} : { headers: sent }),
           });
         }
         return done.promise;
       });
     } finally {
       clearTimeout(timer);
-      if (under.left > 0) for (const token of tokens) exchanges.delete(token);
+      if (pending.left > 0) for (const token of tokens) exchanges.delete(token);
     }
   }
 
-  async function askAll<T>(
-    questions: readonly { readonly verb: string; readonly body: object }[],
+  async function requestAll<T>(
+    requests: readonly { readonly verb: string; readonly body: object }[],
   ): Promise<T[]> {
-    const answers: T[] = [];
-    for (let from = 0; from < questions.length; from += askedAtOnce) {
-      const asked = questions.slice(from, from + askedAtOnce);
+    const replies: T[] = [];
+    for (let from = 0; from < requests.length; from += inFlightMax) {
+      const page = requests.slice(from, from + inFlightMax);
       const messages = await exchange(
-        asked.map(({ verb, body }) => ({
+        page.map(({ verb, body }) => ({
           subject: `$JS.API.${verb}`,
           data: JSON.stringify(body),
         })),
       );
       for (const message of messages) {
-        if (isUnanswered(message)) throw busUnavailable('JetStream is not there, or not enabled');
-        answers.push(message.json<T>());
+        if (isUnanswered(message))
+          throw busUnavailable('JetStream is not available or not enabled');
+        replies.push(message.json<T>());
       }
     }
-    return answers;
+    return replies;
   }
 
   return {
@@ -163,34 +165,53 @@ export async function openJetStreamWire(
         const reply = replyTo === undefined ? {} : { reply: replyTo };
         for (const { subject, data } of messages) connected.publish(subject, data, reply);
       }),
-    listen: (onMessage, lost) =>
+    listen: (onMessage, reportLost) =>
       withDriver(async (connected) => {
         const subject = createInbox();
         const own = connected.subscribe(`${subject}.*`, {
           callback: (_, message) => onMessage(message),
         });
-        listeners.add(lost);
+        listeners.add(reportLost);
         return {
           subject,
           async close() {
-            listeners.delete(lost);
-            // Fails when the connection breaks or closes: then nothing is on its way any more.
+            listeners.delete(reportLost);
+            // Fails if the connection is lost or closed: then no message is in flight.
             await own.drain().catch(() => undefined);
           },
         };
       }),
-    askAll,
-    async ask<T>(verb: string, body: object = {}) {
-      const [answer] = await askAll<T & { readonly error?: ApiError }>([{ verb, body }]);
-      if (answer?.error === undefined) return answer as T;
-      throw refusalOf(answer.error);
+    requestAll,
+    async request<T>(verb: string, body: object = {}) {
+      const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
+      if (reply?.error === undefined) return reply as T;
+      throw refusalOf(reply.error);
     },
     async [Symbol.asyncDispose]() {
-      onAway();
+      onLost();
       if (!driver.isClosed()) subscription.unsubscribe();
       await connection[Symbol.asyncDispose]();
     },
   };
+}
+
+interface ConsumerConfig {
+  readonly durable_name?: string;
+  readonly filter_subject?: string;
+  readonly ack_policy: string;
+  readonly ack_wait: number;
+  readonly max_ack_pending: number;
+}
+
+/** JetStream's reply about a consumer. */
+export interface ConsumerInfo {
+  readonly name: string;
+  readonly stream_name: string;
+  readonly config: ConsumerConfig;
+  readonly delivered: { readonly stream_seq: number };
+  readonly ack_floor: { readonly stream_seq: number };
+  readonly num_ack_pending: number;
+  readonly num_pending: number;
 }
 
 export interface ApiError {
@@ -199,22 +220,22 @@ export interface ApiError {
   readonly description?: string;
 }
 
-/** A fault of the server's (5xx) is worth another try; the rest is for the caller to tell apart. */
+/** A server error (5xx) is retryable; the caller distinguishes the others by `errCode`. */
 export function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
-  return new MillraceError('BUS_UNAVAILABLE', `NATS did not do it: ${description}`, {
+  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${description}`, {
     retryable: code >= 500,
     details: { reason: description, errCode: err_code },
   });
 }
 
 export function busUnavailable(reason: string, cause?: unknown): MillraceError {
-  return new MillraceError('BUS_UNAVAILABLE', `NATS did not do it: ${reason}`, {
+  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${reason}`, {
     cause,
     details: { reason },
   });
 }
 
-/** The connection speaks of a store; the bus has its own codes. */
+/** The connection reports store errors; the bus has its own codes. */
 function rethrow(error: unknown): never {
   if (hasCode(error, 'STORE_CLOSED')) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
   if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;

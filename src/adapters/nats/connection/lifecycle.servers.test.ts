@@ -13,7 +13,7 @@ function sockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 }
 
-test('leases in NATS: opened and closed in any order, no connection stays', async () => {
+test('leases in NATS: opened and closed in any order, no connection is left', async () => {
   const before = sockets();
   await stressLifecycle({
     create() {
@@ -33,7 +33,7 @@ test('leases in NATS: opened and closed in any order, no connection stays', asyn
   await backTo(before);
 });
 
-test('a bus on NATS: opened and closed in any order, with a consumer and a reader, no connection stays', async () => {
+test('a bus on NATS: opened and closed in any order, with a consumer and a reader, no connection is left', async () => {
   const before = sockets();
   await stressLifecycle({
     create() {
@@ -55,7 +55,7 @@ test('a bus on NATS: opened and closed in any order, with a consumer and a reade
   await backTo(before);
 });
 
-/** The end of a socket is told a moment later. */
+/** The server reports a closed socket a moment later. */
 async function backTo(before: number): Promise<void> {
   for (let round = 0; round < 6_000 && sockets() > before; round += 1) {
     await new Promise((resolve) => setTimeout(resolve, 10));

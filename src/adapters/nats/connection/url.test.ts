@@ -11,7 +11,7 @@ const plain = {
   token: undefined,
 };
 
-test('a URL names the servers and who asks', () => {
+test('parses servers and credentials', () => {
   assert.deepEqual(parseNatsUrl('nats://h'), plain);
   assert.deepEqual(parseNatsUrl('nats+tls://ada:p%40ss@a:1,[::1]:2/'), {
     ...plain,
@@ -34,7 +34,7 @@ for (const url of [
   test(`refuses '${url}' and says why`, () => {
     assert.throws(
       () => parseNatsUrl(url),
-      (error) => hasCode(error, 'CONFIG_INVALID') && /looks like nats:/.test(error.message),
+      (error) => hasCode(error, 'CONFIG_INVALID') && /use nats:/.test(error.message),
     );
   });
 }

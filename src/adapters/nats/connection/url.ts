@@ -1,10 +1,10 @@
-// Which NATS a URL names.
+// Parses the URL of a NATS server or cluster.
 
 import { MillraceError } from '../../../foundation/error.ts';
 
 export interface NatsAddress {
   readonly tls: boolean;
-  /** `host:port` each; any one of them leads to the others. */
+  /** Each `host:port`; any of them leads to the rest of the cluster. */
   readonly servers: readonly string[];
   readonly user: string | undefined;
   readonly password: string | undefined;
@@ -46,11 +46,11 @@ function decoded(text: string): string {
   }
 }
 
-/** The URL is not quoted: what is wrong with it may well be its password. */
+/** The text does not quote the URL, which may contain a password. */
 function invalid(): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',
-    'the URL of the NATS: it looks like nats://user:password@host:4222 (nats+tls: with TLS), with special characters percent-encoded',
+    'invalid NATS URL: use nats://user:password@host:4222 (nats+tls: for TLS), with special characters percent-encoded',
     { details: { field: 'nats' } },
   );
 }

@@ -1,20 +1,27 @@
-// Leases in a key-value bucket of NATS JetStream. Old servers give keys no time to live, so a lease
-// carries how long it holds, counted from when the server wrote it. "Now" is the server's as well:
-// the time of an entry that was written just for this. No clock of a process is ever asked.
+// Leases in a key-value bucket of NATS JetStream. Old servers have no time to live per key, so a lease stores its
+// duration, counted from the server's write time. The current time is the server's too: the write time of an entry that
+// is written for this purpose. No clock of a process is used.
 
+import type { KV } from '@nats-io/kv';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
 import { parseSubscriptionName } from '../../../contracts/subscription-name.ts';
+import { loadDriver } from '../../../foundation/load-driver.ts';
 import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
-import { openLeaseBucket, type BucketEntry } from './bucket.ts';
-import { connectNats, natsDefaults, type NatsConnectionOptions } from '../connection/connection.ts';
+import {
+  connectNats,
+  natsDefaults,
+  type NatsConnection,
+  type NatsConnectionOptions,
+} from '../connection/connection.ts';
+import { refusals } from '../connection/jetstream-wire.ts';
 
 export interface NatsLeases extends LeaseStore, AsyncDisposable {}
 
 export interface NatsLeasesOptions extends NatsConnectionOptions {
-  /** Default: `millrace-leases`. Created when it is missing. */
-  readonly bucket?: string;
-  /** Of the bucket, when it is created. Default: 1. */
-  readonly replicas?: number;
+  /** Default: `millrace-leases`. A missing bucket is created. */
+  readonly bucket?: string | undefined;
+  /** Replicas of a bucket that is created. Default: 1. */
+  readonly replicas?: number | undefined;
 }
 
 interface LeaseValue {
@@ -28,13 +35,12 @@ interface WorkerValue {
   readonly ttlMs: number;
 }
 
-/** Whoever comes too late tries again: each time somebody else got on. */
+/** Retries of a compare-and-set; each failure means that another process succeeded. */
 const roundsMax = 100;
 const clockKey = 'clock';
 
 /**
- * Leases in NATS, by its URL or with a connection of your own. Give them to `startSubscription` as
- * `leases`.
+ * Leases in NATS, by URL or with your connection. Pass them to `startSubscription` as `leases`.
  *
  * @example
  * import { natsLeases } from 'millrace/adapters/nats';
@@ -57,13 +63,13 @@ export async function natsLeases(
     },
   );
 
-  /** Never ahead of the server's clock: a lease may seem to last a round trip longer, not shorter. */
+  /** Never ahead of the server's clock: a lease may seem to last one round trip longer, never shorter. */
   async function serverNow(): Promise<number> {
     await leases.put(clockKey, {});
     return (await leases.get(clockKey))?.writtenAtMs ?? 0;
   }
 
-  /** Decides on what is there now; undefined leaves it as it is. */
+  /** Compares and sets; `next` returns undefined to leave the entry unchanged. */
   async function change(
     key: string,
     next: (current: BucketEntry<LeaseValue> | undefined) => LeaseValue | undefined,
@@ -72,7 +78,7 @@ export async function natsLeases(
       const current = await leases.get<LeaseValue>(key);
       const value = next(current);
       if (value === undefined) return undefined;
-      if (await leases.isSwapped(key, value, current?.revision ?? 0)) return value;
+      if (await leases.compareAndSet(key, value, current?.revision ?? 0)) return value;
     }
     return undefined;
   }
@@ -84,7 +90,7 @@ export async function natsLeases(
       const nowMs = found === undefined || found.value.ttlMs === 0 ? 0 : await serverNow();
       let leftMs = 1;
       const taken = await change(key, (current) => {
-        // Renewed or taken since: that is later than this now, and so it counts as held.
+        // A lease that was renewed or taken since counts as held: its write time is later than `nowMs`.
         leftMs = current === undefined ? 0 : remaining(current, nowMs);
         if (leftMs > 0) return undefined;
         return { owner, token: Math.max(current?.value.token ?? 0, above) + 1, ttlMs };
@@ -155,11 +161,106 @@ function workersOf(subscription: string): string {
   return shardsOf(subscription).replace(/shards$/, 'workers');
 }
 
-/** Workers may be called anything. */
+/** A worker id may contain any character. */
 function encodeWorker(worker: string): string {
   return Buffer.from(worker).toString('base64url');
 }
 
 function decodeWorker(text: string): string {
   return Buffer.from(text, 'base64url').toString();
+}
+
+/** An entry of the key-value bucket. */
+interface BucketEntry<Value> {
+  readonly value: Value;
+  readonly revision: number;
+  /** By the server's clock. */
+  readonly writtenAtMs: number;
+}
+
+interface LeaseBucket {
+  get<Value>(key: string): Promise<BucketEntry<Value> | undefined>;
+  put(key: string, value: unknown): Promise<void>;
+  /** Revision 0: the key does not exist. False: another process was faster. */
+  compareAndSet(key: string, value: unknown, revision: number): Promise<boolean>;
+  /** All entries of a folder, by their name in it. */
+  read<Value>(folder: string): Promise<ReadonlyMap<string, BucketEntry<Value>>>;
+  /** Purges the key, unless it was written again after that revision. */
+  remove(key: string, revision?: number): Promise<void>;
+}
+
+interface LeaseBucketOptions {
+  readonly bucket: string;
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+async function openLeaseBucket(
+  connection: NatsConnection,
+  { bucket, replicas, timeoutMs }: LeaseBucketOptions,
+): Promise<LeaseBucket> {
+  const { Kvm } = await loadDriver('@nats-io/kv', () => import('@nats-io/kv'));
+  const kv = await connection.run((driver): Promise<KV> => {
+    // Reads from the leader: a replica may not have the newest owner.
+    const options = { history: 1, replicas, allow_direct: false, timeout: timeoutMs };
+    return new Kvm(driver).create(bucket, options);
+  });
+  const subject = (key: string): string => `$KV.${bucket}.${key}`;
+
+  async function api<T>(verb: 'INFO' | 'PURGE', body: object): Promise<T> {
+    return connection.run(async (driver) => {
+      const name = `$JS.API.STREAM.${verb}.KV_${bucket}`;
+      const message = await driver.request(name, JSON.stringify(body), { timeout: timeoutMs });
+      const reply = message.json<T & { readonly error?: { readonly description?: string } }>();
+      if (reply.error !== undefined) throw new Error(reply.error.description ?? 'refused');
+      return reply;
+    });
+  }
+
+  async function get<Value>(key: string): Promise<BucketEntry<Value> | undefined> {
+    const entry = await connection.run(() => kv.get(key));
+    if (entry === null || entry.operation !== 'PUT') return undefined;
+    return {
+      value: entry.json<Value>(),
+      revision: entry.revision,
+      writtenAtMs: entry.created.getTime(),
+    };
+  }
+
+  return {
+    get,
+    async put(key, value) {
+      await connection.run(() => kv.put(key, JSON.stringify(value), { timeout: timeoutMs }));
+    },
+    compareAndSet: (key, value, revision) =>
+      connection.run(async () => {
+        try {
+          await kv.put(key, JSON.stringify(value), { previousSeq: revision, timeout: timeoutMs });
+          return true;
+        } catch (error) {
+          if ((error as { readonly code?: unknown }).code === refusals.wrongLastSequence)
+            return false;
+          throw error;
+        }
+      }),
+    async read<Value>(folder: string) {
+      const filter = subject(`${folder}.>`);
+      const { state } = await api<StreamState>('INFO', { subjects_filter: filter });
+      const names = Object.keys(state.subjects ?? {}).map((name) => name.slice(filter.length - 1));
+      const entries = await Promise.all(
+        names.map(async (name) => [name, await get<Value>(`${folder}.${name}`)] as const),
+      );
+      return new Map(
+        entries.flatMap(([name, entry]) => (entry === undefined ? [] : [[name, entry] as const])),
+      );
+    },
+    async remove(key, revision) {
+      const upTo = revision === undefined ? {} : { seq: revision + 1 };
+      await api('PURGE', { filter: subject(key), ...upTo });
+    },
+  };
+}
+
+interface StreamState {
+  readonly state: { readonly subjects?: Readonly<Record<string, number>> };
 }

@@ -1,5 +1,4 @@
-// Another thread says that a worker is alive, over a connection of its own: a step that keeps the main one
-// busy is not taken for dead.
+// A heartbeat connection for another thread: a worker whose step blocks the main thread still counts as alive.
 
 import type { BeatConnection } from '../../../tasks/task-engine.ts';
 import { openJetStreamWire } from '../connection/jetstream-wire.ts';
@@ -7,7 +6,7 @@ import { asTasks, createTaskBucket } from './bucket.ts';
 import { taskKeys } from './keys.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 
-/** What `beatThread` of the engine carries along. */
+/** The settings of the engine's `beatThread`. */
 export interface NatsBeatSettings {
   readonly url: string;
   readonly bucket: string;
@@ -17,7 +16,7 @@ export async function openTaskBeat(settings: unknown): Promise<BeatConnection> {
   const { url, bucket: name } = settings as NatsBeatSettings;
   const observer = silentObserver;
   const wire = await asTasks(() => openJetStreamWire(url, { observer }));
-  const options = { bucket: name, replicas: 1, observer, onAnew: () => undefined };
+  const options = { bucket: name, replicas: 1, observer, onRecreated: () => undefined };
   const bucket = createTaskBucket(wire, options);
   return {
     async beat({ worker, aliveUntilMs }) {

@@ -1,5 +1,5 @@
-// The key-value bucket that jobs stand in. Written past NATS's own client of it: many keys at once, each
-// with the sequence that it was decided on, all answered over one inbox.
+// The key-value bucket of the jobs. It does not use the KV client of NATS: it writes many keys at once, each with its
+// expected sequence, and gets all replies over one inbox.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
@@ -18,9 +18,9 @@ import {
 
 interface BucketWrite {
   readonly key: string;
-  /** `''`: a marker, the key is gone. */
+  /** `''`: a marker of a deleted key. */
   readonly data: string;
-  /** Of the key's newest message, 0: there is none; undefined: whatever is there. */
+  /** The sequence of the key's newest message; 0: the key does not exist; undefined: any. */
   readonly expected?: number | undefined;
 }
 
@@ -32,28 +32,28 @@ interface BucketMessage {
 
 export interface TaskBucket {
   readonly layout: BusLayout;
-  /** For the reader of it: made where it is missing. */
+  /** For the reader of the bucket. `ensure` creates a missing bucket. */
   readonly streams: BusStreams;
-  /** The sequence of each; undefined: another one was quicker. */
+  /** The sequence of each write; undefined: another process was faster. */
   write(writes: readonly BucketWrite[]): Promise<readonly (number | undefined)[]>;
-  /** The newest of each key, markers too. Asked of the leader. */
+  /** The newest message of each key, including markers, read from the leader. */
   get(keys: readonly string[]): Promise<readonly (BucketMessage | undefined)[]>;
   at(seqs: readonly number[]): Promise<readonly (BucketMessage | undefined)[]>;
-  /** All keys below a front such as `value.`, a page at a time; undefined: that was the last one. */
-  keys(front: string, offset: number): Promise<readonly string[] | undefined>;
-  /** By sequence: what was written again since stays. */
+  /** A page of the keys with a prefix such as `value.`; undefined: there are no more. */
+  keys(prefix: string, offset: number): Promise<readonly string[] | undefined>;
+  /** Deletes by sequence: a key that was written again since stays. */
   erase(seqs: readonly number[]): Promise<void>;
 }
 
-interface Got {
+interface GetReply {
   readonly error?: ApiError;
   readonly message?: { readonly subject: string; readonly seq: number; readonly data?: string };
 }
 
-/** On its way to the server at once. */
-const bytesAtOnce = 4_000_000;
-const writesAtOnce = 1_000;
-/** What the server has lost is made again at the first. */
+/** Bytes and writes in flight. */
+const inFlightBytesMax = 4_000_000;
+const inFlightWritesMax = 1_000;
+/** The first retry creates a bucket that the server has lost. */
 const triesMax = 3;
 const windowNs = 120_000_000_000;
 
@@ -63,11 +63,11 @@ export function createTaskBucket(
     readonly bucket: string;
     readonly replicas: number;
     readonly observer: Observer;
-    /** It is another one now: what was known of it is of no worth. */
-    readonly onAnew: () => void;
+    /** The bucket was created again: everything that was read from it is outdated. */
+    readonly onRecreated: () => void;
   },
 ): TaskBucket {
-  const { bucket, replicas, observer, onAnew } = options;
+  const { bucket, replicas, observer, onRecreated } = options;
   const stream = `KV_${bucket}`;
   const front = `$KV.${bucket}.`;
   let created: string | undefined;
@@ -83,12 +83,12 @@ export function createTaskBucket(
 
   async function info(): ReturnType<BusStreams['info']> {
     try {
-      const found = await wire.ask<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
+      const found = await wire.request<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
         `STREAM.INFO.${stream}`,
       );
       if (created !== undefined && found.created !== created) {
-        observer.log?.warn({ bucket }, 'bucket of tasks was gone and is another one now');
-        onAnew();
+        observer.log?.warn({ bucket }, 'task bucket was lost and created again');
+        onRecreated();
       }
       created = found.created;
       return found;
@@ -102,12 +102,13 @@ export function createTaskBucket(
     if (isEnsured) return;
     if ((await info()) === undefined) {
       try {
-        await wire.ask(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
+        await wire.request(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
       } catch (error) {
-        // Somebody else made it meanwhile.
+        // Another process has created it since.
         if (!isRefused(error, refusals.streamNameInUse)) throw error;
       }
-      if ((await info()) === undefined) throw busUnavailable(`there is no stream '${stream}'`);
+      if ((await info()) === undefined)
+        throw busUnavailable(`the stream '${stream}' does not exist`);
     }
     isEnsured = true;
   }
@@ -126,28 +127,30 @@ export function createTaskBucket(
   ): Promise<readonly (number | undefined)[]> {
     for (let round = 0; round < triesMax; round += 1) {
       await ensure();
-      const answers = await wire.exchange(writes.map(outgoing));
-      if (answers.some(isUnanswered)) {
-        // No stream took it: none of them has happened.
+      const replies = await wire.exchange(writes.map(outgoing));
+      if (replies.some(isUnanswered)) {
+        // No stream covers the subject: no write was stored.
         isEnsured = false;
         continue;
       }
-      return answers.map((answer) => {
-        const { seq, error } = answer.json<{ readonly seq: number; readonly error?: ApiError }>();
+      return replies.map((reply) => {
+        const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
         if (error === undefined) return seq;
         if (error.err_code === refusals.wrongLastSequence) return undefined;
         throw busUnavailable(error.description ?? 'refused');
       });
     }
-    throw busUnavailable('no stream takes what is written');
+    throw busUnavailable('no stream covers the task bucket');
   }
 
-  async function ask(bodies: readonly object[]): Promise<readonly (BucketMessage | undefined)[]> {
+  async function getAll(
+    bodies: readonly object[],
+  ): Promise<readonly (BucketMessage | undefined)[]> {
     if (bodies.length === 0) return [];
     await ensure();
     const verb = `STREAM.MSG.GET.${stream}`;
-    const answers = await wire.askAll<Got>(bodies.map((body) => ({ verb, body })));
-    return answers.map(({ error, message }) => {
+    const replies = await wire.requestAll<GetReply>(bodies.map((body) => ({ verb, body })));
+    return replies.map(({ error, message }) => {
       if (message === undefined) {
         if (error?.err_code === refusals.streamNotFound) isEnsured = false;
         else if (error?.err_code !== refusals.messageNotFound) throw refusalOf(error ?? {});
@@ -175,13 +178,13 @@ export function createTaskBucket(
       for (const chunk of chunksOf(writes)) seqs.push(...(await writeSome(chunk)));
       return seqs;
     },
-    get: (keys) => ask(keys.map((key) => ({ last_by_subj: `${front}${key}` }))),
-    at: (seqs) => ask(seqs.map((seq) => ({ seq }))),
-    async keys(below, offset) {
+    get: (keys) => getAll(keys.map((key) => ({ last_by_subj: `${front}${key}` }))),
+    at: (seqs) => getAll(seqs.map((seq) => ({ seq }))),
+    async keys(prefix, offset) {
       await ensure();
-      const found = await wire.ask<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
+      const found = await wire.request<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
         `STREAM.INFO.${stream}`,
-        { subjects_filter: `${front}${below}>`, offset },
+        { subjects_filter: `${front}${prefix}>`, offset },
       );
       const subjects = Object.keys(found.state.subjects ?? {});
       return subjects.length === 0 ? undefined : subjects.map((each) => each.slice(front.length));
@@ -189,24 +192,24 @@ export function createTaskBucket(
     async erase(seqs) {
       if (seqs.length === 0) return;
       const verb = `STREAM.MSG.DELETE.${stream}`;
-      const answers = await wire.askAll<{ readonly error?: ApiError }>(
+      const replies = await wire.requestAll<{ readonly error?: ApiError }>(
         seqs.map((seq) => ({ verb, body: { seq, no_erase: true } })),
       );
-      for (const { error } of answers) {
-        if (error !== undefined && !goneCodes.has(error.err_code ?? 0)) throw refusalOf(error);
+      for (const { error } of replies) {
+        if (error !== undefined && !missingCodes.has(error.err_code ?? 0)) throw refusalOf(error);
       }
     },
   };
 }
 
-const goneCodes: ReadonlySet<number> = new Set([
+const missingCodes: ReadonlySet<number> = new Set([
   refusals.sequenceNotFound,
   refusals.messageNotFound,
   refusals.deleteFailed,
   refusals.streamNotFound,
 ]);
 
-/** A bucket as NATS's own tools know it, but that single messages may be deleted. */
+/** As NATS's own tools create a bucket, except that single messages may be deleted. */
 function bucketStream(name: string, front: string, replicas: number): object {
   return {
     name,
@@ -217,7 +220,7 @@ function bucketStream(name: string, front: string, replicas: number): object {
     max_msgs: -1,
     max_bytes: -1,
     max_age: 0,
-    // Full: who writes is told.
+    // A full bucket refuses new writes.
     discard: 'new',
     num_replicas: replicas,
     duplicate_window: windowNs,
@@ -231,7 +234,7 @@ function chunksOf(writes: readonly BucketWrite[]): readonly (readonly BucketWrit
   let bytes = Number.POSITIVE_INFINITY;
   for (const write of writes) {
     const count = chunks.at(-1)?.length ?? 0;
-    if (bytes + write.data.length > bytesAtOnce || count >= writesAtOnce) {
+    if (bytes + write.data.length > inFlightBytesMax || count >= inFlightWritesMax) {
       chunks.push([]);
       bytes = 0;
     }
@@ -241,7 +244,7 @@ function chunksOf(writes: readonly BucketWrite[]): readonly (readonly BucketWrit
   return chunks;
 }
 
-/** The wire speaks of a bus; tasks have their own codes. */
+/** The wire reports errors of the bus; tasks have their own codes. */
 export async function asTasks<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

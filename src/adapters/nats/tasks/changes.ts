@@ -1,4 +1,4 @@
-// Changes of jobs: those of one job go as one write, and whoever was overtaken looks again.
+// Changes of jobs: all changes of a job are one write; if another process was faster, the job is read again.
 
 import type { ChangeOutcome, TaskChange } from '../../../tasks/task-engine.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
@@ -14,7 +14,7 @@ export type ChangeTasks = (
   nowMs: number,
 ) => Promise<readonly ChangeOutcome[]>;
 
-/** What becomes of a job, and of each change of it. */
+/** The result of all changes of a job. */
 interface Folded {
   readonly outcomes: readonly ChangeOutcome[];
   readonly head: TaskHead;
@@ -24,7 +24,7 @@ interface Folded {
   readonly isChanged: boolean;
 }
 
-/** Each time somebody else got on. */
+/** Each failed round means that another process succeeded. */
 const roundsMax = 100;
 
 function foldChanges(before: TaskHead, changes: readonly TaskChange[], nowMs: number): Folded {
@@ -33,9 +33,9 @@ function foldChanges(before: TaskHead, changes: readonly TaskChange[], nowMs: nu
   const signals: TaskSignal[] = [];
   const outcomes = changes.map((change): ChangeOutcome => {
     const { fence, revision } = change.guard;
-    const isHeld = fence === undefined || (head.state === 'running' && head.fence === fence);
-    const isAsSeen = revision === undefined || head.revision === revision;
-    if (!isHeld || !isAsSeen) return { kind: 'stale', head };
+    const holdsFence = fence === undefined || (head.state === 'running' && head.fence === fence);
+    const isUnchanged = revision === undefined || head.revision === revision;
+    if (!holdsFence || !isUnchanged) return { kind: 'stale', head };
     const next = { ...head, ...change.head, revision: head.revision + 1, updatedAtMs: nowMs };
     head = next.state === 'running' ? next : { ...next, worker: '' };
     Object.assign(fields, change.fields);
@@ -61,10 +61,10 @@ export function createTaskChanges(parts: {
 
   return async (changes, nowMs) => {
     const outcomes = new Map<TaskChange, ChangeOutcome>();
-    const told: TaskSignal[] = [];
+    const published: TaskSignal[] = [];
     let left = Map.groupBy(changes, ({ id }) => id);
-    // What a process knows may be old: who is refused by it is looked up.
-    let bases = await known([...left.keys()]);
+    // The index may be outdated: a change that it refuses is checked against the bucket.
+    let bases = await indexed([...left.keys()]);
 
     function settle(own: readonly TaskChange[], results: readonly ChangeOutcome[]): void {
       for (const [at, change] of own.entries()) {
@@ -79,7 +79,7 @@ export function createTaskChanges(parts: {
       for (const [id, own] of left) {
         const base = bases.get(id);
         if (base === undefined) {
-          // Not known here: `known` looks it up, so from the second look on it is not there.
+          // `indexed` reads missing jobs from the bucket, so the job does not exist.
           settle(own, []);
           continue;
         }
@@ -98,17 +98,17 @@ export function createTaskChanges(parts: {
           again.set(folded.head.id, own);
         } else {
           settle(own, folded.outcomes);
-          told.push(...folded.signals);
+          published.push(...folded.signals);
         }
       }
       left = again;
       bases = await fresh([...again.keys()]);
     }
-    await signals.tell(told, nowMs);
+    await signals.publish(published, nowMs);
     return changes.map((change) => outcomes.get(change) ?? { kind: 'stale', head: undefined });
   };
 
-  async function known(ids: readonly string[]): Promise<Map<string, Base>> {
+  async function indexed(ids: readonly string[]): Promise<Map<string, Base>> {
     const bases = new Map<string, Base>();
     for (const id of ids) {
       const row = index.find(id)?.row;
@@ -130,6 +130,6 @@ export function createTaskChanges(parts: {
 
 interface Base {
   readonly row: PlacedRow;
-  /** Just read, not remembered. */
+  /** Read from the bucket, not from the index. */
   readonly isFresh: boolean;
 }

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createIds } from '../../../foundation/ids.ts';
 import { fakeClock } from '../../../testing/fake-clock.ts';
-import { isFirstFor } from './choice.ts';
+import { isPreferredWorker } from './choice.ts';
 
-test('each job has exactly one worker that takes it first, and each worker about as many', () => {
+test('each job has exactly one preferred worker, and each worker about as many jobs', () => {
   const ids = createIds({ clock: fakeClock() });
   const workers = ['w-1', 'w-2', 'w-3', 'w-4'];
   const firsts = new Map<string, number>();
   for (let n = 0; n < 4_000; n += 1) {
     const id = `email-send.${ids.next()}`;
     const first = workers.filter((worker) =>
-      isFirstFor(
+      isPreferredWorker(
         worker,
         id,
         workers.filter((each) => each !== worker),

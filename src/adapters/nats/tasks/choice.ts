@@ -1,5 +1,5 @@
-// Who is next, of what a process knows. Several processes would choose the same: each job has one of them
-// that takes it first, and the others come to it when they have nothing better to do.
+// Chooses jobs to claim from the index. Several processes would choose the same jobs, so each job has one preferred
+// worker; the others choose it when they find no job of their own.
 
 import { selectClaims, type ClaimMemory } from '../../../tasks/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
@@ -9,25 +9,25 @@ import { taskKeys } from './keys.ts';
 
 export interface Choice {
   readonly picks: readonly { readonly head: TaskHead; readonly rule: ClaimRule }[];
-  /** Key of a rate → what it becomes. */
+  /** Key of a rate limit → its new value. */
   readonly rates: ReadonlyMap<string, number>;
-  /** When it is worth another look: something comes due, or a rate is free. */
+  /** When the next job is due or a rate limit admits one. */
   readonly freeAtMs: number;
 }
 
 export interface ChoiceContext {
   readonly index: TaskIndex;
-  /** Jobs that are being taken, or were taken by others and are not seen yet. */
+  /** Jobs with a claim in flight, or claimed by another process and not yet updated in the index. */
   readonly isTaken: (head: TaskHead) => boolean;
-  /** Concurrency keys that are full, whatever the index says: `<type>|<key>`. */
+  /** Full concurrency keys that the index does not know of yet: `<type>|<key>`. */
   readonly fullKeys: ReadonlySet<string>;
   /** Workers of other processes. */
   readonly rivals: readonly string[];
 }
 
-/** However many rivals there are. */
-const lookMax = 2_000;
-/** Behind every sequence of a stream, and before every turn of a choice. */
+/** Bounds the scan, however many rivals there are. */
+const candidatesMax = 2_000;
+/** Larger than every sequence of a stream. */
 const turnBase = 9e14;
 
 export function chooseClaims(
@@ -54,28 +54,28 @@ export function chooseClaims(
 
   function dueOf(rule: ClaimRule, limit: number): readonly TaskHead[] {
     const { type, rate, keyLimit = Infinity } = rule;
-    const look = Math.min(lookMax, limit * (rivals.length + 1));
+    const wanted = Math.min(candidatesMax, limit * (rivals.length + 1));
     const ofKey = new Map<string, number>();
-    const isOut = (head: TaskHead): boolean => {
+    const isExcluded = (head: TaskHead): boolean => {
       if (chosen.has(head.id) || context.isTaken(head)) return true;
       const { concurrencyKey: key } = head;
       if (key === '' || keyLimit === Infinity) return false;
       if (context.fullKeys.has(`${type}|${key}`)) return true;
       const count = ofKey.get(key) ?? memory.runningOf(type, key);
-      // A few more of each key than fit would hide those of others behind them.
+      // More jobs of a key than fit would hide jobs of other keys.
       if (count >= keyLimit) return true;
       ofKey.set(key, count + 1);
       return false;
     };
-    const isEnough = (count: number): boolean => rate === undefined && count >= look;
-    const due = index.pending.due(type, { nowMs, limit: look, isEnough, isOut });
+    const isEnough = (count: number): boolean => rate === undefined && count >= wanted;
+    const due = index.pending.due(type, { nowMs, limit: wanted, isEnough, isExcluded });
     freeAtMs = Math.min(freeAtMs, due.nextDueMs);
     if (rivals.length === 0) return due.heads;
-    const own = due.heads.filter((head) => isFirstFor(worker, head.id, rivals));
-    return own.length >= limit ? own : due.heads;
+    const preferred = due.heads.filter((head) => isPreferredWorker(worker, head.id, rivals));
+    return preferred.length >= limit ? preferred : due.heads;
   }
 
-  // A fair part for each first, then what others left.
+  // First a fair share for each type, then what the others left.
   const { rules } = request;
   for (const isFair of rules.length > 1 ? [true, false] : [false]) {
     for (const [at, rule] of rules.entries()) {
@@ -101,8 +101,8 @@ export function chooseClaims(
 
 const laneOf = ({ type, priority, tenant }: TaskHead): string => `${type}|${priority}|${tenant}`;
 
-/** The one with the highest number of all that may come: each of them works out the same. */
-export function isFirstFor(worker: string, id: string, rivals: readonly string[]): boolean {
+/** The worker with the highest hash: all processes compute the same one. */
+export function isPreferredWorker(worker: string, id: string, rivals: readonly string[]): boolean {
   const own = hashOf(id, worker);
   return rivals.every((rival) => {
     const other = hashOf(id, rival);
@@ -110,7 +110,7 @@ export function isFirstFor(worker: string, id: string, rivals: readonly string[]
   });
 }
 
-/** FNV-1a, with its bits mixed once more: ids of one moment differ in their ends only. */
+/** FNV-1a with a final mix: ids of one moment differ only at their end. */
 function hashOf(id: string, worker: string): number {
   let hash = 0x811c9dc5;
   for (const text of [worker, id]) {

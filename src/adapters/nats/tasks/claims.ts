@@ -1,4 +1,4 @@
-// Claims: chosen from the index, won by compare-and-set; whoever was too late takes the next.
+// Claims: jobs are chosen from the index and won by compare-and-set; a lost job is replaced by the next one.
 
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
@@ -19,11 +19,11 @@ export type ClaimTasks = (request: ClaimRequest) => Promise<Claims>;
 
 type Pick = Choice['picks'][number];
 
-/** Whoever claimed within this time is a rival. */
+/** A worker that claimed within this time is a rival. */
 const rivalMs = 5_000;
-/** Each time others were quicker. */
+/** Each failed round means that other processes were faster. */
 const roundsMax = 10;
-/** Of claims whose answers were lost. */
+/** Claims whose replies were lost. */
 const uncertainMax = 10_000;
 
 export function createClaims(parts: {
@@ -35,9 +35,9 @@ export function createClaims(parts: {
 }): ClaimTasks {
   const { bucket, rows, index, slots } = parts;
   const taking = new Set<string>();
-  /** Job → the sequence at which another one was quicker: until a newer one is seen. */
+  /** Job → the sequence at which another process won it; until the index has a newer sequence. */
   const lost = new Map<string, number>();
-  /** Nobody knows whether these were claimed: their worker is told of it when it asks again. */
+  /** Claims without a reply: their worker gets the successful ones with its next claim. */
   const uncertain = new Map<string, { readonly worker: string; readonly fence: number }>();
   const ownWorkers = new Set<string>();
 
@@ -59,7 +59,7 @@ export function createClaims(parts: {
     if (seq !== undefined) index.apply(key, seq, data);
   }
 
-  /** Rates first: a job that then goes to another one has cost a little of it. */
+  /** Before the jobs: a job that another process wins then has used some of the rate. */
   async function takeRates({ rates }: Choice): Promise<boolean> {
     const writes = [...rates].map(([key, ms]) => ({
       key,
@@ -87,7 +87,7 @@ export function createClaims(parts: {
   ): Promise<readonly (PlacedRow | undefined)[]> {
     const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
     const bases = await rows.withBodies(known);
-    const going = picks.flatMap(({ head, rule }, at) => {
+    const changes = picks.flatMap(({ head, rule }, at) => {
       const base = bases[at];
       if (base === undefined) return [];
       const next: TaskHead = {
@@ -102,10 +102,10 @@ export function createClaims(parts: {
       };
       return [{ base, expected: base.seq, head: next, fields: {} }];
     });
-    for (const { head } of going) noteUncertain(head);
-    const written = await rows.write(going);
+    for (const { head } of changes) noteUncertain(head);
+    const written = await rows.write(changes);
     const won = new Map<string, PlacedRow>();
-    for (const [at, { base, head }] of going.entries()) {
+    for (const [at, { base, head }] of changes.entries()) {
       const row = written[at];
       uncertain.delete(head.id);
       if (row === undefined) lost.set(head.id, base.seq);
@@ -119,7 +119,7 @@ export function createClaims(parts: {
     if (uncertain.size > uncertainMax) uncertain.delete(uncertain.keys().next().value ?? '');
   }
 
-  /** Claimed by this worker, though the answer never came. */
+  /** Jobs that this worker claimed without getting the reply. */
   function recovered({ worker, rules }: ClaimRequest): readonly PlacedRow[] {
     const found: PlacedRow[] = [];
     for (const [id, claim] of uncertain) {
@@ -133,30 +133,30 @@ export function createClaims(parts: {
     return found;
   }
 
-  /** Those that have a place under their key; the others are as if they had not been claimed. */
-  async function placed(
+  /** Keeps the jobs that get a slot of their concurrency key, and reverts the claims of the others. */
+  async function takeSlots(
     won: readonly { readonly row: PlacedRow; readonly pick: Pick }[],
     fullKeys: Set<string>,
   ): Promise<readonly PlacedRow[]> {
     const kept: PlacedRow[] = [];
-    const back: { readonly row: PlacedRow; readonly pick: Pick }[] = [];
-    const isBound = ({ pick: { head, rule } }: { readonly pick: Pick }): boolean =>
+    const reverted: { readonly row: PlacedRow; readonly pick: Pick }[] = [];
+    const needsSlot = ({ pick: { head, rule } }: { readonly pick: Pick }): boolean =>
       rule.keyLimit !== undefined && head.concurrencyKey !== '';
-    const groups = Map.groupBy(won.filter(isBound), ({ row: { head } }) => keyOf(head));
+    const groups = Map.groupBy(won.filter(needsSlot), ({ row: { head } }) => keyOf(head));
     await Promise.all(
       [...groups.values()].map(async (ofKey) => {
         for (const each of ofKey) {
           const { keyLimit = 0 } = each.pick.rule;
           if (await slots.take(each.row, keyLimit)) continue;
-          back.push(each);
+          reverted.push(each);
           fullKeys.add(keyOf(each.row.head));
         }
       }),
     );
-    for (const each of won) if (!back.includes(each)) kept.push(each.row);
-    if (back.length === 0) return kept;
+    for (const each of won) if (!reverted.includes(each)) kept.push(each.row);
+    if (reverted.length === 0) return kept;
     await rows.write(
-      back.map(({ row, pick: { head } }) => ({
+      reverted.map(({ row, pick: { head } }) => ({
         base: row,
         expected: row.seq,
         head: { ...head, fence: row.head.fence, revision: row.head.revision + 1 },
@@ -170,21 +170,21 @@ export function createClaims(parts: {
   return async (request) => {
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
-    const alive = beat(request);
-    // Looked at below, whatever becomes of the rest.
-    alive.catch(() => undefined);
+    const beating = beat(request);
+    // Awaited below, also after an error.
+    beating.catch(() => undefined);
     const fullKeys = new Set<string>();
-    const got: PlacedRow[] = [...recovered(request)];
+    const claimed: PlacedRow[] = [...recovered(request)];
     let freeAtMs = Infinity;
     try {
-      for (let round = 0; round < roundsMax && got.length < request.limit; round += 1) {
+      for (let round = 0; round < roundsMax && claimed.length < request.limit; round += 1) {
         const left = rules.map((rule) => {
-          const taken = got.filter(({ head }) => head.type === rule.type).length;
+          const taken = claimed.filter(({ head }) => head.type === rule.type).length;
           return { ...rule, limit: Math.max(0, rule.limit - taken) };
         });
         const rivals = index.rivals(ownWorkers, performance.now() - rivalMs);
         const choice = chooseClaims(
-          { ...request, rules: left, limit: request.limit - got.length },
+          { ...request, rules: left, limit: request.limit - claimed.length },
           { index, isTaken, fullKeys, rivals },
         );
         ({ freeAtMs } = choice);
@@ -198,17 +198,17 @@ export function createClaims(parts: {
             const row = written[at];
             return row === undefined ? [] : [{ row, pick }];
           });
-          const kept = await placed(won, fullKeys);
-          got.push(...kept);
+          const kept = await takeSlots(won, fullKeys);
+          claimed.push(...kept);
           if (kept.length === picks.length) break;
         } finally {
           for (const { head } of picks) taking.delete(head.id);
         }
       }
     } finally {
-      await alive;
+      await beating;
     }
-    const tasks = await rows.whole(got);
+    const tasks = await rows.whole(claimed);
     return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
   };
 }

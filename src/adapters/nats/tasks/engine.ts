@@ -1,5 +1,5 @@
-// Tasks on NATS JetStream, 2.9 or newer: jobs in a key-value bucket, their signals in the streams of the
-// bus. Each process reads along with the bucket, chooses from what it knows, and wins by compare-and-set.
+// Tasks on NATS JetStream, 2.9 or newer: jobs in a key-value bucket, their signals in the streams of the bus. Each process
+// follows the bucket, chooses jobs from its index, and wins them by compare-and-set.
 
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
@@ -29,7 +29,6 @@ import { createClaims } from './claims.ts';
 import { createEnqueue } from './enqueue.ts';
 import { createTaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
-import { createTaskOrphans } from './orphans.ts';
 import { createTaskQueries } from './queries.ts';
 import { createTaskRows } from './rows.ts';
 import { createTaskSignals } from './signals.ts';
@@ -41,15 +40,15 @@ import { createWorkersGroups } from './workers.ts';
 export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'timeoutMs'> {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** As of the bus that the signals go to: `shop` has the bucket `shop-tasks` and the bus's prefix. */
+  /** The prefix of the bus that the signals go to: `shop` uses the bucket `shop-tasks`. */
   readonly prefix?: string | undefined;
-  /** Of the jobs. Default: `millrace-tasks`, behind the prefix. Created when it is missing. */
+  /** The bucket of the jobs. Default: `millrace-tasks`, or `<prefix>-tasks`. A missing bucket is created. */
   readonly bucket?: string | undefined;
-  /** The stream of the bus, as `natsBus` has it. */
+  /** The stream of the bus, as in `natsBus`. */
   readonly stream?: string | undefined;
-  /** Of the bucket and the streams, when they are created. Default: 1. */
+  /** Replicas of the bucket and streams that are created. Default: 1. */
   readonly replicas?: number | undefined;
-  /** Of the subjects, as `createTasks` has it. Default: `gbe`. */
+  /** The root of the subjects, as in `createTasks`. Default: `gbe`. */
   readonly root?: string | undefined;
 }
 
@@ -62,16 +61,16 @@ export interface NatsTasksOptions extends TasksOptions, NatsTaskEngineOptions {
 export const natsTaskCapabilities: TaskCapabilities = {
   durable: true,
   crossProcess: true,
-  // Bucket and streams cannot commit together: records first, and the sweeper finds what is missing.
+  // Bucket and streams have no common transaction: jobs are written first, and the sweeper publishes missing signals.
   atomicSignals: false,
-  // Rates and places of concurrency keys are compare-and-set as well.
+  // Rate limits and slots of concurrency keys use compare-and-set too.
   exactLimits: true,
-  // Each process goes by what it has seen, and leaves others what is theirs to take first.
+  // Each process chooses from its own index, and leaves jobs to their preferred workers.
   exactOrder: false,
 };
 
 /**
- * Tasks on NATS JetStream; by URL or with a connection of your own, which stays yours to close.
+ * Tasks on NATS JetStream, by URL or with your connection, which you close.
  *
  * @example
  * import { natsTasks } from 'millrace/adapters/nats';
@@ -111,9 +110,7 @@ export async function natsTaskEngine(
     }
   }
   const { timeoutMs } = options;
-  const wire = await asTasks(() =>
-    openJetStreamWire(target, { observer, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
-  );
+  const wire = await asTasks(() => openJetStreamWire(target, { observer, timeoutMs }));
   const index = createTaskIndex();
   const waiters = createWaiters();
   const processId = randomUUID();
@@ -121,9 +118,9 @@ export async function natsTaskEngine(
     bucket: name,
     replicas,
     observer,
-    onAnew() {
+    onRecreated() {
       index.clear();
-      watch.begin();
+      watch.restart();
     },
   });
   try {
@@ -159,13 +156,7 @@ export async function natsTaskEngine(
   const change = createTaskChanges({ rows, index, signals });
   const claimNow = createClaims({ bucket, rows, index, slots, sync });
   const queries = createTaskQueries({ rows, index, sync });
-  const upkeep = createTaskUpkeep({
-    bucket,
-    rows,
-    index,
-    slots,
-    orphans: createTaskOrphans({ bucket, rows }),
-  });
+  const upkeep = createTaskUpkeep({ bucket, rows, index, slots });
   let isClosed = false;
   let isLoaded = false;
 
@@ -196,16 +187,16 @@ export async function natsTaskEngine(
       if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
       if (signal.aborted) throw aborted(signal);
       const over = new AbortController();
-      // Joined before the look: what comes in between wakes us.
+      // Registered before the claim: a change in between wakes it.
       const either = AbortSignal.any([signal, over.signal]);
       const woken = waiters.wait(either, () => false);
-      // Whoever gets that far awaits it; until then its end by a signal is nobody's error.
+      // The claim may end before it awaits `woken`.
       woken.catch(() => undefined);
       try {
         const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
         if (found.claimed.length > 0) return found.claimed;
         if (!isSynced) {
-          // Nothing here; is there nothing at all?
+          // The index may be outdated.
           isSynced = true;
           await sync();
           continue;
@@ -238,21 +229,21 @@ export async function natsTaskEngine(
       }),
     exchange: (changes, request, nowMs) =>
       call(async () => {
-        const look = async (asked: ClaimRequest): Promise<readonly StoredTask[]> =>
-          (await claimNow({ ...asked, nowMs })).claimed;
+        const claimOnce = async (claimRequest: ClaimRequest): Promise<readonly StoredTask[]> =>
+          (await claimNow({ ...claimRequest, nowMs })).claimed;
         if (request === undefined) {
           const outcomes = await change(changes, nowMs);
           wake();
           return { outcomes, claimed: [] };
         }
-        const [outcomes, first] = await Promise.all([change(changes, nowMs), look(request)]);
+        const [outcomes, first] = await Promise.all([change(changes, nowMs), claimOnce(request)]);
         wake();
         if (first.length > 0) return { outcomes, claimed: first };
-        // What the changes let go, and what others wrote.
-        const second = await look(request);
+        // First the jobs that the changes released, then those that other processes wrote.
+        const second = await claimOnce(request);
         if (second.length > 0) return { outcomes, claimed: second };
         await sync();
-        return { outcomes, claimed: await look(request) };
+        return { outcomes, claimed: await claimOnce(request) };
       }),
     claim: (request, wait) => call(() => claim(request, wait)),
 
@@ -299,7 +290,7 @@ export async function natsTaskEngine(
         return [...index.modes].map(([type, { value }]) => ({ type, mode: value }));
       }),
 
-    repair: (told, nowMs) => call(() => signals.repair(told, nowMs)),
+    repair: (missing, nowMs) => call(() => signals.repair(missing, nowMs)),
 
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
@@ -311,5 +302,5 @@ export async function natsTaskEngine(
   };
 }
 
-/** Compiled or not: the thread imports what this file was. */
+/** The heartbeat thread imports a file of the same kind, compiled or not. */
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';

@@ -1,5 +1,5 @@
-// New jobs. An id is taken by writing where nothing stands; a dedupe key by an entry that names the job:
-// whoever finds the entry without the job writes the job for it, so that a killed process leaves no gap.
+// New jobs. A job is written only if its id does not exist. A dedupe key is an entry with the id of its job: a process
+// that finds the entry without the job writes the job under that id, so a process that died leaves no gap.
 
 import type { EnqueueEntry, EnqueueOutcome } from '../../../tasks/task-engine.ts';
 import { busUnavailable } from '../connection/jetstream-wire.ts';
@@ -14,12 +14,11 @@ export type EnqueueTasks = (
   nowMs: number,
 ) => Promise<readonly EnqueueOutcome[]>;
 
-/** An entry on its way. */
-interface Going {
+interface PendingEntry {
   readonly entry: EnqueueEntry;
-  /** The one of the dedupe key, if somebody had it before. */
+  /** The id of the dedupe key's job, if the key exists. */
   readonly id: string;
-  /** Of a marker that stands there. */
+  /** The sequence of a marker under this id; 0: none. */
   readonly expected: number;
 }
 
@@ -44,7 +43,7 @@ export function createEnqueue(parts: {
       open.filter(({ dedupe }) => dedupe !== undefined),
       nowMs,
     );
-    let left = open.map((entry): Going => {
+    let left = open.map((entry): PendingEntry => {
       const id = ids.get(entry) ?? entry.head.id;
       return { entry, id, expected: 0 };
     });
@@ -58,34 +57,34 @@ export function createEnqueue(parts: {
           fields,
         })),
       );
-      const again: Going[] = [];
-      for (const [at, going] of left.entries()) {
-        const { entry, id } = going;
-        if (written[at] === undefined) again.push(going);
+      const again: PendingEntry[] = [];
+      for (const [at, pending] of left.entries()) {
+        const { entry, id } = pending;
+        if (written[at] === undefined) again.push(pending);
         else if (id === entry.head.id) outcomes.set(entry, { kind: 'enqueued' });
-        // Under the id of whoever took the key and went no further.
+        // Written for the process that took the dedupe key and died.
         else outcomes.set(entry, { kind: 'exists', id });
       }
       const found = await rows.read(again.map(({ id }) => id));
-      left = again.flatMap((going, at) => {
+      left = again.flatMap((pending, at) => {
         const { row, seq } = found[at] ?? { row: undefined, seq: 0 };
-        if (row === undefined && ids.get(going.entry) === undefined) {
-          return [{ ...going, expected: seq }];
+        if (row === undefined && ids.get(pending.entry) === undefined) {
+          return [{ ...pending, expected: seq }];
         }
-        // Also when it was removed since: its key counts until its time is over.
-        outcomes.set(going.entry, { kind: 'exists', id: going.id });
+        // Also if the job was removed since: its dedupe key is valid until it expires.
+        outcomes.set(pending.entry, { kind: 'exists', id: pending.id });
         return [];
       });
     }
-    const told = entries.filter((entry) => outcomes.get(entry)?.kind === 'enqueued');
-    await signals.tell(
-      told.flatMap((entry) => entry.signals),
+    const enqueued = entries.filter((entry) => outcomes.get(entry)?.kind === 'enqueued');
+    await signals.publish(
+      enqueued.flatMap((entry) => entry.signals),
       nowMs,
     );
     return entries.map((entry) => outcomes.get(entry) as EnqueueOutcome);
   };
 
-  /** The id that each entry goes by: its own, or that of whoever has its key. */
+  /** The id of each entry: its own, or that of the job that has its dedupe key. */
   async function takeKeys(
     entries: readonly EnqueueEntry[],
     nowMs: number,
@@ -121,14 +120,14 @@ export function createEnqueue(parts: {
           ids.set(entry, entry.head.id);
         }
       }
-      await look(lost);
+      await refresh(lost);
       left = waiting;
     }
     return ids;
   }
 
-  /** What was remembered of these keys is old. */
-  async function look(keys: readonly string[]): Promise<void> {
+  /** Reads keys whose entries in the index are outdated. */
+  async function refresh(keys: readonly string[]): Promise<void> {
     const found = await bucket.get(keys);
     for (const [at, key] of keys.entries()) {
       const message = found[at];

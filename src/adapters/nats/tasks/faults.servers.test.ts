@@ -32,7 +32,7 @@ function open(prefix: string, observer?: Observer): Promise<Tasks> {
 const numbered = (count: number, type = email) =>
   Array.from({ length: count }, (_, n) => ({ type, payload: { n }, key: `k-${n}` }));
 
-/** As a caller does: the same again until it is answered. */
+/** Retries until there is a reply, as a caller does. */
 async function surely<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -48,7 +48,7 @@ function claimUpTo(tasks: Tasks, worker: string, limit: number, type = email) {
   return tasks.claim({ worker, types: { [type]: limit }, waitMs: 0, leaseMs: 60_000 });
 }
 
-/** Until nothing is left; what is lost by its answer is asked for again. */
+/** Runs until no job is left; a request whose reply was lost is repeated. */
 async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) => void) {
   for (;;) {
     const claimed = await surely(() => claimUpTo(tasks, worker, 20));
@@ -56,7 +56,7 @@ async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) 
       try {
         await surely(() => tasks.complete(each.token, worker));
       } catch (error) {
-        // The answer to the first try was lost: it had happened.
+        // The reply to the first attempt was lost: the change had been made.
         if (!hasCode(error, 'TASK_STALE')) throw error;
       }
       done(each);
@@ -69,7 +69,7 @@ async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) 
   }
 }
 
-test('processes that race for the same jobs each get others, and each job is run once', async () => {
+test('processes that race for the same jobs run each job once', async () => {
   const count = 300;
   const all = await Promise.all([0, 1, 2, 3].map(() => open('race')));
   try {
@@ -93,7 +93,7 @@ test('processes that race for the same jobs each get others, and each job is run
   }
 });
 
-test('a server that is killed again and again: every job ends once, and each outage is reported once', async () => {
+test('a server that is killed repeatedly: every job ends once, and each outage is logged once', async () => {
   const reported: string[] = [];
   const report = (_: object, text: string): void => void reported.push(text);
   const observer = { log: { debug: report, info: report, warn: report, error: report } };
@@ -109,8 +109,8 @@ test('a server that is killed again and again: every job ends once, and each out
   const killing = (async () => {
     for (let n = 0; n < kills; n += 1) {
       await eventually('some are done', async () => isDone || ends.size > (n + 1) * 40);
-      // The other connection may be back first, and end jobs before this one has seen the outage end.
-      await eventually('it is connected', async () => timesOf('NATS is back') === n);
+      // The other connection may be restored first, and end jobs before this one is restored.
+      await eventually('it is connected', async () => timesOf('NATS connection restored') === n);
       await server.kill();
       await server.start();
     }
@@ -136,11 +136,11 @@ test('a server that is killed again and again: every job ends once, and each out
   assert.deepEqual(new Set(ends.keys()), ids);
   const counts = await surely(() => first.counts());
   assert.equal(counts[0]?.states.completed, count);
-  await eventually('it is connected', async () => timesOf('NATS is back') === kills);
-  assert.equal(timesOf('NATS is away'), kills);
+  await eventually('it is connected', async () => timesOf('NATS connection restored') === kills);
+  assert.equal(timesOf('NATS connection lost'), kills);
 });
 
-test('a process that comes later knows all jobs, ended ones too', async () => {
+test('a process that starts later has all jobs, including ended ones', async () => {
   await using before = await open('rebuilt');
   await before.enqueueMany(numbered(300));
   const claimed = await claimUpTo(before, 'w', 100);
@@ -153,7 +153,7 @@ test('a process that comes later knows all jobs, ended ones too', async () => {
   assert.equal((await claimUpTo(later, 'w-2', 100)).length, 100);
 });
 
-test('a bucket that was lost with the disk is begun anew, and known by all to be empty', async () => {
+test('a bucket that was lost with the disk is created again, and all processes see it empty', async () => {
   await using tasks = await open('wiped');
   await using other = await open('wiped');
   await tasks.enqueueMany(numbered(10));
@@ -168,7 +168,7 @@ test('a bucket that was lost with the disk is begun anew, and known by all to be
   assert.equal((await surely(() => claimUpTo(other, 'w', 10))).length, 1);
 });
 
-test('a stream of the bus that is deleted as a whole is rebuilt by the sweeper', async () => {
+test('the sweeper rebuilds a deleted stream of the bus', async () => {
   await using tasks = await open('signals');
   await using bus = await natsBus(server.url, { prefix: 'signals' });
   const ids = (await tasks.enqueueMany(numbered(20))).map(({ id }) => id);
@@ -189,7 +189,7 @@ test('a stream of the bus that is deleted as a whole is rebuilt by the sweeper',
   assert.equal((await sweep.sweep()).signals, 0);
 });
 
-test('changes that meet are all kept, or told to be stale', async () => {
+test('concurrent changes are all kept or reported as stale', async () => {
   await using one = await open('cas');
   await using two = await open('cas');
   const { id } = await one.enqueue({ type: email, payload: null });
@@ -213,7 +213,7 @@ test('changes that meet are all kept, or told to be stale', async () => {
   assert.deepEqual(ends.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
 });
 
-test('a concurrency key and a rate hold over all processes', async () => {
+test('a concurrency key and a rate limit hold across all processes', async () => {
   const all = await Promise.all([0, 1, 2, 3].map(() => open('limits')));
   try {
     const [first] = all;
@@ -240,7 +240,7 @@ test('a concurrency key and a rate hold over all processes', async () => {
   }
 });
 
-test('texts that no message would take together come back, and go with their job', async () => {
+test('texts larger than a message are read back, and are removed with their job', async () => {
   await using tasks = await open('large');
   const text = 'z'.repeat(200_000);
   const { id } = await tasks.enqueue({ type: email, payload: { text } });
@@ -265,7 +265,7 @@ test('texts that no message would take together come back, and go with their job
     const info = await manager.streams.info('KV_large-tasks', { subjects_filter: filter });
     return Object.keys(info.state.subjects ?? {}).length;
   };
-  // Payload, result, eight steps, and those that were put together: none that nobody names.
+  // Payload, result, eight steps, and the combined ones: no orphaned value.
   assert.ok((await subjects('$KV.large-tasks.value.>')) < 20);
   const engine = await natsTaskEngine(server.url, { prefix: 'large' });
   assert.equal(await engine.remove([{ id, type: email }]), 1);
@@ -279,7 +279,7 @@ test('texts that no message would take together come back, and go with their job
   await connection.close();
 });
 
-test('another thread says that a worker is alive', async () => {
+test('a heartbeat thread reports that a worker is alive', async () => {
   await using tasks = await open('beat');
   const engine = await natsTaskEngine(server.url, { prefix: 'beat' });
   const { settings } = engine.beatThread ?? {};
@@ -293,7 +293,7 @@ test('another thread says that a worker is alive', async () => {
   ]);
 });
 
-test('a server that does not answer is told within the time that was given', async () => {
+test('a server that does not reply fails the call within the timeout', async () => {
   await using tasks = await natsTasks(server.url, { prefix: 'silent', types, timeoutMs: 300 });
   const { id } = await tasks.enqueue({ type: email, payload: 1 });
   server.pause();

@@ -1,8 +1,8 @@
-// The keys of the bucket of tasks. What begins with `state` is in the memory of each process.
+// The keys of the task bucket. Each process keeps the keys that begin with `state` in its index.
 
 import { createHash } from 'node:crypto';
 
-/** What the reader of the bucket follows. */
+/** The keys that the reader of the bucket follows. */
 export const statePattern = 'state.>';
 
 const encoded = (text: string): string =>
@@ -16,10 +16,10 @@ export const taskKeys = {
   mode: (type: string) => `state.mode.${type}`,
   beat: (worker: string) => `state.beat.${encoded(worker)}`,
   about: (worker: string) => `state.about.${encoded(worker)}`,
-  /** Of a type, or of a tenant of it. */
+  /** The rate limit of a type, or of a tenant of the type. */
   rate: (type: string, tenant: string | undefined) =>
     tenant === undefined ? `state.rate.${type}` : `state.rate.${type}.${encoded(tenant)}`,
-  /** One of the places that a concurrency key has. */
+  /** One of the slots of a concurrency key. */
   slot: (type: string, key: string, at: number) => `state.slot.${type}.${hashed(key)}.${at}`,
   dedupe: (type: string, key: string) => `state.dedupe.${type}.${hashed(key)}`,
   sync: (processId: string) => `state.sync.${processId}`,

@@ -1,5 +1,4 @@
-// Jobs that may be claimed, once they are due: by type, priority and tenant, each in its order, so that a
-// claim looks at a few of them however many wait.
+// Jobs that wait for a worker, sorted by type, priority and tenant, so a claim reads only a few of them however many wait.
 
 import { inOrder } from '../../../tasks/select-claims.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
@@ -9,25 +8,25 @@ export interface PendingTasks {
   add(head: TaskHead): void;
   remove(head: TaskHead): void;
   clear(): void;
-  /** As many as a claim may need to choose from, so that it chooses as if it saw all. */
-  due(type: string, look: DueLook): DueTasks;
-  /** Of all types: `scheduled` ones that are due. */
+  /** Enough due jobs for a claim to choose as if it saw all of them. */
+  due(type: string, query: DueQuery): DueTasks;
+  /** Due jobs in state `scheduled`, of all types. */
   dueScheduled(nowMs: number, limit: number): readonly TaskHead[];
 }
 
-interface DueLook {
+interface DueQuery {
   readonly nowMs: number;
-  /** Of each tenant and priority. */
+  /** Per tenant and priority. */
   readonly limit: number;
-  /** Priorities below one that has enough are not looked at. */
+  /** If true, lower priorities are not read. */
   readonly isEnough: (count: number) => boolean;
-  /** Passed over, as if it were not there. */
-  readonly isOut: (head: TaskHead) => boolean;
+  /** Jobs to skip. */
+  readonly isExcluded: (head: TaskHead) => boolean;
 }
 
 interface DueTasks {
   readonly heads: readonly TaskHead[];
-  /** When the next one comes due; `Infinity`: none will. */
+  /** When the next job is due; `Infinity`: none. */
   readonly nextDueMs: number;
 }
 
@@ -52,7 +51,7 @@ export function createPendingTasks(): PendingTasks {
       if (lane?.size === 0) types.get(head.type)?.get(head.priority)?.delete(head.tenant);
     },
     clear: () => types.clear(),
-    due(type, { nowMs, limit, isEnough, isOut }) {
+    due(type, { nowMs, limit, isEnough, isExcluded }) {
       const heads: TaskHead[] = [];
       let nextDueMs = Infinity;
       const levels = types.get(type) ?? new Map<number, Map<string, Lane>>();
@@ -65,7 +64,7 @@ export function createPendingTasks(): PendingTasks {
               nextDueMs = Math.min(nextDueMs, head.dueAtMs);
               break;
             }
-            if (isOut(head)) continue;
+            if (isExcluded(head)) continue;
             heads.push(head);
             taken += 1;
             if (taken === limit) break;

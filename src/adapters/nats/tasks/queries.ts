@@ -1,4 +1,4 @@
-// Questions about jobs: which there are comes from the index, what they are from the bucket.
+// Queries of jobs: the index finds the ids, the bucket has the content.
 
 import { placeOf, cursorOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter } from '../../../tasks/task-engine.ts';
@@ -12,7 +12,7 @@ export type TaskQueries = Pick<
   'get' | 'heads' | 'list' | 'counts' | 'overdue' | 'dueScheduled' | 'endedBefore'
 >;
 
-/** A value that is gone was taken away by a newer row. */
+/** A missing value means that a newer row replaced it. */
 const triesMax = 10;
 const listed: ReadonlySet<string> = new Set(['info', 'run']);
 
@@ -55,23 +55,23 @@ export function createTaskQueries(parts: {
       return known.map((task) => task?.row?.head ?? heads.get(task?.id ?? ''));
     },
     async list(filter, { cursor, limit }) {
-      const behind = cursor === undefined ? undefined : placeOf(cursor);
+      const after = cursor === undefined ? undefined : placeOf(cursor);
       await sync();
       const tasks: StoredTask[] = [];
-      let isMore = false;
-      const candidates = index.newest(behind);
-      while (!isMore) {
+      let hasMore = false;
+      const candidates = index.newest(after);
+      while (!hasMore) {
         const page = pageOf(candidates, filter);
         if (page.length === 0) break;
         for (const task of await load(page, listed)) {
           if (task === undefined || !matches(filter, task.head)) continue;
-          isMore = tasks.length === limit;
-          if (isMore) break;
+          hasMore = tasks.length === limit;
+          if (hasMore) break;
           tasks.push(task);
         }
       }
       const last = tasks.at(-1);
-      return { tasks, cursor: isMore && last !== undefined ? cursorOf(last.head) : undefined };
+      return { tasks, cursor: hasMore && last !== undefined ? cursorOf(last.head) : undefined };
     },
     async counts() {
       await sync();
@@ -82,11 +82,11 @@ export function createTaskQueries(parts: {
       const ids: string[] = [];
       for (const id of index.running) {
         const head = index.find(id)?.row?.head;
-        if (head !== undefined && isOver(head, nowMs)) ids.push(id);
+        if (head !== undefined && isOverdue(head, nowMs)) ids.push(id);
         if (ids.length === limit) break;
       }
       const tasks = await present(ids);
-      return tasks.filter(({ head }) => head.state === 'running' && isOver(head, nowMs));
+      return tasks.filter(({ head }) => head.state === 'running' && isOverdue(head, nowMs));
     },
     async dueScheduled({ nowMs, limit }) {
       await sync();
@@ -103,7 +103,7 @@ export function createTaskQueries(parts: {
     },
   };
 
-  function isOver({ deadlineMs, cancelAtMs, worker }: TaskHead, nowMs: number): boolean {
+  function isOverdue({ deadlineMs, cancelAtMs, worker }: TaskHead, nowMs: number): boolean {
     return (
       deadlineMs <= nowMs ||
       (cancelAtMs > 0 && cancelAtMs <= nowMs) ||
@@ -112,7 +112,7 @@ export function createTaskQueries(parts: {
   }
 }
 
-/** The next ones that may fit: of ended jobs some things are known only when they are read. */
+/** The next candidates: some fields of ended jobs are only in the bucket. */
 function pageOf(candidates: Iterator<IndexedTask>, filter: TaskFilter): readonly string[] {
   const ids: string[] = [];
   while (ids.length <= taskLimits.batchMax) {
@@ -133,15 +133,15 @@ function mayMatch(filter: TaskFilter, task: IndexedTask): boolean {
     task.enqueuedAtMs < enqueuedBeforeMs &&
     task.updatedAtMs >= updatedFromMs &&
     task.updatedAtMs < updatedBeforeMs &&
-    (task.row === undefined || hasOwn(filter, task.row.head))
+    (task.row === undefined || matchesHead(filter, task.row.head))
   );
 }
 
 function matches(filter: TaskFilter, head: TaskHead): boolean {
-  return hasOwn(filter, head) && mayMatch(filter, { ...head, seq: 0, row: undefined });
+  return matchesHead(filter, head) && mayMatch(filter, { ...head, seq: 0, row: undefined });
 }
 
-function hasOwn({ tenant, parentId, labels = [] }: TaskFilter, head: TaskHead): boolean {
+function matchesHead({ tenant, parentId, labels = [] }: TaskFilter, head: TaskHead): boolean {
   return (
     (tenant === undefined || tenant === head.tenant) &&
     (parentId === undefined || parentId === head.parentId) &&

@@ -25,7 +25,7 @@ const head = {
   endedAtMs: 0,
 } as const;
 
-test('a row comes back as it was written, whatever its texts are', () => {
+test('decodes a row as it was encoded, whatever its texts are', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.string({ minLength: 1, unit: 'grapheme' }), fc.string({ unit: 'grapheme' })),
@@ -44,18 +44,18 @@ test('a row comes back as it was written, whatever its texts are', () => {
   );
 });
 
-test('large texts go, and many small ones go together, but never what lists ask for', () => {
+test('separates large texts, and many small ones together, but never those that lists read', () => {
   const large = 'x'.repeat(20_000);
   const small = { run: '{}', info: '{}', payload: '1' };
-  assert.deepEqual(splitTexts(small), { stay: small, go: [] });
+  assert.deepEqual(splitTexts(small), { inline: small, separate: [] });
   assert.deepEqual(splitTexts({ ...small, payload: large }), {
-    stay: { run: '{}', info: '{}' },
-    go: [{ payload: large }],
+    inline: { run: '{}', info: '{}' },
+    separate: [{ payload: large }],
   });
   const steps = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, n) => [`step:${n}`, 'y'.repeat(100)]),
   );
-  const { stay, go } = splitTexts({ ...small, ...steps });
-  assert.deepEqual(stay, { run: '{}', info: '{}' });
-  assert.deepEqual(go, [{ payload: '1', ...steps }]);
+  const { inline, separate } = splitTexts({ ...small, ...steps });
+  assert.deepEqual(inline, { run: '{}', info: '{}' });
+  assert.deepEqual(separate, [{ payload: '1', ...steps }]);
 });

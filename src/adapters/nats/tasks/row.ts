@@ -1,10 +1,10 @@
-// A job as it stands in the bucket: one message, whose first line is the head and where its texts are; the
-// texts follow as they are. Large ones lie in messages of their own (values), which the row names.
+// A job in the bucket: one message, whose first line holds the head and the lengths of the texts that follow. Large texts
+// are separate messages (values), which the row refers to by sequence.
 
 import type { TaskHead, TaskState } from '../../../tasks/task-job.ts';
 import { taskTypeOf } from '../../../tasks/task-job.ts';
 
-/** Texts that lie in another message of the bucket. */
+/** Texts in a separate message of the bucket. */
 export interface TaskValue {
   readonly seq: number;
   readonly names: readonly string[];
@@ -14,12 +14,12 @@ export interface TaskRow {
   readonly head: TaskHead;
   /** Name and length of each text, in the order of the body. */
   readonly inline: readonly (readonly [string, number])[];
-  /** Undefined: not kept here, ask the bucket. */
+  /** Undefined: not in memory, read it from the bucket. */
   readonly body: string | undefined;
   readonly values: readonly TaskValue[];
 }
 
-/** A row, and where it stands. */
+/** A row with its sequence in the bucket. */
 export interface PlacedRow extends TaskRow {
   readonly seq: number;
 }
@@ -107,7 +107,7 @@ export function decodeRow(id: string, text: string): TaskRow {
   };
 }
 
-/** The texts that lie in the row itself. */
+/** The texts in the row itself. */
 export function inlineTexts({ inline, body = '' }: TaskRow): Record<string, string> {
   let at = 0;
   return Object.fromEntries(
@@ -125,31 +125,31 @@ export function withTexts(
   };
 }
 
-/** A text of this many characters lies in a message of its own. */
-const alone = 16_000;
-/** All others together: what a step writes again and again. */
+/** A text of at least this many characters is a separate message. */
+const separateFrom = 16_000;
+/** The limit of all other texts together, which every step writes again. */
 const inlineMax = 64_000;
-/** They are asked for with every list. */
-const kept: ReadonlySet<string> = new Set(['info', 'run']);
+/** Every list reads them. */
+const alwaysInline: ReadonlySet<string> = new Set(['info', 'run']);
 
-/** Which texts stay in the row, and which go: each list becomes a message. */
+/** Which texts are inline, and which are separate: each record of `separate` becomes a message. */
 export function splitTexts(texts: Readonly<Record<string, string>>): {
-  readonly stay: Readonly<Record<string, string>>;
-  readonly go: readonly Readonly<Record<string, string>>[];
+  readonly inline: Readonly<Record<string, string>>;
+  readonly separate: readonly Readonly<Record<string, string>>[];
 } {
-  const stay: Record<string, string> = {};
-  const go: Record<string, string>[] = [];
+  const inline: Record<string, string> = {};
+  const separate: Record<string, string>[] = [];
   let left = 0;
   for (const [name, text] of Object.entries(texts)) {
-    if (text.length >= alone) {
-      go.push({ [name]: text });
+    if (text.length >= separateFrom) {
+      separate.push({ [name]: text });
     } else {
-      stay[name] = text;
+      inline[name] = text;
       left += text.length;
     }
   }
-  if (left <= inlineMax) return { stay, go };
-  const others = Object.entries(stay).filter(([name]) => !kept.has(name));
-  for (const [name] of others) delete stay[name];
-  return { stay, go: [...go, Object.fromEntries(others)] };
+  if (left <= inlineMax) return { inline, separate };
+  const others = Object.entries(inline).filter(([name]) => !alwaysInline.has(name));
+  for (const [name] of others) delete inline[name];
+  return { inline, separate: [...separate, Object.fromEntries(others)] };
 }

@@ -1,4 +1,4 @@
-// Rows in the bucket: read, made of changed texts, and written with the sequence that they were made from.
+// Reads rows from the bucket, applies changes, and writes them with their expected sequence.
 
 import { randomUUID } from 'node:crypto';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
@@ -16,9 +16,9 @@ import {
   type TaskValue,
 } from './row.ts';
 
-/** What is to become of a job. */
+/** The new state of a job. */
 export interface RowChange {
-  /** Undefined: it is new; `expected` is its marker's, or 0. */
+  /** Undefined: a new job; `expected` is the sequence of its marker, or 0. */
   readonly base: PlacedRow | undefined;
   readonly expected: number;
   readonly head: TaskHead;
@@ -26,16 +26,16 @@ export interface RowChange {
 }
 
 export interface TaskRows {
-  /** As the bucket has them now. A marker has a sequence, and no row. */
+  /** Reads from the bucket. A marker has a sequence and no row. */
   read(ids: readonly string[]): Promise<readonly RowRead[]>;
-  /** With its texts, from the index or the bucket; undefined: it was changed since. */
+  /** Adds missing bodies from the bucket; undefined: the job has changed since. */
   withBodies(rows: readonly PlacedRow[]): Promise<readonly (PlacedRow | undefined)[]>;
-  /** The texts of values, too; those of other names are left out. Undefined: it was changed since. */
+  /** Adds the texts of values, or only those in `names`. Undefined: the job has changed since. */
   whole(
     rows: readonly PlacedRow[],
     names?: ReadonlySet<string>,
   ): Promise<readonly (StoredTask | undefined)[]>;
-  /** The row as it stands now; undefined: another one was quicker. Bases have their bodies. */
+  /** Returns the new row; undefined: another process was faster. Every base must have its body. */
   write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]>;
 }
 
@@ -44,7 +44,7 @@ interface RowRead {
   readonly row: PlacedRow | undefined;
 }
 
-/** What lies in one value message: names and their texts. */
+/** The content of a value: texts by name. */
 type ValueTexts = Readonly<Record<string, string>>;
 
 export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
@@ -95,7 +95,7 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
       const fields = inlineTexts(row);
       for (const value of row.values.filter(isWanted)) {
         const texts = values.get(value.seq);
-        // Whoever changed the job meanwhile took it away.
+        // A process that has changed the job since deleted the value.
         if (texts === undefined) return undefined;
         for (const name of value.names) {
           const text = texts[name];
@@ -107,7 +107,7 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
   }
 
   async function write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]> {
-    const rows = await placed(changes);
+    const rows = await withValues(changes);
     const seqs = await bucket.write(
       rows.map((row, at) => ({
         key: taskKeys.job(row.head.id),
@@ -115,29 +115,29 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
         expected: changes[at]?.expected,
       })),
     );
-    const useless: number[] = [];
+    const unused: number[] = [];
     const written = rows.map((row, at) => {
       const { base } = changes[at] as RowChange;
       const seq = seqs[at];
       const [lost, kept] = seq === undefined ? [row, base] : [base, row];
       const used = new Set((kept?.values ?? []).map((value) => value.seq));
-      useless.push(
+      unused.push(
         ...(lost?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
       );
       if (seq === undefined) return undefined;
-      const now = { ...row, seq };
-      index.applyRow(now);
-      return now;
+      const placed = { ...row, seq };
+      index.applyRow(placed);
+      return placed;
     });
-    await bucket.erase(useless);
+    await bucket.erase(unused);
     return written;
   }
 
-  /** Values first: a row never names one that is not there. */
-  async function placed(changes: readonly RowChange[]): Promise<readonly TaskRow[]> {
-    const made = changes.map(({ base, head, fields }) => {
+  /** Writes values before rows: a row never refers to a missing value. */
+  async function withValues(changes: readonly RowChange[]): Promise<readonly TaskRow[]> {
+    const prepared = changes.map(({ base, head, fields }) => {
       const isSame = base !== undefined && Object.keys(fields).length === 0;
-      if (isSame) return { head, values: base.values, stay: base, go: [] };
+      if (isSame) return { head, values: base.values, inline: base, separate: [] };
       const texts: Record<string, string> = base === undefined ? {} : inlineTexts(base);
       for (const [name, text] of Object.entries(fields)) {
         if (text === null) delete texts[name];
@@ -147,24 +147,26 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
         const left = names.filter((name) => !(name in fields));
         return left.length === 0 ? [] : [{ seq, names: left }];
       });
-      const { stay, go } = splitTexts(texts);
-      return { head, values, stay: withTexts(stay), go };
+      const { inline, separate } = splitTexts(texts);
+      return { head, values, inline: withTexts(inline), separate };
     });
-    const going = made.flatMap(({ head, go }) => go.map((texts) => ({ head, texts })));
+    const writes = prepared.flatMap(({ head, separate }) =>
+      separate.map((texts) => ({ head, texts })),
+    );
     const seqs = await bucket.write(
-      going.map(({ head, texts }) => ({
+      writes.map(({ head, texts }) => ({
         key: taskKeys.value(head.id, randomUUID()),
         data: JSON.stringify(texts),
       })),
     );
     const next = seqs.values();
-    return made.map(({ head, stay, go, values }) => ({
+    return prepared.map(({ head, inline, separate, values }) => ({
       head,
-      inline: stay.inline,
-      body: stay.body,
+      inline: inline.inline,
+      body: inline.body,
       values: [
         ...values,
-        ...go.map((texts) => ({ seq: next.next().value ?? 0, names: Object.keys(texts) })),
+        ...separate.map((texts) => ({ seq: next.next().value ?? 0, names: Object.keys(texts) })),
       ],
     }));
   }

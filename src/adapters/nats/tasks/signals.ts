@@ -1,5 +1,5 @@
-// Signals of jobs, in the streams of the bus. The server knows the ids of the last minutes; of older
-// ones a process that repairs reads them once, and from then on what is new.
+// Publishes signals of jobs to the streams of the bus. The server dedupes ids of the last minutes; for older ids, `repair`
+// reads a subject once and then only its new messages.
 
 import type { EngineEntry } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
@@ -10,27 +10,27 @@ import type { BusReader } from '../bus/read.ts';
 import type { BusParts, BusStreams } from '../bus/streams.ts';
 
 export interface TaskSignals {
-  tell(signals: readonly TaskSignal[], nowMs: number): Promise<void>;
-  /** Those that are not there, however long ago they were told. Returns how many. */
+  publish(signals: readonly TaskSignal[], nowMs: number): Promise<void>;
+  /** Publishes missing signals, however old they are. Returns how many. */
   repair(signals: readonly TaskSignal[], nowMs: number): Promise<number>;
 }
 
-/** The ids that a subject's stream holds, as far as they were read. */
-interface Told {
+/** The ids of the messages of a subject that were read. */
+interface KnownIds {
   readonly ids: Set<string>;
-  /** When its stream was made: another time is another stream. */
+  /** Another time means another stream of the same name. */
   readonly created: string | undefined;
   lastSequence: number;
   count: number;
 }
 
-interface Got {
+interface GetReply {
   readonly message?: { readonly subject: string };
 }
 
 const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
-/** Lost, told again, and lost again within minutes: enough. */
-const againMax = 5;
+/** A signal that is lost this often within minutes is given up. */
+const retriesMax = 5;
 
 export function createTaskSignals(
   { wire, layout }: BusParts,
@@ -40,7 +40,7 @@ export function createTaskSignals(
     reader,
   }: { readonly streams: BusStreams; readonly append: Append; readonly reader: BusReader },
 ): TaskSignals {
-  const known = new Map<string, Told>();
+  const known = new Map<string, KnownIds>();
   let now = 0;
   const codec = createMessageCodec({ clock: { now: () => now, sleep: () => Promise.resolve() } });
 
@@ -49,82 +49,82 @@ export function createTaskSignals(
     return signals.map((signal) => codec.encode(signal));
   }
 
-  async function readFrom(subject: string, told: Told): Promise<void> {
-    for await (const message of reader.headers(subject, told.lastSequence + 1)) {
-      told.ids.add(plainId(message.messageId));
-      told.lastSequence = message.sequence;
-      told.count += 1;
+  async function readFrom(subject: string, read: KnownIds): Promise<void> {
+    for await (const message of reader.headers(subject, read.lastSequence + 1)) {
+      read.ids.add(plainId(message.messageId));
+      read.lastSequence = message.sequence;
+      read.count += 1;
     }
   }
 
-  /** What it held is taken as told, unless some of it is gone: then all is read again. */
-  async function toldOf(subject: string): Promise<ReadonlySet<string>> {
+  /** Reads only new messages, unless some of the known ones are missing: then it reads all again. */
+  async function publishedIds(subject: string): Promise<ReadonlySet<string>> {
     const stream = layout.streamOf(subject);
     const name = layout.toNats(subject);
-    // Whoever took the stream away told nobody.
+    // Another program may have deleted the stream.
     streams.forget();
     await streams.ensure(subject);
-    let told = known.get(subject);
-    if (told !== undefined) {
-      await readFrom(subject, told);
+    let read = known.get(subject);
+    if (read !== undefined) {
+      await readFrom(subject, read);
       const info = await streams.info(stream, { subjects_filter: name });
-      const isWhole = (info?.state.subjects?.[name] ?? 0) >= told.count;
-      if (isWhole && info?.created === told.created) return told.ids;
+      const isComplete = (info?.state.subjects?.[name] ?? 0) >= read.count;
+      if (isComplete && info?.created === read.created) return read.ids;
     }
     const created = (await streams.info(stream))?.created;
-    told = { ids: new Set(), created, lastSequence: 0, count: 0 };
-    await readFrom(subject, told);
-    known.set(subject, told);
-    return told.ids;
+    read = { ids: new Set(), created, lastSequence: 0, count: 0 };
+    await readFrom(subject, read);
+    known.set(subject, read);
+    return read.ids;
   }
 
-  /** The server may take it for one that it knows, though that one is gone: then under another name. */
-  async function tellSurely(entries: readonly EngineEntry[]): Promise<number> {
+  /** The server may report a duplicate of a message that was deleted: then it is published under another id. */
+  async function republish(entries: readonly EngineEntry[]): Promise<number> {
     let left = entries;
-    let told = 0;
-    for (let round = 0; round < againMax && left.length > 0; round += 1) {
+    let published = 0;
+    for (let round = 0; round < retriesMax && left.length > 0; round += 1) {
       const appended = await append(left, window);
-      const twice = left.flatMap((entry, at) => {
+      const duplicates = left.flatMap((entry, at) => {
         const { isDuplicate = false, sequence = '0' } = appended[at] ?? {};
         return isDuplicate ? [{ entry, sequence }] : [];
       });
-      told += left.length - twice.length;
-      const found = await wire.askAll<Got>(
-        twice.map(({ entry: { subject }, sequence }) => ({
+      published += left.length - duplicates.length;
+      const found = await wire.requestAll<GetReply>(
+        duplicates.map(({ entry: { subject }, sequence }) => ({
           verb: `STREAM.MSG.GET.${layout.streamOf(subject)}`,
           body: { seq: Number(sequence) },
         })),
       );
-      left = twice.flatMap(({ entry, sequence }, at) =>
+      left = duplicates.flatMap(({ entry, sequence }, at) =>
         found[at]?.message?.subject === layout.toNats(entry.subject)
           ? []
-          : [{ ...entry, id: `${entry.id.split(again)[0] ?? ''}${again}${sequence}` }],
+          : [{ ...entry, id: `${entry.id.split(retryMark)[0] ?? ''}${retryMark}${sequence}` }],
       );
     }
-    return told;
+    return published;
   }
 
   return {
-    async tell(signals, nowMs) {
+    async publish(signals, nowMs) {
       if (signals.length > 0) await append(entriesOf(signals, nowMs), window);
     },
     async repair(signals, nowMs) {
       const missing: EngineEntry[] = [];
       const entries = entriesOf(signals, nowMs);
       for (const [subject, own] of Map.groupBy(entries, (entry) => entry.subject)) {
-        const told = await toldOf(subject);
-        missing.push(...own.filter((entry) => !told.has(messageIdOf(entry))));
+        const published = await publishedIds(subject);
+        missing.push(...own.filter((entry) => !published.has(messageIdOf(entry))));
       }
-      return tellSurely(missing);
+      return republish(missing);
     },
   };
 }
 
-/** No id of a signal holds it. */
-const again = '~again~';
+/** No id of a signal contains it. */
+const retryMark = '~again~';
 
-/** As the signal was first called. */
+/** The id without the mark of a retry. */
 export function plainId(messageId: string): string {
-  const at = messageId.indexOf(again);
+  const at = messageId.indexOf(retryMark);
   return at < 0 ? messageId : messageId.slice(0, at);
 }

@@ -1,5 +1,5 @@
-// The places of a concurrency key. A job that was claimed takes one before it is handed out; a place is free
-// when its holder does not run under the fence that is written there, which no job ever does again.
+// The slots of a concurrency key. A claimed job takes a slot before a worker gets it. A slot is free when its job does not
+// run under the fence in the slot; a fence is never used again.
 
 import type { TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
@@ -8,9 +8,9 @@ import type { PlacedRow } from './row.ts';
 import type { TaskRows } from './rows.ts';
 
 export interface TaskSlots {
-  /** False: all places of its key are taken. */
-  take(row: PlacedRow, places: number): Promise<boolean>;
-  /** Sequences of those that nobody holds. */
+  /** False: all slots of the key are taken. */
+  take(row: PlacedRow, slotCount: number): Promise<boolean>;
+  /** Slots that no running job holds. */
   unused(): Promise<readonly { readonly key: string; readonly seq: number }[]>;
 }
 
@@ -27,7 +27,7 @@ export function createTaskSlots(parts: {
     const [id = '', fence = ''] = holder.split(' ');
     const known = index.find(id)?.row?.head;
     if (known?.state === 'running' && known.fence === Number(fence)) return true;
-    // The index may be behind: the bucket knows.
+    // The index may be outdated, the bucket is not.
     const [found] = await rows.read([id]);
     const head = found?.row?.head;
     return head?.state === 'running' && head.fence === Number(fence);
@@ -35,9 +35,9 @@ export function createTaskSlots(parts: {
 
   async function takeOne(key: string, holder: string): Promise<boolean> {
     for (let round = 0; round < roundsMax; round += 1) {
-      const there = index.slots.get(key);
-      if (there !== undefined && (await isHeld(there.value))) return false;
-      const [seq] = await bucket.write([{ key, data: holder, expected: there?.seq ?? 0 }]);
+      const slot = index.slots.get(key);
+      if (slot !== undefined && (await isHeld(slot.value))) return false;
+      const [seq] = await bucket.write([{ key, data: holder, expected: slot?.seq ?? 0 }]);
       if (seq !== undefined) {
         index.apply(key, seq, holder);
         return true;
@@ -50,9 +50,9 @@ export function createTaskSlots(parts: {
   }
 
   return {
-    async take({ head }, places) {
+    async take({ head }, slotCount) {
       const holder = `${head.id} ${head.fence}`;
-      for (let at = 0; at < places; at += 1) {
+      for (let at = 0; at < slotCount; at += 1) {
         if (await takeOne(taskKeys.slot(head.type, head.concurrencyKey, at), holder)) return true;
       }
       return false;

@@ -5,7 +5,7 @@ import { createSortedList } from './sorted-list.ts';
 
 const byNumber = (a: number, b: number): number => a - b;
 
-test('whatever is added and removed, the rest is there in order', () => {
+test('keeps the values sorted after any adds and removes', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.nat(3_000)), { maxLength: 3_000 }),
@@ -28,18 +28,13 @@ test('whatever is added and removed, the rest is there in order', () => {
           [...list.descending(bound)],
           sorted.filter((value) => value < bound).toReversed(),
         );
-        assert.equal(
-          list.firstAfter(bound),
-          sorted.find((value) => value > bound),
-        );
-        assert.equal(list.first(), sorted[0]);
         assert.equal(list.size, sorted.length);
       },
     ),
   );
 });
 
-test('a hundred thousand in any order are quickly there', () => {
+test('adds and removes a hundred thousand values quickly', () => {
   const list = createSortedList(byNumber);
   const values = Array.from({ length: 100_000 }, (_, n) => (n * 7_919) % 100_003);
   for (const value of values) list.add(value);

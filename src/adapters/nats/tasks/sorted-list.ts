@@ -1,18 +1,15 @@
-// Values in order, for hundreds of thousands of them: chunks that are searched by halving, so that an
-// insert anywhere moves a few hundred and not all.
+// A sorted list of hundreds of thousands of values, in chunks with binary search: an insert moves a few hundred values,
+// not all.
 
 export interface SortedList<T> {
   readonly size: number;
   add(value: T): void;
-  /** The one that is equal by the order; false: there was none. */
+  /** Removes the value that compares as equal; false: there is none. */
   remove(value: T): boolean;
   clear(): void;
-  first(): T | undefined;
   ascending(): IterableIterator<T>;
-  /** Largest first; only those before the bound, if there is one. */
+  /** Largest first; with a bound, only the values before it. */
   descending(before?: T): IterableIterator<T>;
-  /** The first that is larger than the bound. */
-  firstAfter(bound: T): T | undefined;
 }
 
 const chunkMax = 512;
@@ -21,7 +18,7 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
   const chunks: T[][] = [];
   let size = 0;
 
-  /** The first chunk that may hold it: its last value is not before it. */
+  /** The first chunk whose last value is not less than the value. */
   function chunkOf(value: T): number {
     let low = 0;
     let high = chunks.length;
@@ -34,8 +31,8 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
     return low;
   }
 
-  /** In its chunk: the first that is not before it. */
-  function placeIn(chunk: readonly T[], value: T): number {
+  /** The position of the first value in the chunk that is not less than the value. */
+  function positionIn(chunk: readonly T[], value: T): number {
     let low = 0;
     let high = chunk.length;
     while (low < high) {
@@ -58,8 +55,8 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
         chunks.push([value]);
         return;
       }
-      chunk.splice(placeIn(chunk, value), 0, value);
-      // Mostly they come in order: then the full one stays full.
+      chunk.splice(positionIn(chunk, value), 0, value);
+      // Values usually arrive in order: then the full chunk stays full.
       if (chunk.length > chunkMax) {
         const isLast = at === chunks.length - 1;
         chunks.splice(at + 1, 0, chunk.splice(isLast ? chunkMax : chunkMax / 2));
@@ -69,7 +66,7 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
       const at = chunkOf(value);
       const chunk = chunks[at];
       if (chunk === undefined) return false;
-      const place = placeIn(chunk, value);
+      const place = positionIn(chunk, value);
       const found = chunk[place];
       if (found === undefined || compare(found, value) !== 0) return false;
       chunk.splice(place, 1);
@@ -81,7 +78,6 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
       chunks.length = 0;
       size = 0;
     },
-    first: () => chunks[0]?.[0],
     *ascending() {
       for (const chunk of chunks) yield* chunk;
     },
@@ -89,18 +85,9 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
       const from = before === undefined ? chunks.length - 1 : chunkOf(before);
       for (let at = Math.min(from, chunks.length - 1); at >= 0; at -= 1) {
         const chunk = chunks[at] ?? [];
-        const end = before === undefined ? chunk.length : placeIn(chunk, before);
+        const end = before === undefined ? chunk.length : positionIn(chunk, before);
         for (let place = end - 1; place >= 0; place -= 1) yield chunk[place] as T;
       }
-    },
-    firstAfter(bound) {
-      for (let at = chunkOf(bound); at < chunks.length; at += 1) {
-        const chunk = chunks[at] ?? [];
-        for (let place = placeIn(chunk, bound); place < chunk.length; place += 1) {
-          if (compare(chunk[place] as T, bound) > 0) return chunk[place];
-        }
-      }
-      return undefined;
     },
   };
 }

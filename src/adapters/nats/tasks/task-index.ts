@@ -1,6 +1,5 @@
-// What a process knows of the bucket: kept up to date by reading along, and by what it wrote itself. Heads
-// of jobs that are not over, a few numbers of those that are. Nothing here is true for sure: whoever
-// changes something does so with the sequence that it was decided on.
+// An index of the bucket in memory, updated by the reader of the bucket and by this process's own writes. It holds the
+// heads of active jobs and a few fields of ended ones. It may be outdated, so every write names its expected sequence.
 
 import type { TypeCount, TypeMode, WorkerBeat } from '../../../tasks/task-engine.ts';
 import { isTerminal, taskStates, type TaskHead, type TaskState } from '../../../tasks/task-job.ts';
@@ -16,50 +15,53 @@ export interface IndexedTask {
   readonly updatedAtMs: number;
   readonly state: TaskState;
   readonly seq: number;
-  /** Undefined: it has ended. */
+  /** Undefined: the job has ended. */
   readonly row: PlacedRow | undefined;
 }
 
-interface Noted<Value> {
+interface Versioned<Value> {
   readonly value: Value;
   readonly seq: number;
 }
 
 export interface TaskIndex {
-  /** A message of the bucket; an older one than is known changes nothing. */
+  /** Applies a message of the bucket; a message older than the indexed one is ignored. */
   apply(key: string, seq: number, text: string): void;
-  /** The same, of what this process wrote itself. */
+  /** Applies a row that this process wrote or read. */
   applyRow(row: PlacedRow): void;
   clear(): void;
-  /** The bucket has it no more: a rate, a slot or a dedupe key. */
+  /** A rate limit, slot or dedupe key was deleted from the bucket. */
   forget(key: string): void;
   find(id: string): IndexedTask | undefined;
   readonly size: number;
   /** Newest first. */
   newest(before?: Pick<IndexedTask, 'enqueuedAtMs' | 'id'>): IterableIterator<IndexedTask>;
-  /** Those of a type that have ended, the first of them first. */
+  /** Ended jobs of a type, the earliest first. */
   endedOf(type: string): IterableIterator<IndexedTask>;
   readonly running: ReadonlySet<string>;
   readonly pending: PendingTasks;
   counts(): readonly TypeCount[];
   runningOf(type: string, concurrencyKey: string): number;
   turnOf(head: TaskHead): number;
-  readonly modes: ReadonlyMap<string, Noted<TypeMode>>;
-  readonly rates: ReadonlyMap<string, Noted<number>>;
-  readonly slots: ReadonlyMap<string, Noted<string>>;
-  readonly dedupes: ReadonlyMap<string, Noted<{ readonly id: string; readonly untilMs: number }>>;
+  readonly modes: ReadonlyMap<string, Versioned<TypeMode>>;
+  readonly rates: ReadonlyMap<string, Versioned<number>>;
+  readonly slots: ReadonlyMap<string, Versioned<string>>;
+  readonly dedupes: ReadonlyMap<
+    string,
+    Versioned<{ readonly id: string; readonly untilMs: number }>
+  >;
   beatOf(worker: string): number;
   beats(): readonly WorkerBeat[];
   aboutOf(worker: string): string | undefined;
-  /** Keys that are gone: sequence of the marker, and when it was first looked at. */
+  /** Deleted keys: the sequence of the marker, and when a sweep first saw it. */
   readonly markers: Map<string, { readonly seq: number; sinceMs: number | undefined }>;
-  /** Others that claimed lately, by `performance.now()`. */
+  /** Other workers that claimed since this `performance.now()`. */
   rivals(own: ReadonlySet<string>, sinceMs: number): readonly string[];
 }
 
-/** Of the texts that are kept with the heads, so that a claim need not read them. */
+/** Bodies that are kept in memory, so a claim need not read them. */
 const bodyCharsMax = 64_000_000;
-/** Those who have not been served for long are forgotten: they are next anyway. */
+/** Tenants that were not served for a long time are dropped: they are next anyway. */
 const turnsMax = 100_000;
 const rivalsMax = 1_000;
 const markersMax = 100_000;
@@ -73,12 +75,12 @@ export function createTaskIndex(): TaskIndex {
   const counts = new Map<string, Record<TaskState, number>>();
   const runningKeys = new Map<string, number>();
   const turns = new Map<string, number>();
-  const modes = new Map<string, Noted<TypeMode>>();
-  const rates = new Map<string, Noted<number>>();
-  const slots = new Map<string, Noted<string>>();
-  const dedupes = new Map<string, Noted<{ readonly id: string; readonly untilMs: number }>>();
-  const alive = new Map<string, Noted<number>>();
-  const abouts = new Map<string, Noted<string>>();
+  const modes = new Map<string, Versioned<TypeMode>>();
+  const rates = new Map<string, Versioned<number>>();
+  const slots = new Map<string, Versioned<string>>();
+  const dedupes = new Map<string, Versioned<{ readonly id: string; readonly untilMs: number }>>();
+  const alive = new Map<string, Versioned<number>>();
+  const abouts = new Map<string, Versioned<string>>();
   const markers: TaskIndex['markers'] = new Map();
   const lastClaims = new Map<string, number>();
   let bodyChars = 0;
@@ -95,7 +97,7 @@ export function createTaskIndex(): TaskIndex {
     return states;
   }
 
-  function leave(task: IndexedTask): void {
+  function remove(task: IndexedTask): void {
     const { id, type, state, row } = task;
     tasks.delete(id);
     countOf(type)[state] -= 1;
@@ -120,17 +122,17 @@ export function createTaskIndex(): TaskIndex {
     else runningKeys.set(place, count);
   }
 
-  function join(row: PlacedRow): void {
+  function insert(row: PlacedRow): void {
     const { head, seq } = row;
     const { id, type, state, enqueuedAtMs, updatedAtMs } = head;
-    const isOver = isTerminal(state);
-    const isKept = bodyChars + (row.body?.length ?? 0) <= bodyCharsMax;
-    const kept = isOver ? undefined : isKept ? row : { ...row, body: undefined };
+    const hasEnded = isTerminal(state);
+    const fits = bodyChars + (row.body?.length ?? 0) <= bodyCharsMax;
+    const kept = hasEnded ? undefined : fits ? row : { ...row, body: undefined };
     const task = { id, type, enqueuedAtMs, updatedAtMs, state, seq, row: kept };
     tasks.set(id, task);
     countOf(type)[state] += 1;
     bodyChars += kept?.body?.length ?? 0;
-    if (isOver) endedOf(type).add(task);
+    if (hasEnded) endedOf(type).add(task);
     else if (state !== 'running') pending.add(head);
     else {
       running.add(id);
@@ -152,8 +154,8 @@ export function createTaskIndex(): TaskIndex {
     const before = tasks.get(head.id);
     if (before !== undefined && before.seq >= seq) return;
     if (before === undefined) order.add({ enqueuedAtMs: head.enqueuedAtMs, id: head.id });
-    else leave(before);
-    join(row);
+    else remove(before);
+    insert(row);
     if (head.state === 'running' && head.fence !== before?.row?.head.fence) noteClaim(row);
   }
 
@@ -170,12 +172,12 @@ export function createTaskIndex(): TaskIndex {
   function removeJob(id: string, seq: number): void {
     const task = tasks.get(id);
     if (task === undefined || task.seq >= seq) return;
-    leave(task);
+    remove(task);
     order.remove(task);
   }
 
-  function note<Value>(
-    map: Map<string, Noted<Value>>,
+  function setVersioned<Value>(
+    map: Map<string, Versioned<Value>>,
     place: string,
     seq: number,
     value: Value | undefined,
@@ -187,29 +189,29 @@ export function createTaskIndex(): TaskIndex {
 
   function apply(key: string, seq: number, text: string): void {
     const { kind, rest } = partsOf(key);
-    const isGone = text === '';
-    if (isGone) {
+    const isDeleted = text === '';
+    if (isDeleted) {
       markers.set(key, { seq, sinceMs: undefined });
-      // Of a process that never sweeps: others take them away.
+      // Bounds the memory of a process that never sweeps: other processes delete the markers.
       if (markers.size > markersMax) markers.delete(markers.keys().next().value ?? '');
     } else {
       markers.delete(key);
     }
     if (kind === 'job') {
-      if (isGone) removeJob(rest, seq);
+      if (isDeleted) removeJob(rest, seq);
       else if ((tasks.get(rest)?.seq ?? 0) < seq) applyRow({ ...decodeRow(rest, text), seq });
     } else if (kind === 'mode') {
-      note(modes, rest, seq, isGone ? undefined : (text as TypeMode));
+      setVersioned(modes, rest, seq, isDeleted ? undefined : (text as TypeMode));
     } else if (kind === 'beat') {
-      note(alive, workerOf(rest), seq, isGone ? undefined : Number(text));
+      setVersioned(alive, workerOf(rest), seq, isDeleted ? undefined : Number(text));
     } else if (kind === 'about') {
-      note(abouts, workerOf(rest), seq, isGone ? undefined : text);
+      setVersioned(abouts, workerOf(rest), seq, isDeleted ? undefined : text);
     } else if (kind === 'rate') {
-      note(rates, key, seq, isGone ? undefined : Number(text));
+      setVersioned(rates, key, seq, isDeleted ? undefined : Number(text));
     } else if (kind === 'slot') {
-      note(slots, key, seq, isGone ? undefined : text);
+      setVersioned(slots, key, seq, isDeleted ? undefined : text);
     } else if (kind === 'dedupe') {
-      note(dedupes, key, seq, isGone ? undefined : dedupeOf(text));
+      setVersioned(dedupes, key, seq, isDeleted ? undefined : dedupeOf(text));
     }
   }
 
@@ -280,7 +282,7 @@ function byEnqueued(
   return a.enqueuedAtMs - b.enqueuedAtMs || byId(a, b);
 }
 
-/** An ended job changes no more: its last change is its end. */
+/** An ended job does not change, so its last change is its end. */
 function byUpdated(a: IndexedTask, b: IndexedTask): number {
   return a.updatedAtMs - b.updatedAtMs || byId(a, b);
 }

@@ -13,7 +13,7 @@ after(() => server[Symbol.asyncDispose]());
 let opened = 0;
 
 const fixture: TasksFixture = {
-  // A process that is alone has seen everything: order holds for it, too.
+  // A single process has seen everything, so the order is exact for it.
   capabilities: { ...natsTaskCapabilities, exactOrder: true, restart: true },
   async open(options) {
     opened += 1;
@@ -36,7 +36,7 @@ const fixture: TasksFixture = {
         await server.stop();
         return async () => {
           await server.start();
-          await eventually('the tasks are back', async () => {
+          await eventually('the tasks are available', async () => {
             try {
               return (await tasks.counts()).length >= 0;
             } catch {

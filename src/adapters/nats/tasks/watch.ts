@@ -1,4 +1,4 @@
-// Reads along with the bucket into the index, over restarts of the server, and knows how far it is.
+// Follows the bucket and updates the index, across restarts of the server.
 
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
@@ -12,10 +12,10 @@ import type { TaskIndex } from './task-index.ts';
 import { statePattern, taskKeys } from './keys.ts';
 
 export interface TaskWatch extends AsyncDisposable {
-  /** Everything that was written before the call, by whomever, is in the index. */
+  /** Resolves when the index has everything that any process wrote before the call. */
   sync(): Promise<void>;
-  /** The bucket is another one: from its start. */
-  begin(): void;
+  /** The bucket was created again: reads it from its start. */
+  restart(): void;
 }
 
 interface Waiting {
@@ -44,15 +44,15 @@ export function createTaskWatch(
   const decoder = new TextDecoder();
   let waiting: Waiting[] = [];
   let seen = 0;
-  let movedMs = performance.now();
-  let asked: Promise<void> | undefined;
+  let progressedAtMs = performance.now();
+  let syncing: Promise<void> | undefined;
 
   function take(batch: readonly StoredEntry[]): void {
     for (const { subject, sequence, data } of batch) {
       seen = Number(sequence);
       index.apply(subject, seen, decoder.decode(data));
     }
-    movedMs = performance.now();
+    progressedAtMs = performance.now();
     const reached = waiting.filter(({ seq }) => seq <= seen);
     if (reached.length > 0) waiting = waiting.filter(({ seq }) => seq > seen);
     for (const { resolve } of reached) resolve();
@@ -63,15 +63,15 @@ export function createTaskWatch(
     for (let failures = 0; !signal.aborted;) {
       try {
         const from = { position: String(seen) };
-        const order = { from, isLive: true, signal, batchMax };
-        for await (const batch of await reader.read(statePattern, order)) {
+        const request = { from, isLive: true, signal, batchMax };
+        for await (const batch of await reader.read(statePattern, request)) {
           failures = 0;
           take(batch);
         }
       } catch (err) {
         if (signal.aborted) return;
         failures += 1;
-        observer.log?.warn({ err }, 'the bucket of tasks could not be read');
+        observer.log?.warn({ err }, 'could not read the task bucket');
         await systemClock.sleep(backoffMs(backoff, failures), signal).catch(() => undefined);
       }
     }
@@ -80,25 +80,25 @@ export function createTaskWatch(
   async function reach(seq: number): Promise<void> {
     if (seen >= seq) return;
     const arrived = Promise.withResolvers<void>();
-    const waits: Waiting = { seq, resolve: arrived.resolve, reject: arrived.reject };
-    waiting.push(waits);
+    const waiter: Waiting = { seq, resolve: arrived.resolve, reject: arrived.reject };
+    waiting.push(waiter);
     const sinceMs = performance.now();
     const timer = setInterval(() => {
-      // A long bucket may take its time, as long as it moves.
-      if (performance.now() - Math.max(movedMs, sinceMs) < wire.timeoutMs) return;
-      arrived.reject(busUnavailable('the bucket of tasks cannot be read'));
+      // A large bucket may take long, as long as it makes progress.
+      if (performance.now() - Math.max(progressedAtMs, sinceMs) < wire.timeoutMs) return;
+      arrived.reject(busUnavailable('the task bucket cannot be read'));
     }, 250);
     try {
       await arrived.promise;
     } finally {
       clearInterval(timer);
-      waiting = waiting.filter((each) => each !== waits);
+      waiting = waiting.filter((each) => each !== waiter);
     }
   }
 
-  async function askNow(): Promise<void> {
+  async function syncNow(): Promise<void> {
     await Promise.resolve();
-    asked = undefined;
+    syncing = undefined;
     const [seq] = await bucket.write([{ key: taskKeys.sync(processId), data: '1' }]);
     await reach(seq ?? 0);
   }
@@ -107,11 +107,11 @@ export function createTaskWatch(
   return {
     sync() {
       if (signal.aborted) return Promise.reject(closed());
-      // Whoever asks in the same turn shares the question.
-      asked ??= askNow();
-      return asked;
+      // Calls in the same turn of the event loop share one request.
+      syncing ??= syncNow();
+      return syncing;
     },
-    begin() {
+    restart() {
       seen = 0;
     },
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
-// The group `<type>-workers` of each type's queue, as everybody's bus has it. Claims go past it; what was handed
-// out is acked here, from the old end up to the first job that still waits, so that the stream may be trimmed.
+// The group `<type>-workers` of each type's queue stream. Claims do not use it; this file acks the messages of claimed
+// jobs for it, from the oldest up to the first job that still waits, so the stream may be trimmed.
 
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
@@ -8,20 +8,20 @@ import { consumerGroups } from '../../../contracts/subject-groups.ts';
 import type { Subjects } from '../../../contracts/subjects.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Append } from '../bus/append.ts';
-import { createBusConsumers, type ConsumerInfo } from '../bus/consumers.ts';
+import { createBusConsumers } from '../bus/consumers.ts';
 import { createBusLeases } from '../bus/fetch.ts';
 import type { BusReader } from '../bus/read.ts';
 import type { BusParts, BusStreams } from '../bus/streams.ts';
-import { isRefused, refusals } from '../connection/jetstream-wire.ts';
+import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
 import { plainId } from './signals.ts';
 
 export interface WorkersGroups {
-  /** Of all types that have jobs. */
+  /** For all types that have jobs. */
   ack(): Promise<void>;
 }
 
-/** Of one type at once; the next sweep goes on. */
+/** Per type and sweep; the next sweep continues. */
 const ackedMax = 5_000;
 const fetchMax = 500;
 
@@ -32,7 +32,7 @@ export function createWorkersGroups(context: {
   readonly reader: BusReader;
   readonly index: TaskIndex;
   readonly subjects: Subjects<string>;
-  /** What anybody had written before is in the index then. */
+  /** Resolves when the index has everything that was written before. */
   readonly sync: () => Promise<void>;
 }): WorkersGroups {
   const { parts, streams, reader, index, subjects } = context;
@@ -41,8 +41,8 @@ export function createWorkersGroups(context: {
   const known = new Map<string, GroupSettings>();
 
   async function groupOf(type: string): Promise<GroupSettings> {
-    const before = known.get(type);
-    if (before !== undefined) return before;
+    const cached = known.get(type);
+    if (cached !== undefined) return cached;
     const name = consumerGroups.workers<string>(type);
     const settings: GroupSettings = {
       name,
@@ -56,21 +56,21 @@ export function createWorkersGroups(context: {
     return settings;
   }
 
-  /** Those from the floor on, in order, up to the first whose job waits for a worker. */
-  async function handedOut(subject: string, floor: number): Promise<ReadonlySet<string>> {
-    const told: { readonly sequence: string; readonly messageId: string }[] = [];
+  /** The sequences after the ack floor, up to the first whose job waits for a worker. */
+  async function claimedSequences(subject: string, floor: number): Promise<ReadonlySet<string>> {
+    const messages: { readonly sequence: string; readonly messageId: string }[] = [];
     for await (const { sequence, messageId } of reader.headers(subject, floor + 1)) {
-      told.push({ sequence: String(sequence), messageId });
-      if (told.length === ackedMax) break;
+      messages.push({ sequence: String(sequence), messageId });
+      if (messages.length === ackedMax) break;
     }
-    // Records come before their signals: behind this, a job that is not known is gone.
+    // A job is written before its signal: after the sync, a job that the index does not have was removed.
     await context.sync();
-    const waiting = told.findIndex(({ messageId }) => isWaiting(messageId));
-    const over = waiting < 0 ? told : told.slice(0, waiting);
-    return new Set(over.map(({ sequence }) => sequence));
+    const waiting = messages.findIndex(({ messageId }) => isWaiting(messageId));
+    const claimed = waiting < 0 ? messages : messages.slice(0, waiting);
+    return new Set(claimed.map(({ sequence }) => sequence));
   }
 
-  /** Each wait for a worker has a fence of its own, which its signal names. */
+  /** A job gets a new fence whenever it waits for a worker, and its signal contains the fence. */
   function isWaiting(messageId: string): boolean {
     const id = decodeURIComponent(plainId(messageId).slice(messageId.indexOf(':') + 1));
     const [, taskId, fence] = /^q:(.+):(\d+)$/.exec(id) ?? [];
@@ -83,24 +83,24 @@ export function createWorkersGroups(context: {
   async function ackOf(type: string): Promise<void> {
     const settings = await groupOf(type);
     const { stream, main } = await consumers.find(settings.name);
-    const info = await parts.wire.ask<ConsumerInfo>(`CONSUMER.INFO.${stream}.${main}`);
+    const info = await parts.wire.request<ConsumerInfo>(`CONSUMER.INFO.${stream}.${main}`);
     if (info.num_pending + info.num_ack_pending === 0) return;
     const [subject = ''] = settings.filters;
-    const over = await handedOut(subject, info.ack_floor.stream_seq);
+    const claimed = await claimedSequences(subject, info.ack_floor.stream_seq);
     const { signal } = new AbortController();
-    for (let left = over.size; left > 0;) {
+    for (let left = claimed.size; left > 0;) {
       const limit = Math.min(left, fetchMax);
-      const some = await leases.fetch(settings, { limit, waitMs: 0, signal });
-      if (some.length === 0) return;
+      const fetched = await leases.fetch(settings, { limit, waitMs: 0, signal });
+      if (fetched.length === 0) return;
       await leases.settle(
         settings,
-        // Another process may have acked meanwhile, and what came is not what was looked at.
-        some.map(({ sequence, token }) =>
-          over.has(sequence) ? { kind: 'ack', token } : { kind: 'release', token },
+        // Another process may have acked since, so other messages may have been fetched.
+        fetched.map(({ sequence, token }) =>
+          claimed.has(sequence) ? { kind: 'ack', token } : { kind: 'release', token },
         ),
       );
-      if (some.some(({ sequence }) => !over.has(sequence))) return;
-      left -= some.length;
+      if (fetched.some(({ sequence }) => !claimed.has(sequence))) return;
+      left -= fetched.length;
     }
   }
 
@@ -111,17 +111,17 @@ export function createWorkersGroups(context: {
         try {
           await ackOf(type);
         } catch (error) {
-          // Deleted by somebody, or lost with its stream: the next sweep makes it anew.
+          // The group was deleted, or lost with its stream: the next sweep creates it again.
           known.delete(type);
           consumers.forget(consumerGroups.workers<string>(type));
-          if (!isGone(error)) throw error;
+          if (!isMissing(error)) throw error;
         }
       }
     },
   };
 }
 
-function isGone(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return (
     hasCode(error, 'BUS_GROUP_UNKNOWN') ||
     isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)

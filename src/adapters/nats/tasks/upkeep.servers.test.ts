@@ -12,7 +12,7 @@ after(() => server[Symbol.asyncDispose]());
 
 const minuteMs = 60_000;
 
-test('values that no job names go after a while, and those that one names stay', async () => {
+test('deletes values that no job refers to after a while, and keeps the others', async () => {
   const engine = await natsTaskEngine(server.url, { prefix: 'orphans' });
   await using tasks = createTasks(engine, { types: [taskType('email-send')] });
   await using stack = new AsyncDisposableStack();
@@ -29,7 +29,7 @@ test('values that no job names go after a while, and those that one names stay',
   const { id } = await tasks.enqueue({ type: 'email-send', payload });
   const named = await values();
   assert.ok(named.length > 0 && named.every((each) => each.startsWith(`${id}.`)), named.join());
-  // Whoever wrote these was killed before the job: of one that is there, and of one that never was.
+  // As if a process died before it wrote the job: one value of an existing job, one of a job that never existed.
   const unknown = 'email-send.0199aaaa-0000-7000-8000-000000000000';
   const js = manager.jetstream();
   for (const owner of [id, unknown]) {
@@ -43,7 +43,7 @@ test('values that no job names go after a while, and those that one names stay',
   assert.deepEqual((await values()).toSorted(), named.toSorted());
   assert.deepEqual((await tasks.get(id))?.payload, payload);
 
-  // The next pass finds what a process left behind that was killed as it removed a job.
+  // The next pass finds the values that a process left when it died during the removal of a job.
   const [job] = await tasks.claim({ worker: 'w', types: { 'email-send': 1 }, waitMs: 0 });
   if (job === undefined) assert.fail('nothing came');
   await tasks.complete(job.token);
