@@ -16,10 +16,10 @@ const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
 const queue = 'gbe.tasks.email-send.queue';
 
-function listening(): { readonly observer: Observer; readonly told: string[] } {
-  const told: string[] = [];
-  const tell = (_: object, text: string): void => void told.push(text);
-  return { told, observer: { log: { debug: tell, info: tell, warn: tell, error: tell } } };
+function recordLog(): { readonly observer: Observer; readonly texts: string[] } {
+  const texts: string[] = [];
+  const note = (_: object, text: string): void => void texts.push(text);
+  return { texts, observer: { log: { debug: note, info: note, warn: note, error: note } } };
 }
 
 /** Retries with the same id until it is stored, as a producer does. */
@@ -71,7 +71,7 @@ test('a server that is killed repeatedly loses no acknowledged message and keeps
 });
 
 test('a server that lost its disk: streams and groups are created again, and it is logged once', async () => {
-  const { told, observer } = listening();
+  const { texts, observer } = recordLog();
   await using bus = await natsBus(server.url, { prefix: 'wiped', observer });
   const handled: number[] = [];
   const read: number[] = [];
@@ -95,7 +95,7 @@ test('a server that lost its disk: streams and groups are created again, and it 
     'bus stream was missing and is created again',
     'bus group was gone and is made anew',
   ]) {
-    const times = told.filter((each) => each === text).length;
+    const times = texts.filter((each) => each === text).length;
     assert.ok(times === 1 || (times === 2 && text.includes('stream')), `${text}: ${times} times`);
   }
 });

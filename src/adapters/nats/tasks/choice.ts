@@ -1,5 +1,5 @@
 // Chooses jobs to claim from the index. Several processes would choose the same jobs, so each job has one preferred
-// worker; the others choose it when they find no job of their own.
+// worker; the others choose it when they find no preferred job.
 
 import { selectClaims, type ClaimMemory } from '../../../tasks/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';

@@ -179,13 +179,13 @@ test('the sweeper rebuilds a deleted stream of the bus', async () => {
   await connection.close();
   const sweep = createTaskSweep(tasks);
   await sweep.sweep();
-  const told: string[] = [];
+  const taskIds: string[] = [];
   for (const kind of ['queue', 'terminal']) {
     for await (const { payload } of bus.read(`gbe.tasks.${email}.${kind}`)) {
-      told.push((payload as { readonly taskId: string }).taskId);
+      taskIds.push((payload as { readonly taskId: string }).taskId);
     }
   }
-  assert.deepEqual(told.toSorted(), ids.toSorted());
+  assert.deepEqual(taskIds.toSorted(), ids.toSorted());
   assert.equal((await sweep.sweep()).signals, 0);
 });
 
