@@ -216,7 +216,7 @@ test('SQLite: a file of another kind is told', async () => {
   await writeFile(path, 'Dear database, '.repeat(100));
   const other = await levels({ store: `sqlite:${path}` }, 'store');
   assert.deepEqual(other.signs, ['reachable: broken']);
-  assert.match(other.found[0]?.remedy ?? '', /another kind of file/);
+  assert.match(other.found[0]?.remedy ?? '', /not an SQLite database/);
 });
 
 test('the command shows signs or JSON, no password, and ends with 1 when something is broken', async () => {

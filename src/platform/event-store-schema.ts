@@ -34,7 +34,7 @@ export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
 
 async function sqliteSchema(path: string): Promise<DatabaseSchema> {
   const { configureSqlite, migrateSqlite, sqliteMigrations } =
-    await import('../adapters/sqlite/sqlite-schema.ts');
+    await import('../adapters/sqlite/connection/schema.ts');
   const { DatabaseSync } = await import('node:sqlite');
   const steps = sqliteMigrations.map((sql, index) => ({
     number: index + 1,

@@ -73,7 +73,7 @@ async function examineEngine(
     return examineRedis(url, { ...options, stores });
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { examineNats } = await import('../adapters/nats/nats-doctor.ts');
+    const { examineNats } = await import('../adapters/nats/doctor.ts');
     return examineNats(url, options);
   }
   const target = parseStoreUrl(url);
@@ -89,7 +89,7 @@ async function examineStore(
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
   if (target.engine === 'sqlite') {
-    const { examineSqlite } = await import('../adapters/sqlite/sqlite-doctor.ts');
+    const { examineSqlite } = await import('../adapters/sqlite/doctor.ts');
     return examineSqlite(url, options);
   }
   if (target.engine === 'postgres') {

@@ -10,7 +10,7 @@ for (const [url, said] of [
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['postgres://u:secret@h/db', /no leases in 'postgres:'/],
   ['redis://u:secret@h/shop', /database must be a number/],
-  ['nats://u:secret@h/x', /looks like nats:/],
+  ['nats://u:secret@h/x', /use nats:/],
 ] as const) {
   test(`refuses '${url}' and says why, without its password`, async () => {
     await assert.rejects(

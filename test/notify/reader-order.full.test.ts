@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { sqliteBus } from '../../src/adapters/sqlite/sqlite-bus.ts';
+import { sqliteBus } from '../../src/adapters/sqlite/bus/bus.ts';
 import type { Bus } from '../../src/bus/bus.ts';
 import { subjects } from '../../src/contracts/subjects.ts';
 import { systemClock } from '../../src/foundation/clock.ts';

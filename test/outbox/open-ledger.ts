@@ -14,8 +14,7 @@ export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLe
   if (engine === 'typeorm') return typeormLedger(url);
   // Only the engine that is asked for: many short processes call this.
   if (engine === 'sqlite') {
-    const { sqliteOutboxLedger } =
-      await import('../../src/adapters/sqlite/sqlite-outbox-ledger.ts');
+    const { sqliteOutboxLedger } = await import('../../src/adapters/sqlite/outbox/ledger.ts');
     return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
   }
   const { postgresOutboxLedger } = await import('../../src/adapters/postgres/outbox/ledger.ts');

@@ -33,7 +33,7 @@ const { engine, url, role, version, shards, leaseMs, name, streams } =
   childInput() as ProjectorInput;
 const store =
   engine === 'sqlite'
-    ? await (await import('../../src/adapters/sqlite/sqlite-event-store.ts')).sqliteEventStore(url)
+    ? await (await import('../../src/adapters/sqlite/store/event-store.ts')).sqliteEventStore(url)
     : await (
         await import('../../src/adapters/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 6 });

@@ -22,7 +22,7 @@ const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorke
 const random = seededRandom(seed);
 const store =
   engine === 'sqlite'
-    ? await (await import('../../src/adapters/sqlite/sqlite-event-store.ts')).sqliteEventStore(url)
+    ? await (await import('../../src/adapters/sqlite/store/event-store.ts')).sqliteEventStore(url)
     : await (
         await import('../../src/adapters/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 8 });

@@ -24,7 +24,7 @@ export async function openStore(
   options: RigOptions = {},
 ): Promise<EventStore> {
   if (engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/adapters/sqlite/sqlite-event-store.ts');
+    const { sqliteEventStore } = await import('../../src/adapters/sqlite/store/event-store.ts');
     return sqliteEventStore(url, options);
   }
   const { postgresEventStore } = await import('../../src/adapters/postgres/store/event-store.ts');

@@ -91,7 +91,7 @@ const tuning = {
 
 async function run() {
   if (input.engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/adapters/sqlite/sqlite-event-store.ts');
+    const { sqliteEventStore } = await import('../../src/adapters/sqlite/store/event-store.ts');
     const store = await sqliteEventStore(input.url);
     const each = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();

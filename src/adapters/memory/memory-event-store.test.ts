@@ -10,7 +10,7 @@ runConformance(test, 'the event store in memory', {
   open: async (options) => memoryEventStore(options),
 });
 
-test('the event store in memory stamps events by the clock that it was given', async () => {
+test('the event store in memory stamps events with the given clock', async () => {
   const clock = fakeClock({ nowMs: 1_000 });
   await using store = memoryEventStore({ clock });
   const stream = newStream();

@@ -1,4 +1,4 @@
-// The store in memory, for unit tests: the same rules as the durable engines, gone with the process.
+// The event store in memory, for unit tests: the same rules as the durable engines, lost with the process.
 
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import { memoryKeyClaims } from '../../aggregates/key-claims.ts';
@@ -51,7 +51,7 @@ interface MemoryRow extends StoredRow {
 }
 
 /**
- * An event store that lives and dies with the process.
+ * An event store in the memory of the process.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -92,7 +92,7 @@ export function memoryEventStore(
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
       if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
-      // All of them in this turn of the event loop: nobody sees one without the other.
+      // All in one turn of the event loop: no reader sees the events without the documents.
       await Promise.all(
         documentsToWrite(inline?.documents ?? [], writes, outcomes).map((each) =>
           readModels.write(each.model, each.writes),
@@ -165,9 +165,9 @@ export function memoryEventStore(
         return found;
       },
       async forget(subject, forgottenAtMs) {
-        const had = keys.get(subject)?.kind === 'key';
-        if (had || !keys.has(subject)) keys.set(subject, { kind: 'forgotten', forgottenAtMs });
-        return had;
+        const hadKey = keys.get(subject)?.kind === 'key';
+        if (hadKey || !keys.has(subject)) keys.set(subject, { kind: 'forgotten', forgottenAtMs });
+        return hadKey;
       },
     },
 
@@ -178,8 +178,8 @@ export function memoryEventStore(
   };
 
   function decideAll(writes: readonly StreamWrite[]): WriteOutcome[] {
-    // A stream that is written twice in one append is decided with what the first write adds.
-    const ahead = new Map<string, StreamState>();
+    // A stream that is written twice in one append: the second write sees the state after the first.
+    const pendingStates = new Map<string, StreamState>();
     return writes.map((each): WriteOutcome => {
       if (each.retention !== undefined) {
         const target = streams.get(each.retention.of)?.state;
@@ -187,7 +187,7 @@ export function memoryEventStore(
         if (decision.kind !== 'retain') return decision;
       }
       const stream = streams.get(each.stream);
-      const state = ahead.get(each.stream) ?? stream?.state;
+      const state = pendingStates.get(each.stream) ?? stream?.state;
       const decision = decideAppend(
         state,
         each.expected,
@@ -208,7 +208,7 @@ export function memoryEventStore(
       }
       const revision = decision.firstRevision + each.rows.length - 1;
       const { truncateBefore } = state ?? fresh;
-      ahead.set(each.stream, {
+      pendingStates.set(each.stream, {
         ...(state ?? fresh),
         revision,
         truncateBefore: decision.revives ? decision.firstRevision : truncateBefore,
@@ -259,7 +259,7 @@ export function memoryEventStore(
     const step = forwards ? 1 : -1;
     const page: StoredRow[] = [];
     let sequence = forwards ? after + 1 : Math.min(after - 1, rows.length);
-    // A filter that matches rarely reports back in between, as often as subscriptions promise.
+    // A filter that matches rarely returns early, so subscriptions can store checkpoints.
     let left: number = storeLimits.checkpointEvery;
     for (; sequence >= 1 && sequence <= rows.length && page.length < limit; sequence += step) {
       if (left === 0) break;
@@ -289,7 +289,7 @@ export function memoryEventStore(
       if (removed === scavengeStepMax) break;
       if (sequence === undefined || row === undefined) continue;
       const last = revision === stream.state.revision;
-      // The last event stays: it is what the stream's revision and age are known by.
+      // The last event of a stream stays: it holds the stream's revision and age.
       if (last || (revision >= first && isVisible(stream.state, row, nowMs))) continue;
       rows[sequence - 1] = undefined;
       stream.sequences[revision] = undefined;
@@ -305,7 +305,7 @@ export function memoryEventStore(
     subscriptions: memorySubscriptionStorage({ clock }),
     readModels,
     readModelVersions: memoryVersions(),
-    sagas: ownSagas(),
+    sagas: createSagaIndex(),
     traces: memoryTraceIndex(),
     inlineAppends: planInline(),
   });
@@ -313,8 +313,8 @@ export function memoryEventStore(
 
 const fresh: StreamState = { revision: -1, truncateBefore: 0, tombstoned: false };
 
-/** It is lost with the events, and never without them. */
-function ownSagas(): SagaIndex {
+/** Without `upkeep`: the index is lost only together with the events. */
+function createSagaIndex(): SagaIndex {
   const index = memorySagaIndex();
   return {
     put: (entry) => index.put(entry),

@@ -1,6 +1,6 @@
-export { natsBus, type NatsBusOptions } from './nats-bus.ts';
-export type { NatsConnectionOptions } from './nats-connection.ts';
-export { natsLeases, type NatsLeases, type NatsLeasesOptions } from './nats-leases.ts';
+export { natsBus, type NatsBusOptions } from './bus/bus.ts';
+export type { NatsConnectionOptions } from './connection/connection.ts';
+export { natsLeases, type NatsLeases, type NatsLeasesOptions } from './leases/leases.ts';
 export {
   natsDestination,
   natsDestinationLimits,
@@ -11,4 +11,4 @@ export {
   natsTasks,
   type NatsTaskEngineOptions,
   type NatsTasksOptions,
-} from './nats-task-engine.ts';
+} from './tasks/engine.ts';

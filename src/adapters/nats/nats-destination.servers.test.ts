@@ -34,7 +34,7 @@ const message: DeliveryMessage = {
   tenantId: 'core',
 };
 
-/** Straight from the stream, by number. */
+/** Reads a message of the stream by sequence. */
 async function stored(connection: NatsConnection, name: string) {
   const manager = await jetstreamManager(connection);
   const { state } = await manager.streams.info(name);
@@ -46,7 +46,7 @@ async function stored(connection: NatsConnection, name: string) {
   return found;
 }
 
-/** Asks again: what was sent to a server that is just coming back gets no answer. */
+/** Retries: a server that is starting does not reply. */
 async function storedInTheEnd(connection: NatsConnection, name: string) {
   const deadline = performance.now() + 120_000;
   for (;;) {
@@ -80,12 +80,12 @@ for (const { name, skip, run } of destinationConformance({
   test(`NATS: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('a repeated message is told by the place of the first', async () => {
+test('a duplicate gets the receipt of the first message', async () => {
   const { url, prefix } = await sharedNats();
   const name = `${prefix}once`;
   const options = { subject: `${name}.x`, stream: { name, subjects: [`${name}.>`] } };
   await using send = await natsDestination(url, options);
-  // A second one finds the stream.
+  // A second destination finds the stream.
   await using other = await natsDestination(url, options);
   const one = createDelivery({ destinations: { nats: send } });
   const two = createDelivery({ destinations: { nats: other } });
@@ -105,14 +105,14 @@ test('a repeated message is told by the place of the first', async () => {
   await connection.close();
 });
 
-test('a subject that belongs to no stream is a retry, as the stream may be created', async () => {
+test('a subject without a stream is a retry, since the stream may be created', async () => {
   const { url, prefix } = await sharedNats();
   await using send = await natsDestination(url, { subject: `${prefix}nobody.x` });
   const { deliver } = createDelivery({ destinations: { nats: send } });
   assert.equal((await deliver(message)).kind, 'retry');
 });
 
-test('a payload above the limit of the server is a dead letter', async () => {
+test('a payload above the limit of the server is dead-lettered', async () => {
   const { url, prefix } = await sharedNats();
   const name = `${prefix}large`;
   const options = { subject: `${name}.x`, stream: { name, subjects: [`${name}.>`] } };

@@ -1,4 +1,4 @@
-// Messages to NATS JetStream, with the key as message id: the server drops a repeated one that comes
+// A destination that publishes to NATS JetStream, with the idempotency key as message id: the server drops a duplicate
 // within the stream's duplicate window.
 
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
@@ -8,16 +8,16 @@ import type { Destination } from '../../delivery/destination.ts';
 import { untilAborted } from '../../delivery/until-aborted.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { connectNats, natsDefaults, type NatsConnectionOptions } from './nats-connection.ts';
+import { connectNats, natsDefaults, type NatsConnectionOptions } from './connection/connection.ts';
 
 export interface NatsDestinationOptions extends NatsConnectionOptions {
-  /** The subject, or who knows it for a message. */
+  /** The subject, or a function that returns it for a message. */
   readonly subject: string | ((message: DeliveryMessage) => string);
-  /** Created where it is missing. Without it the subjects must belong to a stream already. */
+  /** A missing stream is created. Without this option, the subjects must belong to an existing stream. */
   readonly stream?: {
     readonly name: string;
     readonly subjects: readonly string[];
-    /** Longer than the outbox tries. Default: 2 h; the server's own is 2 minutes. */
+    /** Longer than the outbox retries. Default: 2 h; the server's default is 2 minutes. */
     readonly duplicateWindowMs?: number;
     readonly replicas?: number;
   };
@@ -26,7 +26,7 @@ export interface NatsDestinationOptions extends NatsConnectionOptions {
 export const natsDestinationLimits = { duplicateWindowMs: 2 * 60 * 60_000 } as const;
 
 /**
- * A destination that publishes to JetStream; by URL or with a connection of your own.
+ * A destination that publishes to JetStream, by URL or with your connection.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
@@ -55,7 +55,7 @@ export async function natsDestination(
 
   async function createStream({ name, subjects, ...given }: NonNullable<typeof stream>) {
     const windowMs = given.duplicateWindowMs ?? natsDestinationLimits.duplicateWindowMs;
-    await connection.ask(async (driver) => {
+    await connection.run(async (driver) => {
       const manager = await jetstreamManager(driver, { timeout: timeoutMs });
       const known = await manager.streams.info(name).catch((error: unknown) => {
         if (error instanceof Error && /stream not found/i.test(error.message)) return undefined;
@@ -72,14 +72,14 @@ export async function natsDestination(
   }
 
   async function publish(message: DeliveryMessage, key: string): Promise<DeliveryOutcome> {
-    const told = headers();
-    for (const [name, value] of Object.entries(headersOf(message))) told.set(name, value);
-    const ack = await connection.ask((driver) =>
+    const sent = headers();
+    for (const [name, value] of Object.entries(headersOf(message))) sent.set(name, value);
+    const ack = await connection.run((driver) =>
       jetstream(driver).publish(
         typeof subject === 'string' ? subject : subject(message),
         JSON.stringify(message.payload),
-        // Its own retries would only hide that nobody listens there.
-        { msgID: encodeURIComponent(key), headers: told, timeout: timeoutMs, retries: 0 },
+        // Retries of the driver would only hide that no stream covers the subject.
+        { msgID: encodeURIComponent(key), headers: sent, timeout: timeoutMs, retries: 0 },
       ),
     );
     return { kind: 'sent', receipt: `${ack.stream}:${ack.seq}` };
@@ -100,7 +100,7 @@ export async function natsDestination(
   });
 }
 
-/** Percent-encoded: headers of NATS hold neither line breaks nor all of Unicode. */
+/** Percent-encoded: NATS headers allow neither line breaks nor all of Unicode. */
 function headersOf(message: DeliveryMessage): Record<string, string> {
   const given = {
     'event-type': message.eventType,
@@ -115,7 +115,7 @@ function headersOf(message: DeliveryMessage): Record<string, string> {
   return Object.fromEntries(entries);
 }
 
-/** A payload above the server's limit stays so; all the rest is about the server. */
+/** A payload above the server's limit is permanent; all other errors are worth a retry. */
 function outcomeOfNats(error: unknown): DeliveryOutcome {
   const text = errorText(error);
   if (/max(imum)?[ _]payload/i.test(text)) return { kind: 'dead', error: text };

@@ -1,0 +1,95 @@
+// Publishes batches to the streams of the bus, with all replies over one inbox.
+
+import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
+import type { BusParts, BusStreams } from './streams.ts';
+import { metaHeader } from '../connection/delivered-message.ts';
+import {
+  busUnavailable,
+  isUnanswered,
+  type ApiError,
+  type Outgoing,
+} from '../connection/jetstream-wire.ts';
+
+interface PublishAck {
+  readonly seq: number;
+  readonly duplicate?: boolean;
+  readonly error?: ApiError;
+}
+
+export type Append = (
+  entries: readonly EngineEntry[],
+  options: { readonly dedupeWindowMs: number },
+) => Promise<readonly Appended[]>;
+
+/** Bytes in flight. */
+const inFlightBytesMax = 4_000_000;
+/** The first retry creates streams that the server has lost. */
+const triesMax = 3;
+
+export function createAppend({ wire, layout }: BusParts, streams: BusStreams): Append {
+  function outgoing({ subject, id, data, meta }: EngineEntry): Outgoing {
+    const headers = wire.headers();
+    headers.set('Nats-Msg-Id', messageIdOf({ subject, id }));
+    if (meta !== undefined) headers.set(metaHeader, meta);
+    return { subject: layout.toNats(subject), data, headers };
+  }
+
+  /** Undefined: no stream covers the subject. */
+  async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
+    const replies = await wire.exchange(entries.map(outgoing));
+    return replies.map((reply) => {
+      if (isUnanswered(reply)) return undefined;
+      const { seq, duplicate = false, error } = reply.json<PublishAck>();
+      // A full stream replies with 4xx, but a retry may succeed.
+      if (error !== undefined) throw busUnavailable(error.description ?? 'refused');
+      return { sequence: String(seq), isDuplicate: duplicate };
+    });
+  }
+
+  async function appendSome(
+    entries: readonly EngineEntry[],
+    dedupeWindowMs: number,
+  ): Promise<readonly Appended[]> {
+    const subjects = new Set(entries.map(({ subject }) => subject));
+    const appended = new Map<EngineEntry, Appended>();
+    for (let round = 0; round < triesMax; round += 1) {
+      for (const subject of subjects) await streams.ensure(subject, dedupeWindowMs);
+      const left = entries.filter((entry) => !appended.has(entry));
+      for (const [at, result] of (await publish(left)).entries()) {
+        if (result !== undefined) appended.set(left[at] as EngineEntry, result);
+      }
+      if (appended.size === entries.length) {
+        return entries.map((entry) => appended.get(entry) as Appended);
+      }
+      streams.forget();
+    }
+    throw busUnavailable('no stream covers the published subjects');
+  }
+
+  return async (entries, { dedupeWindowMs }) => {
+    const appended: Appended[] = [];
+    for (const chunk of chunksOf(entries)) {
+      appended.push(...(await appendSome(chunk, dedupeWindowMs)));
+    }
+    return appended;
+  };
+}
+
+/** The server dedupes ids per stream, the bus per subject. */
+export function messageIdOf({ subject, id }: Pick<EngineEntry, 'subject' | 'id'>): string {
+  return `${subject}:${encodeURIComponent(id.toWellFormed())}`;
+}
+
+function chunksOf(entries: readonly EngineEntry[]): readonly (readonly EngineEntry[])[] {
+  const chunks: EngineEntry[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const entry of entries) {
+    if (bytes + entry.data.length > inFlightBytesMax) {
+      chunks.push([]);
+      bytes = 0;
+    }
+    chunks.at(-1)?.push(entry);
+    bytes += entry.data.length;
+  }
+  return chunks;
+}

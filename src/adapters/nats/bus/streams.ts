@@ -1,0 +1,181 @@
+// The two streams of the bus in JetStream: created on first use, extended for a new root, and created again when the
+// server has lost them.
+
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { Observer } from '../../../foundation/observer.ts';
+import type { BusLayout } from './layout.ts';
+import {
+  busUnavailable,
+  isRefused,
+  refusals,
+  type JetStreamWire,
+} from '../connection/jetstream-wire.ts';
+
+interface StreamConfig {
+  readonly name: string;
+  readonly subjects: readonly string[];
+  readonly duplicate_window: number;
+}
+
+interface StreamState {
+  readonly config: StreamConfig;
+  /** Another time means another stream of the same name. */
+  readonly created: string;
+  readonly state: {
+    readonly first_seq: number;
+    readonly last_seq: number;
+    readonly subjects?: Readonly<Record<string, number>>;
+  };
+  /** The number of subjects over all pages. */
+  readonly total?: number;
+}
+
+export interface BusStreams {
+  /** Creates or extends the stream of this subject or pattern. */
+  ensure(pattern: string, dedupeWindowMs?: number): Promise<void>;
+  /** Drops the cached configuration, after the server has lost a stream. */
+  forget(): void;
+  /** Undefined: the stream does not exist. */
+  info(stream: string, body?: object): Promise<StreamState | undefined>;
+}
+
+/** The shortest dedupe window; some servers refuse less. */
+const windowMsMin = 100;
+const msToNs = 1_000_000;
+/** Longer than a live process holds the lock. */
+const lockMsMax = 5_000;
+
+export function createBusStreams(
+  { wire, layout, observer }: BusParts,
+  { replicas }: { readonly replicas: number },
+): BusStreams {
+  /** Stream → its cached configuration. */
+  const known = new Map<string, StreamConfig>();
+  const seen = new Set<string>();
+
+  async function info(stream: string, body: object = {}): Promise<StreamState | undefined> {
+    try {
+      return await wire.request<StreamState>(`STREAM.INFO.${stream}`, body);
+    } catch (error) {
+      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      throw error;
+    }
+  }
+
+  async function write(stream: string, wanted: StreamConfig, exists: boolean): Promise<void> {
+    const verb = exists ? `STREAM.UPDATE.${stream}` : `STREAM.CREATE.${stream}`;
+    try {
+      await wire.request(verb, wanted);
+    } catch (error) {
+      if (isRefused(error, refusals.subjectsOverlap)) {
+        throw new MillraceError(
+          'BUS_INVALID',
+          `another NATS stream has some of the subjects ${wanted.subjects.join(', ')}: give the bus a prefix, or delete that stream`,
+          { cause: error, details: { field: 'subject' } },
+        );
+      }
+      throw error;
+    }
+  }
+
+  function covers(config: StreamConfig, subject: string, windowNs: number): boolean {
+    return config.duplicate_window >= windowNs && config.subjects.includes(subject);
+  }
+
+  async function isReady(stream: string, subject: string, windowNs: number): Promise<boolean> {
+    const found = await info(stream);
+    if (found === undefined || !covers(found.config, subject, windowNs)) return false;
+    known.set(stream, found.config);
+    seen.add(stream);
+    return true;
+  }
+
+  /**
+   * Two processes that extend a stream at once undo each other's change, and the server may then ignore a subject that it
+   * lists. The lock is a stream with a unique description: of all processes that create it, one succeeds.
+   */
+  async function withLock(stream: string, work: () => Promise<void>): Promise<void> {
+    const lock = `${stream}-widening`;
+    for (let beganMs = performance.now(); !(await tryLock(lock));) {
+      await systemClock.sleep(5 + Math.random() * 20);
+      if (performance.now() - beganMs < lockMsMax) continue;
+      // The process that held the lock has died.
+      await unlock(lock);
+      beganMs = performance.now();
+    }
+    try {
+      await work();
+    } finally {
+      await unlock(lock);
+    }
+  }
+
+  async function tryLock(lock: string): Promise<boolean> {
+    const unique = { description: randomUUID(), subjects: [lock], storage: 'memory' };
+    try {
+      await wire.request(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...unique });
+      return true;
+    } catch (error) {
+      if (isRefused(error, refusals.streamNameInUse)) return false;
+      throw error;
+    }
+  }
+
+  async function unlock(lock: string): Promise<void> {
+    try {
+      await wire.request(`STREAM.DELETE.${lock}`);
+    } catch (error) {
+      if (!isRefused(error, refusals.streamNotFound)) throw error;
+    }
+  }
+
+  return {
+    info,
+    forget: () => known.clear(),
+    async ensure(pattern, dedupeWindowMs = 0) {
+      const stream = layout.streamOf(pattern);
+      const subject = layout.coverOf(pattern);
+      const windowNs = dedupeWindowMs === 0 ? 0 : Math.max(windowMsMin, dedupeWindowMs) * msToNs;
+      const cached = known.get(stream);
+      if (cached !== undefined && covers(cached, subject, windowNs)) return;
+      if (await isReady(stream, subject, windowNs)) return;
+      await withLock(stream, async () => {
+        if (await isReady(stream, subject, windowNs)) return;
+        const found = await info(stream);
+        if (found === undefined && seen.has(stream)) {
+          observer.log?.warn({ stream }, 'bus stream was missing and is created again');
+        }
+        const config = found?.config ?? newStream(stream, replicas);
+        const wanted = {
+          ...config,
+          subjects: [...new Set([...config.subjects, subject])],
+          duplicate_window: Math.max(config.duplicate_window, windowNs),
+        };
+        await write(stream, wanted, found !== undefined);
+        if (await isReady(stream, subject, windowNs)) return;
+        throw busUnavailable(`the stream '${stream}' lost its subjects`);
+      });
+    },
+  };
+}
+
+export interface BusParts {
+  readonly wire: JetStreamWire;
+  readonly layout: BusLayout;
+  readonly observer: Observer;
+}
+
+function newStream(name: string, replicas: number): StreamConfig & Record<string, unknown> {
+  return {
+    name,
+    subjects: [],
+    retention: 'limits',
+    storage: 'file',
+    // A full stream refuses new messages, and never drops unread ones.
+    discard: 'new',
+    num_replicas: replicas,
+    duplicate_window: windowMsMin * msToNs,
+  };
+}

@@ -1,0 +1,247 @@
+// The JetStream API for the bus and the tasks. All requests share one inbox, so a batch of a thousand requests costs a
+// thousand small messages and one promise.
+
+import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { loadDriver } from '../../../foundation/load-driver.ts';
+import { connectNats, natsDefaults, type NatsConnectionOptions } from './connection.ts';
+
+export interface Outgoing {
+  readonly subject: string;
+  readonly data?: Uint8Array | string | undefined;
+  readonly headers?: MsgHdrs | undefined;
+}
+
+/** Messages to any `<subject>.<token>` go to its listener until it is closed. */
+export interface Inbox {
+  readonly subject: string;
+  /** Unsubscribes; resolves when messages in flight have arrived. */
+  close(): Promise<void>;
+}
+
+export interface JetStreamWire extends AsyncDisposable {
+  readonly timeoutMs: number;
+  /** Sends in this order and returns all replies, or rejects with `BUS_UNAVAILABLE`: some requests may have been done. */
+  exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
+  /** Sends in this order without waiting; replies, if any, go to `replyTo`. */
+  send(messages: readonly Outgoing[], replyTo?: string): Promise<void>;
+  listen(onMessage: (message: Msg) => void, onLost: (error: MillraceError) => void): Promise<Inbox>;
+  headers(): MsgHdrs;
+  /** A request to the JetStream API, such as `STREAM.INFO.bus`. */
+  request<T>(verb: string, body?: object): Promise<T>;
+  requestAll<T>(
+    requests: readonly { readonly verb: string; readonly body: object }[],
+  ): Promise<T[]>;
+}
+
+/** JetStream's `err_code`s. */
+export const refusals = {
+  consumerNotFound: 10_014,
+  messageNotFound: 10_037,
+  /** The message to delete does not exist. */
+  sequenceNotFound: 10_043,
+  deleteFailed: 10_057,
+  streamNameInUse: 10_058,
+  streamNotFound: 10_059,
+  subjectsOverlap: 10_065,
+  /** A compare-and-set came too late. */
+  wrongLastSequence: 10_071,
+} as const;
+
+export function isRefused(error: unknown, ...codes: readonly number[]): boolean {
+  return error instanceof MillraceError && codes.some((code) => code === error.details['errCode']);
+}
+
+const noResponders = 503;
+/** Requests in flight; newer servers refuse thousands at once. */
+const inFlightMax = 250;
+
+interface Exchange {
+  readonly replies: Msg[];
+  readonly done: PromiseWithResolvers<readonly Msg[]>;
+  left: number;
+}
+
+export const isUnanswered = (message: Msg): boolean => message.headers?.code === noResponders;
+
+export async function openJetStreamWire(
+  target: string | Driver,
+  options: NatsConnectionOptions,
+): Promise<JetStreamWire> {
+  const { timeoutMs = natsDefaults.timeoutMs } = options;
+  const { createInbox, headers } = await loadDriver(
+    '@nats-io/transport-node',
+    () => import('@nats-io/transport-node'),
+  );
+  const exchanges = new Map<string, { readonly exchange: Exchange; readonly at: number }>();
+  const listeners = new Set<(error: MillraceError) => void>();
+  let lastToken = 0;
+
+  function onLost(): void {
+    const error = busUnavailable('connection lost');
+    for (const { exchange: pending } of exchanges.values()) pending.done.reject(error);
+    exchanges.clear();
+    for (const report of listeners) report(error);
+  }
+
+  const connection = await connectNats(target, { ...options, onLost }).catch(rethrow);
+  const inbox = createInbox();
+  const { driver, subscription } = await withDriver(async (opened) => ({
+    driver: opened,
+    subscription: opened.subscribe(`${inbox}.*`, { callback: (_, message) => settle(message) }),
+  }));
+
+  function settle(message: Msg): void {
+    const token = message.subject.slice(inbox.length + 1);
+    const found = exchanges.get(token);
+    if (found === undefined) return;
+    exchanges.delete(token);
+    const { exchange: pending, at } = found;
+    pending.replies[at] = message;
+    pending.left -= 1;
+    if (pending.left === 0) pending.done.resolve(pending.replies);
+  }
+
+  function withDriver<T>(call: (connected: Driver) => Promise<T>): Promise<T> {
+    return connection.run(call).catch(rethrow);
+  }
+
+  async function exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
+    if (messages.length === 0) return [];
+    const done = Promise.withResolvers<readonly Msg[]>();
+    const pending: Exchange = { replies: [], done, left: messages.length };
+    const tokens: string[] = [];
+    const timer = setTimeout(() => {
+      done.reject(busUnavailable(`no reply within ${timeoutMs} ms`));
+    }, timeoutMs);
+    try {
+      return await withDriver((connected) => {
+        // In one turn of the event loop: a lost connection cuts off the last messages, never some in between.
+        for (const [at, { subject, data, headers: sent }] of messages.entries()) {
+          lastToken += 1;
+          const token = lastToken.toString(36);
+          tokens.push(token);
+          exchanges.set(token, { exchange: pending, at });
+          connected.publish(subject, data, {
+            reply: `${inbox}.${token}`,
+            ...(sent === undefined ? {} : { headers: sent }),
+          });
+        }
+        return done.promise;
+      });
+    } finally {
+      clearTimeout(timer);
+      if (pending.left > 0) for (const token of tokens) exchanges.delete(token);
+    }
+  }
+
+  async function requestAll<T>(
+    requests: readonly { readonly verb: string; readonly body: object }[],
+  ): Promise<T[]> {
+    const replies: T[] = [];
+    for (let from = 0; from < requests.length; from += inFlightMax) {
+      const page = requests.slice(from, from + inFlightMax);
+      const messages = await exchange(
+        page.map(({ verb, body }) => ({
+          subject: `$JS.API.${verb}`,
+          data: JSON.stringify(body),
+        })),
+      );
+      for (const message of messages) {
+        if (isUnanswered(message))
+          throw busUnavailable('JetStream is not available or not enabled');
+        replies.push(message.json<T>());
+      }
+    }
+    return replies;
+  }
+
+  return {
+    timeoutMs,
+    exchange,
+    headers,
+    send: (messages, replyTo) =>
+      withDriver(async (connected) => {
+        const reply = replyTo === undefined ? {} : { reply: replyTo };
+        for (const { subject, data } of messages) connected.publish(subject, data, reply);
+      }),
+    listen: (onMessage, reportLost) =>
+      withDriver(async (connected) => {
+        const subject = createInbox();
+        const own = connected.subscribe(`${subject}.*`, {
+          callback: (_, message) => onMessage(message),
+        });
+        listeners.add(reportLost);
+        return {
+          subject,
+          async close() {
+            listeners.delete(reportLost);
+            // Fails if the connection is lost or closed: then no message is in flight.
+            await own.drain().catch(() => undefined);
+          },
+        };
+      }),
+    requestAll,
+    async request<T>(verb: string, body: object = {}) {
+      const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
+      if (reply?.error === undefined) return reply as T;
+      throw refusalOf(reply.error);
+    },
+    async [Symbol.asyncDispose]() {
+      onLost();
+      if (!driver.isClosed()) subscription.unsubscribe();
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface ConsumerConfig {
+  readonly durable_name?: string;
+  readonly filter_subject?: string;
+  readonly ack_policy: string;
+  readonly ack_wait: number;
+  readonly max_ack_pending: number;
+}
+
+/** JetStream's reply about a consumer. */
+export interface ConsumerInfo {
+  readonly name: string;
+  readonly stream_name: string;
+  readonly config: ConsumerConfig;
+  readonly delivered: { readonly stream_seq: number };
+  readonly ack_floor: { readonly stream_seq: number };
+  readonly num_ack_pending: number;
+  readonly num_pending: number;
+}
+
+export interface ApiError {
+  readonly code?: number;
+  readonly err_code?: number;
+  readonly description?: string;
+}
+
+/** A server error (5xx) is retryable; the caller distinguishes the others by `errCode`. */
+export function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
+  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${description}`, {
+    retryable: code >= 500,
+    details: { reason: description, errCode: err_code },
+  });
+}
+
+export function busUnavailable(reason: string, cause?: unknown): MillraceError {
+  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${reason}`, {
+    cause,
+    details: { reason },
+  });
+}
+
+/** The connection reports store errors; the bus has its own codes. */
+function rethrow(error: unknown): never {
+  if (hasCode(error, 'STORE_CLOSED')) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;
+  throw new MillraceError('BUS_UNAVAILABLE', error.message, {
+    cause: error.cause,
+    retryable: error.retryable,
+    details: error.details,
+  });
+}

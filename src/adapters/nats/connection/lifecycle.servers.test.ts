@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Bus } from '../../../bus/bus.ts';
+import { createLifecycle } from '../../../foundation/lifecycle.ts';
+import { stressLifecycle } from '../../../testing/lifecycle-stress.ts';
+import { sharedNats } from '../../../testing/servers/shared-servers.ts';
+import { natsBus } from '../bus/bus.ts';
+import { natsLeases, type NatsLeases } from '../leases/leases.ts';
+
+const { url, prefix } = await sharedNats();
+
+function sockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+}
+
+test('leases in NATS: opened and closed in any order, no connection is left', async () => {
+  const before = sockets();
+  await stressLifecycle({
+    create() {
+      let opened: NatsLeases | undefined;
+      return createLifecycle({
+        async start() {
+          opened = await natsLeases(url, { bucket: `${prefix}-stress` });
+        },
+        async stop() {
+          await opened?.[Symbol.asyncDispose]();
+          opened = undefined;
+        },
+      });
+    },
+    rounds: 40,
+  });
+  await backTo(before);
+});
+
+test('a bus on NATS: opened and closed in any order, with a consumer and a reader, no connection is left', async () => {
+  const before = sockets();
+  await stressLifecycle({
+    create() {
+      let bus: Bus | undefined;
+      return createLifecycle({
+        async start() {
+          bus = await natsBus(url, { prefix: `${prefix}-bus` });
+          await bus.consume({ group: 'workers', subject: 'gbe.x' }, () => undefined);
+          await bus.subscribe('gbe.>');
+        },
+        async stop() {
+          await bus?.[Symbol.asyncDispose]();
+          bus = undefined;
+        },
+      });
+    },
+    rounds: 20,
+  });
+  await backTo(before);
+});
+
+/** The server reports a closed socket a moment later. */
+async function backTo(before: number): Promise<void> {
+  for (let round = 0; round < 6_000 && sockets() > before; round += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.ok(sockets() <= before, `${sockets()} sockets, ${before} before`);
+}

@@ -1,0 +1,28 @@
+// A heartbeat connection for another thread: a worker whose step blocks the main thread still counts as alive.
+
+import type { BeatConnection } from '../../../tasks/task-engine.ts';
+import { openJetStreamWire } from '../connection/jetstream-wire.ts';
+import { asTasks, createTaskBucket } from './bucket.ts';
+import { taskKeys } from './keys.ts';
+import { silentObserver } from '../../../foundation/observer.ts';
+
+/** The settings of the engine's `beatThread`. */
+export interface NatsBeatSettings {
+  readonly url: string;
+  readonly bucket: string;
+}
+
+export async function openTaskBeat(settings: unknown): Promise<BeatConnection> {
+  const { url, bucket: name } = settings as NatsBeatSettings;
+  const observer = silentObserver;
+  const wire = await asTasks(() => openJetStreamWire(url, { observer }));
+  const options = { bucket: name, replicas: 1, observer, onRecreated: () => undefined };
+  const bucket = createTaskBucket(wire, options);
+  return {
+    async beat({ worker, aliveUntilMs }) {
+      const data = String(aliveUntilMs);
+      await asTasks(() => bucket.write([{ key: taskKeys.beat(worker), data }]));
+    },
+    [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
+  };
+}

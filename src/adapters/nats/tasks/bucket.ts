@@ -1,0 +1,263 @@
+// The key-value bucket of the jobs. It does not use the KV client of NATS: it writes many keys at once, each with its
+// expected sequence, and gets all replies over one inbox.
+
+import { MillraceError } from '../../../foundation/error.ts';
+import type { Observer } from '../../../foundation/observer.ts';
+import type { BusLayout } from '../bus/layout.ts';
+import type { BusStreams } from '../bus/streams.ts';
+import {
+  busUnavailable,
+  isRefused,
+  isUnanswered,
+  refusalOf,
+  refusals,
+  type ApiError,
+  type JetStreamWire,
+  type Outgoing,
+} from '../connection/jetstream-wire.ts';
+
+interface BucketWrite {
+  readonly key: string;
+  /** `''`: a marker of a deleted key. */
+  readonly data: string;
+  /** The sequence of the key's newest message; 0: the key does not exist; undefined: any. */
+  readonly expected?: number | undefined;
+}
+
+interface BucketMessage {
+  readonly key: string;
+  readonly seq: number;
+  readonly text: string;
+}
+
+export interface TaskBucket {
+  readonly layout: BusLayout;
+  /** For the reader of the bucket. `ensure` creates a missing bucket. */
+  readonly streams: BusStreams;
+  /** The sequence of each write; undefined: another process was faster. */
+  write(writes: readonly BucketWrite[]): Promise<readonly (number | undefined)[]>;
+  /** The newest message of each key, including markers, read from the leader. */
+  get(keys: readonly string[]): Promise<readonly (BucketMessage | undefined)[]>;
+  at(seqs: readonly number[]): Promise<readonly (BucketMessage | undefined)[]>;
+  /** A page of the keys with a prefix such as `value.`; undefined: there are no more. */
+  keys(prefix: string, offset: number): Promise<readonly string[] | undefined>;
+  /** Deletes by sequence: a key that was written again since stays. */
+  erase(seqs: readonly number[]): Promise<void>;
+}
+
+interface GetReply {
+  readonly error?: ApiError;
+  readonly message?: { readonly subject: string; readonly seq: number; readonly data?: string };
+}
+
+/** Bytes and writes in flight. */
+const inFlightBytesMax = 4_000_000;
+const inFlightWritesMax = 1_000;
+/** The first retry creates a bucket that the server has lost. */
+const triesMax = 3;
+const windowNs = 120_000_000_000;
+
+export function createTaskBucket(
+  wire: JetStreamWire,
+  options: {
+    readonly bucket: string;
+    readonly replicas: number;
+    readonly observer: Observer;
+    /** The bucket was created again: everything that was read from it is outdated. */
+    readonly onRecreated: () => void;
+  },
+): TaskBucket {
+  const { bucket, replicas, observer, onRecreated } = options;
+  const stream = `KV_${bucket}`;
+  const front = `$KV.${bucket}.`;
+  let created: string | undefined;
+  let isEnsured = false;
+
+  const layout: BusLayout = {
+    streams: [stream],
+    streamOf: () => stream,
+    toNats: (key) => `${front}${key}`,
+    fromNats: (subject) => (subject.startsWith(front) ? subject.slice(front.length) : undefined),
+    coverOf: () => `${front}>`,
+  };
+
+  async function info(): ReturnType<BusStreams['info']> {
+    try {
+      const found = await wire.request<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
+        `STREAM.INFO.${stream}`,
+      );
+      if (created !== undefined && found.created !== created) {
+        observer.log?.warn({ bucket }, 'task bucket was lost and created again');
+        onRecreated();
+      }
+      created = found.created;
+      return found;
+    } catch (error) {
+      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      throw error;
+    }
+  }
+
+  async function ensure(): Promise<void> {
+    if (isEnsured) return;
+    if ((await info()) === undefined) {
+      try {
+        await wire.request(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
+      } catch (error) {
+        // Another process has created it since.
+        if (!isRefused(error, refusals.streamNameInUse)) throw error;
+      }
+      if ((await info()) === undefined)
+        throw busUnavailable(`the stream '${stream}' does not exist`);
+    }
+    isEnsured = true;
+  }
+
+  function outgoing({ key, data, expected }: BucketWrite): Outgoing {
+    const headers = wire.headers();
+    if (expected !== undefined) {
+      headers.set('Nats-Expected-Last-Subject-Sequence', String(expected));
+    }
+    if (data === '') headers.set('KV-Operation', 'DEL');
+    return { subject: `${front}${key}`, data, headers };
+  }
+
+  async function writeSome(
+    writes: readonly BucketWrite[],
+  ): Promise<readonly (number | undefined)[]> {
+    for (let round = 0; round < triesMax; round += 1) {
+      await ensure();
+      const replies = await wire.exchange(writes.map(outgoing));
+      if (replies.some(isUnanswered)) {
+        // No stream covers the subject: no write was stored.
+        isEnsured = false;
+        continue;
+      }
+      return replies.map((reply) => {
+        const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
+        if (error === undefined) return seq;
+        if (error.err_code === refusals.wrongLastSequence) return undefined;
+        throw busUnavailable(error.description ?? 'refused');
+      });
+    }
+    throw busUnavailable('no stream covers the task bucket');
+  }
+
+  async function getAll(
+    bodies: readonly object[],
+  ): Promise<readonly (BucketMessage | undefined)[]> {
+    if (bodies.length === 0) return [];
+    await ensure();
+    const verb = `STREAM.MSG.GET.${stream}`;
+    const replies = await wire.requestAll<GetReply>(bodies.map((body) => ({ verb, body })));
+    return replies.map(({ error, message }) => {
+      if (message === undefined) {
+        if (error?.err_code === refusals.streamNotFound) isEnsured = false;
+        else if (error?.err_code !== refusals.messageNotFound) throw refusalOf(error ?? {});
+        return undefined;
+      }
+      return {
+        key: message.subject.slice(front.length),
+        seq: message.seq,
+        text: Buffer.from(message.data ?? '', 'base64').toString(),
+      };
+    });
+  }
+
+  return {
+    layout,
+    streams: {
+      ensure,
+      info,
+      forget: () => {
+        isEnsured = false;
+      },
+    },
+    async write(writes) {
+      const seqs: (number | undefined)[] = [];
+      for (const chunk of chunksOf(writes)) seqs.push(...(await writeSome(chunk)));
+      return seqs;
+    },
+    get: (keys) => getAll(keys.map((key) => ({ last_by_subj: `${front}${key}` }))),
+    at: (seqs) => getAll(seqs.map((seq) => ({ seq }))),
+    async keys(prefix, offset) {
+      await ensure();
+      const found = await wire.request<NonNullable<Awaited<ReturnType<BusStreams['info']>>>>(
+        `STREAM.INFO.${stream}`,
+        { subjects_filter: `${front}${prefix}>`, offset },
+      );
+      const subjects = Object.keys(found.state.subjects ?? {});
+      return subjects.length === 0 ? undefined : subjects.map((each) => each.slice(front.length));
+    },
+    async erase(seqs) {
+      if (seqs.length === 0) return;
+      const verb = `STREAM.MSG.DELETE.${stream}`;
+      const replies = await wire.requestAll<{ readonly error?: ApiError }>(
+        seqs.map((seq) => ({ verb, body: { seq, no_erase: true } })),
+      );
+      for (const { error } of replies) {
+        if (error !== undefined && !missingCodes.has(error.err_code ?? 0)) throw refusalOf(error);
+      }
+    },
+  };
+}
+
+const missingCodes: ReadonlySet<number> = new Set([
+  refusals.sequenceNotFound,
+  refusals.messageNotFound,
+  refusals.deleteFailed,
+  refusals.streamNotFound,
+]);
+
+/** As NATS's own tools create a bucket, except that single messages may be deleted. */
+function bucketStream(name: string, front: string, replicas: number): object {
+  return {
+    name,
+    subjects: [`${front}>`],
+    retention: 'limits',
+    storage: 'file',
+    max_msgs_per_subject: 1,
+    max_msgs: -1,
+    max_bytes: -1,
+    max_age: 0,
+    // A full bucket refuses new writes.
+    discard: 'new',
+    num_replicas: replicas,
+    duplicate_window: windowNs,
+    allow_rollup_hdrs: true,
+    allow_direct: false,
+  };
+}
+
+function chunksOf(writes: readonly BucketWrite[]): readonly (readonly BucketWrite[])[] {
+  const chunks: BucketWrite[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const write of writes) {
+    const count = chunks.at(-1)?.length ?? 0;
+    if (bytes + write.data.length > inFlightBytesMax || count >= inFlightWritesMax) {
+      chunks.push([]);
+      bytes = 0;
+    }
+    chunks.at(-1)?.push(write);
+    bytes += write.data.length;
+  }
+  return chunks;
+}
+
+/** The wire reports errors of the bus; tasks have their own codes. */
+export async function asTasks<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    if (error.code === 'BUS_CLOSED') {
+      throw new MillraceError('TASKS_CLOSED', 'the tasks were closed', { cause: error });
+    }
+    if (error.code !== 'BUS_UNAVAILABLE') throw error;
+    throw new MillraceError('TASKS_UNAVAILABLE', error.message, {
+      cause: error,
+      retryable: error.retryable,
+      details: error.details,
+    });
+  }
+}

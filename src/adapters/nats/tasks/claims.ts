@@ -1,0 +1,245 @@
+// Claims: jobs are chosen from the index and won by compare-and-set. A claim whose reply does not reach the worker,
+// because a later call fails, is returned by the worker's next claim.
+
+import type { ClaimRequest } from '../../../tasks/task-engine.ts';
+import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
+import type { TaskBucket } from './bucket.ts';
+import { chooseClaims, type Choice } from './choice.ts';
+import type { TaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import type { PlacedRow } from './row.ts';
+import type { TaskRows } from './rows.ts';
+import type { TaskSlots } from './slots.ts';
+
+interface Claims {
+  readonly claimed: readonly StoredTask[];
+  readonly freeAtMs: number;
+}
+
+/** Rejects if `alongside` rejects; the jobs claimed until then are returned by the next claim. */
+export type ClaimTasks = (request: ClaimRequest, alongside?: Promise<unknown>) => Promise<Claims>;
+
+type Pick = Choice['picks'][number];
+
+interface Won {
+  readonly row: PlacedRow;
+  readonly pick: Pick;
+}
+
+/** A worker that claimed within this time is a rival. */
+const rivalMs = 5_000;
+/** Each failed round means that other processes were faster. */
+const roundsMax = 10;
+/** Claims whose replies were lost. */
+const uncertainMax = 10_000;
+
+export function createClaims(parts: {
+  readonly bucket: TaskBucket;
+  readonly rows: TaskRows;
+  readonly index: TaskIndex;
+  readonly slots: TaskSlots;
+  readonly sync: () => Promise<void>;
+}): ClaimTasks {
+  const { bucket, rows, index, slots } = parts;
+  const taking = new Set<string>();
+  /** Job → the sequence at which another process won it; until the index has a newer sequence. */
+  const lost = new Map<string, number>();
+  /** Claims that no call has returned to their worker yet; it gets the successful ones with its next claim. */
+  const uncertain = new Map<string, { worker: string; fence: number; pick: Pick }>();
+  const ownWorkers = new Set<string>();
+
+  function isTaken({ id }: TaskHead): boolean {
+    if (taking.has(id)) return true;
+    const seq = lost.get(id);
+    if (seq === undefined) return false;
+    if (index.find(id)?.seq === seq) return true;
+    lost.delete(id);
+    return false;
+  }
+
+  async function beat({ worker, aliveUntilMs }: ClaimRequest): Promise<void> {
+    ownWorkers.add(worker);
+    if (index.beatOf(worker) >= aliveUntilMs) return;
+    const key = taskKeys.beat(worker);
+    const data = String(aliveUntilMs);
+    const [seq] = await bucket.write([{ key, data }]);
+    if (seq !== undefined) index.apply(key, seq, data);
+  }
+
+  /** Before the jobs: a job that another process wins then has used some of the rate. */
+  async function takeRates({ rates }: Choice): Promise<boolean> {
+    const writes = [...rates].map(([key, ms]) => ({
+      key,
+      data: String(ms),
+      expected: index.rates.get(key)?.seq ?? 0,
+    }));
+    const seqs = await bucket.write(writes);
+    const late = writes.filter((_, at) => seqs[at] === undefined).map(({ key }) => key);
+    for (const [at, { key, data }] of writes.entries()) {
+      const seq = seqs[at];
+      if (seq !== undefined) index.apply(key, seq, data);
+    }
+    const found = await bucket.get(late);
+    for (const [at, key] of late.entries()) {
+      const message = found[at];
+      if (message === undefined) index.forget(key);
+      else index.apply(key, message.seq, message.text);
+    }
+    return late.length === 0;
+  }
+
+  async function take(
+    picks: readonly Pick[],
+    { worker, nowMs }: ClaimRequest,
+  ): Promise<readonly (PlacedRow | undefined)[]> {
+    const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
+    const bases = await rows.withBodies(known);
+    const changes = picks.flatMap((pick, at) => {
+      const { head, rule } = pick;
+      const base = bases[at];
+      if (base === undefined) return [];
+      const next: TaskHead = {
+        ...base.head,
+        state: 'running',
+        worker,
+        fence: head.fence + 1,
+        revision: head.revision + 1,
+        claimedAtMs: nowMs,
+        updatedAtMs: nowMs,
+        deadlineMs: nowMs + rule.deadlineAfterMs,
+      };
+      return [{ pick, base, expected: base.seq, head: next, fields: {} }];
+    });
+    for (const { head, pick } of changes) noteUncertain(head, pick);
+    const written = await rows.write(changes);
+    const won = new Map<string, PlacedRow>();
+    for (const [at, { base, head }] of changes.entries()) {
+      const row = written[at];
+      if (row === undefined) {
+        uncertain.delete(head.id);
+        lost.set(head.id, base.seq);
+      } else {
+        won.set(head.id, row);
+      }
+    }
+    return picks.map(({ head }) => won.get(head.id));
+  }
+
+  function noteUncertain({ id, worker, fence }: TaskHead, pick: Pick): void {
+    uncertain.set(id, { worker, fence, pick });
+    if (uncertain.size > uncertainMax) uncertain.delete(uncertain.keys().next().value ?? '');
+  }
+
+  /** Jobs that this worker claimed without getting the reply. */
+  function recovered({ worker, rules }: ClaimRequest): readonly Won[] {
+    const found: Won[] = [];
+    for (const [id, claim] of uncertain) {
+      const row = index.find(id)?.row;
+      if (claim.worker !== worker || taking.has(id)) continue;
+      if (!rules.some(({ type }) => id.startsWith(`${type}.`))) continue;
+      const isOwn = row?.head.state === 'running' && row.head.fence === claim.fence;
+      if (isOwn && row.head.worker === worker) found.push({ row, pick: claim.pick });
+      else uncertain.delete(id);
+    }
+    return found;
+  }
+
+  /** Keeps the jobs that get a slot of their concurrency key, and reverts the claims of the others. */
+  async function takeSlots(
+    won: readonly Won[],
+    fullKeys: Set<string>,
+  ): Promise<readonly PlacedRow[]> {
+    const kept: PlacedRow[] = [];
+    const reverted: Won[] = [];
+    const needsSlot = ({ pick: { head, rule } }: Won): boolean =>
+      rule.keyLimit !== undefined && head.concurrencyKey !== '';
+    const groups = Map.groupBy(won.filter(needsSlot), ({ row: { head } }) => keyOf(head));
+    await Promise.all(
+      [...groups.values()].map(async (ofKey) => {
+        for (const each of ofKey) {
+          const { keyLimit = 0 } = each.pick.rule;
+          if (await slots.take(each.row, keyLimit)) continue;
+          reverted.push(each);
+          fullKeys.add(keyOf(each.row.head));
+        }
+      }),
+    );
+    for (const each of won) if (!reverted.includes(each)) kept.push(each.row);
+    if (reverted.length === 0) return kept;
+    await rows.write(
+      reverted.map(({ row, pick: { head } }) => ({
+        base: row,
+        expected: row.seq,
+        head: { ...head, fence: row.head.fence, revision: row.head.revision + 1 },
+        fields: {},
+      })),
+    );
+    for (const { row } of reverted) uncertain.delete(row.head.id);
+    await parts.sync();
+    return kept;
+  }
+
+  return async (request, alongside) => {
+    const others = Promise.all([beat(request), alongside]);
+    // Awaited below; until then a rejection is not unhandled.
+    others.catch(() => undefined);
+    if (uncertain.size > 0) await parts.sync();
+    const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
+    const fullKeys = new Set<string>();
+    const claimed: PlacedRow[] = [];
+    /** Jobs of this call, which a concurrent call must neither choose nor recover. */
+    const own = new Set<string>();
+    const hold = ({ id }: TaskHead): void => {
+      taking.add(id);
+      own.add(id);
+    };
+    const release = ({ id }: TaskHead): void => {
+      taking.delete(id);
+      own.delete(id);
+    };
+    let freeAtMs = Infinity;
+    try {
+      const before = recovered(request);
+      for (const { row } of before) hold(row.head);
+      claimed.push(...(await takeSlots(before, fullKeys)));
+      for (let round = 0; round < roundsMax && claimed.length < request.limit; round += 1) {
+        const left = rules.map((rule) => {
+          const taken = claimed.filter(({ head }) => head.type === rule.type).length;
+          return { ...rule, limit: Math.max(0, rule.limit - taken) };
+        });
+        const rivals = index.rivals(ownWorkers, performance.now() - rivalMs);
+        const choice = chooseClaims(
+          { ...request, rules: left, limit: request.limit - claimed.length },
+          { index, isTaken, fullKeys, rivals },
+        );
+        ({ freeAtMs } = choice);
+        const { picks } = choice;
+        if (picks.length === 0) break;
+        for (const { head } of picks) hold(head);
+        if (choice.rates.size > 0 && !(await takeRates(choice))) {
+          for (const { head } of picks) release(head);
+          continue;
+        }
+        const written = await take(picks, request);
+        const won = picks.flatMap((pick, at) => {
+          const row = written[at];
+          return row === undefined ? [] : [{ row, pick }];
+        });
+        const kept = await takeSlots(won, fullKeys);
+        claimed.push(...kept);
+        const keptIds = new Set(kept.map(({ head }) => head.id));
+        for (const { head } of picks) if (!keptIds.has(head.id)) release(head);
+        if (kept.length === picks.length) break;
+      }
+      const tasks = await rows.whole(claimed);
+      await others;
+      for (const { head } of claimed) uncertain.delete(head.id);
+      return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
+    } finally {
+      for (const id of own) taking.delete(id);
+      await others.catch(() => undefined);
+    }
+  };
+}
+
+const keyOf = ({ type, concurrencyKey }: TaskHead): string => `${type}|${concurrencyKey}`;

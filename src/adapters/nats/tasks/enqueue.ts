@@ -1,0 +1,142 @@
+// New jobs. A job is written only if its id does not exist. A dedupe key is an entry with the id of its job: a process
+// that finds the entry without the job writes the job under that id, so a process that died leaves no gap.
+
+import type { EnqueueEntry, EnqueueOutcome } from '../../../tasks/task-engine.ts';
+import { busUnavailable } from '../connection/jetstream-wire.ts';
+import type { TaskBucket } from './bucket.ts';
+import { dedupeText, type TaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import type { TaskRows } from './rows.ts';
+import type { TaskSignals } from './signals.ts';
+
+export type EnqueueTasks = (
+  entries: readonly EnqueueEntry[],
+  nowMs: number,
+) => Promise<readonly EnqueueOutcome[]>;
+
+interface PendingEntry {
+  readonly entry: EnqueueEntry;
+  /** The id of the dedupe key's job, if the key exists. */
+  readonly id: string;
+  /** The sequence of a marker under this id; 0: none. */
+  readonly expected: number;
+}
+
+const roundsMax = 100;
+
+export function createEnqueue(parts: {
+  readonly bucket: TaskBucket;
+  readonly rows: TaskRows;
+  readonly index: TaskIndex;
+  readonly signals: TaskSignals;
+}): EnqueueTasks {
+  const { bucket, rows, index, signals } = parts;
+
+  return async (entries, nowMs) => {
+    const outcomes = new Map<EnqueueEntry, EnqueueOutcome>();
+    const open = entries.filter((entry) => {
+      const isDraining = index.modes.get(entry.head.type)?.value === 'draining';
+      if (isDraining) outcomes.set(entry, { kind: 'draining' });
+      return !isDraining;
+    });
+    const ids = await takeKeys(
+      open.filter(({ dedupe }) => dedupe !== undefined),
+      nowMs,
+    );
+    let left = open.map((entry): PendingEntry => {
+      const id = ids.get(entry) ?? entry.head.id;
+      return { entry, id, expected: 0 };
+    });
+    for (let round = 0; left.length > 0; round += 1) {
+      if (round === roundsMax) throw busUnavailable('the ids kept changing');
+      const written = await rows.write(
+        left.map(({ entry: { head, fields }, id, expected }) => ({
+          base: undefined,
+          expected,
+          head: { ...head, id },
+          fields,
+        })),
+      );
+      const again: PendingEntry[] = [];
+      for (const [at, pending] of left.entries()) {
+        const { entry, id } = pending;
+        if (written[at] === undefined) again.push(pending);
+        else if (id === entry.head.id) outcomes.set(entry, { kind: 'enqueued' });
+        // Written for the process that took the dedupe key and died.
+        else outcomes.set(entry, { kind: 'exists', id });
+      }
+      const found = await rows.read(again.map(({ id }) => id));
+      left = again.flatMap((pending, at) => {
+        const { row, seq } = found[at] ?? { row: undefined, seq: 0 };
+        if (row === undefined && ids.get(pending.entry) === undefined) {
+          return [{ ...pending, expected: seq }];
+        }
+        // Also if the job was removed since: its dedupe key is valid until it expires.
+        outcomes.set(pending.entry, { kind: 'exists', id: pending.id });
+        return [];
+      });
+    }
+    const enqueued = entries.filter((entry) => outcomes.get(entry)?.kind === 'enqueued');
+    await signals.publish(
+      enqueued.flatMap((entry) => entry.signals),
+      nowMs,
+    );
+    return entries.map((entry) => outcomes.get(entry) as EnqueueOutcome);
+  };
+
+  /** The id of each entry: its own, or that of the job that has its dedupe key. */
+  async function takeKeys(
+    entries: readonly EnqueueEntry[],
+    nowMs: number,
+  ): Promise<ReadonlyMap<EnqueueEntry, string>> {
+    const ids = new Map<EnqueueEntry, string>();
+    let left = [...entries];
+    for (let round = 0; left.length > 0; round += 1) {
+      if (round === roundsMax) throw busUnavailable('the dedupe keys kept changing');
+      const waiting: EnqueueEntry[] = [];
+      const taking = new Map<string, { entry: EnqueueEntry; expected: number }>();
+      for (const entry of left) {
+        const key = keyOf(entry);
+        const known = index.dedupes.get(key);
+        if (taking.has(key)) waiting.push(entry);
+        else if (known !== undefined && known.value.untilMs > nowMs) ids.set(entry, known.value.id);
+        else taking.set(key, { entry, expected: known?.seq ?? 0 });
+      }
+      const writes = [...taking].map(([key, { entry, expected }]) => ({
+        key,
+        data: dedupeText(entry.head.id, entry.dedupe?.untilMs ?? 0),
+        expected,
+      }));
+      const seqs = await bucket.write(writes);
+      const lost: string[] = [];
+      for (const [at, { key, data }] of writes.entries()) {
+        const seq = seqs[at];
+        const entry = taking.get(key)?.entry as EnqueueEntry;
+        if (seq === undefined) {
+          lost.push(key);
+          waiting.push(entry);
+        } else {
+          index.apply(key, seq, data);
+          ids.set(entry, entry.head.id);
+        }
+      }
+      await refresh(lost);
+      left = waiting;
+    }
+    return ids;
+  }
+
+  /** Reads keys whose entries in the index are outdated. */
+  async function refresh(keys: readonly string[]): Promise<void> {
+    const found = await bucket.get(keys);
+    for (const [at, key] of keys.entries()) {
+      const message = found[at];
+      if (message === undefined) index.forget(key);
+      else index.apply(key, message.seq, message.text);
+    }
+  }
+}
+
+function keyOf({ head, dedupe }: EnqueueEntry): string {
+  return taskKeys.dedupe(head.type, dedupe?.key ?? '');
+}

@@ -1,0 +1,175 @@
+// Reads rows from the bucket, applies changes, and writes them with their expected sequence.
+
+import { randomUUID } from 'node:crypto';
+import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
+import type { TaskBucket } from './bucket.ts';
+import type { TaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import {
+  decodeRow,
+  encodeRow,
+  inlineTexts,
+  splitTexts,
+  withTexts,
+  type PlacedRow,
+  type TaskRow,
+  type TaskValue,
+} from './row.ts';
+
+/** The new state of a job. */
+export interface RowChange {
+  /** Undefined: a new job; `expected` is the sequence of its marker, or 0. */
+  readonly base: PlacedRow | undefined;
+  readonly expected: number;
+  readonly head: TaskHead;
+  readonly fields: Readonly<Record<string, string | null>>;
+}
+
+export interface TaskRows {
+  /** Reads from the bucket. A marker has a sequence and no row. */
+  read(ids: readonly string[]): Promise<readonly RowRead[]>;
+  /** Adds missing bodies from the bucket; undefined: the job has changed since. */
+  withBodies(rows: readonly PlacedRow[]): Promise<readonly (PlacedRow | undefined)[]>;
+  /** Adds the texts of values, or only those in `names`. Undefined: the job has changed since. */
+  whole(
+    rows: readonly PlacedRow[],
+    names?: ReadonlySet<string>,
+  ): Promise<readonly (StoredTask | undefined)[]>;
+  /** Returns the new row; undefined: another process was faster. Every base must have its body. */
+  write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]>;
+}
+
+interface RowRead {
+  readonly seq: number;
+  readonly row: PlacedRow | undefined;
+}
+
+/** The content of a value: texts by name. */
+type ValueTexts = Readonly<Record<string, string>>;
+
+export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
+  async function read(ids: readonly string[]): Promise<readonly RowRead[]> {
+    const found = await bucket.get(ids.map((id) => taskKeys.job(id)));
+    return found.map((message, at): RowRead => {
+      if (message === undefined || message.text === '') {
+        return { seq: message?.seq ?? 0, row: undefined };
+      }
+      const row = { ...decodeRow(ids[at] ?? '', message.text), seq: message.seq };
+      index.applyRow(row);
+      return { seq: message.seq, row };
+    });
+  }
+
+  async function withBodies(
+    rows: readonly PlacedRow[],
+  ): Promise<readonly (PlacedRow | undefined)[]> {
+    const bare = rows.filter(({ body }) => body === undefined);
+    if (bare.length === 0) return rows;
+    const found = await bucket.at(bare.map(({ seq }) => seq));
+    const bodies = new Map(
+      found.flatMap((message, at) => {
+        const { id } = (bare[at] as PlacedRow).head;
+        const isSame = message?.key === taskKeys.job(id) && message.text !== '';
+        return isSame ? [[id, { ...decodeRow(id, message.text), seq: message.seq }] as const] : [];
+      }),
+    );
+    return rows.map((row) => (row.body === undefined ? bodies.get(row.head.id) : row));
+  }
+
+  async function whole(
+    rows: readonly PlacedRow[],
+    names?: ReadonlySet<string>,
+  ): Promise<readonly (StoredTask | undefined)[]> {
+    const full = await withBodies(rows);
+    const isWanted = (value: TaskValue): boolean =>
+      names === undefined || value.names.some((name) => names.has(name));
+    const seqs = full.flatMap((row) => (row?.values ?? []).filter(isWanted).map(({ seq }) => seq));
+    const messages = await bucket.at(seqs);
+    const values = new Map(
+      messages.flatMap((message) =>
+        message === undefined ? [] : [[message.seq, JSON.parse(message.text) as ValueTexts]],
+      ),
+    );
+    return full.map((row) => {
+      if (row === undefined) return undefined;
+      const fields = inlineTexts(row);
+      for (const value of row.values.filter(isWanted)) {
+        const texts = values.get(value.seq);
+        // A process that has changed the job since deleted the value.
+        if (texts === undefined) return undefined;
+        for (const name of value.names) {
+          const text = texts[name];
+          if (text !== undefined) fields[name] = text;
+        }
+      }
+      return { head: row.head, fields };
+    });
+  }
+
+  async function write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]> {
+    const rows = await withValues(changes);
+    const seqs = await bucket.write(
+      rows.map((row, at) => ({
+        key: taskKeys.job(row.head.id),
+        data: encodeRow(row),
+        expected: changes[at]?.expected,
+      })),
+    );
+    const unused: number[] = [];
+    const written = rows.map((row, at) => {
+      const { base } = changes[at] as RowChange;
+      const seq = seqs[at];
+      const [lost, kept] = seq === undefined ? [row, base] : [base, row];
+      const used = new Set((kept?.values ?? []).map((value) => value.seq));
+      unused.push(
+        ...(lost?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
+      );
+      if (seq === undefined) return undefined;
+      const placed = { ...row, seq };
+      index.applyRow(placed);
+      return placed;
+    });
+    await bucket.erase(unused);
+    return written;
+  }
+
+  /** Writes values before rows: a row never refers to a missing value. */
+  async function withValues(changes: readonly RowChange[]): Promise<readonly TaskRow[]> {
+    const prepared = changes.map(({ base, head, fields }) => {
+      const isSame = base !== undefined && Object.keys(fields).length === 0;
+      if (isSame) return { head, values: base.values, inline: base, separate: [] };
+      const texts: Record<string, string> = base === undefined ? {} : inlineTexts(base);
+      for (const [name, text] of Object.entries(fields)) {
+        if (text === null) delete texts[name];
+        else texts[name] = text;
+      }
+      const values = (base?.values ?? []).flatMap(({ seq, names }) => {
+        const left = names.filter((name) => !(name in fields));
+        return left.length === 0 ? [] : [{ seq, names: left }];
+      });
+      const { inline, separate } = splitTexts(texts);
+      return { head, values, inline: withTexts(inline), separate };
+    });
+    const writes = prepared.flatMap(({ head, separate }) =>
+      separate.map((texts) => ({ head, texts })),
+    );
+    const seqs = await bucket.write(
+      writes.map(({ head, texts }) => ({
+        key: taskKeys.value(head.id, randomUUID()),
+        data: JSON.stringify(texts),
+      })),
+    );
+    const next = seqs.values();
+    return prepared.map(({ head, inline, separate, values }) => ({
+      head,
+      inline: inline.inline,
+      body: inline.body,
+      values: [
+        ...values,
+        ...separate.map((texts) => ({ seq: next.next().value ?? 0, names: Object.keys(texts) })),
+      ],
+    }));
+  }
+
+  return { read, withBodies, whole, write };
+}

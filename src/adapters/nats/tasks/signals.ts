@@ -1,0 +1,130 @@
+// Publishes signals of jobs to the streams of the bus. The server dedupes ids of the last minutes; for older ids, `repair`
+// reads a subject once and then only its new messages.
+
+import type { EngineEntry } from '../../../bus/bus-engine.ts';
+import { busLimits } from '../../../bus/bus-limits.ts';
+import { createMessageCodec } from '../../../bus/message-codec.ts';
+import type { TaskSignal } from '../../../tasks/task-signal.ts';
+import { messageIdOf, type Append } from '../bus/append.ts';
+import type { BusReader } from '../bus/read.ts';
+import type { BusParts, BusStreams } from '../bus/streams.ts';
+
+export interface TaskSignals {
+  publish(signals: readonly TaskSignal[], nowMs: number): Promise<void>;
+  /** Publishes missing signals, however old they are. Returns how many. */
+  repair(signals: readonly TaskSignal[], nowMs: number): Promise<number>;
+}
+
+/** The ids of the messages of a subject that were read. */
+interface KnownIds {
+  readonly ids: Set<string>;
+  /** Another time means another stream of the same name. */
+  readonly created: string | undefined;
+  lastSequence: number;
+  count: number;
+}
+
+interface GetReply {
+  readonly message?: { readonly subject: string };
+}
+
+const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
+/** A signal that is lost this often within minutes is given up. */
+const retriesMax = 5;
+
+export function createTaskSignals(
+  { wire, layout }: BusParts,
+  {
+    streams,
+    append,
+    reader,
+  }: { readonly streams: BusStreams; readonly append: Append; readonly reader: BusReader },
+): TaskSignals {
+  const known = new Map<string, KnownIds>();
+  let now = 0;
+  const codec = createMessageCodec({ clock: { now: () => now, sleep: () => Promise.resolve() } });
+
+  function entriesOf(signals: readonly TaskSignal[], nowMs: number): readonly EngineEntry[] {
+    now = nowMs;
+    return signals.map((signal) => codec.encode(signal));
+  }
+
+  async function readFrom(subject: string, read: KnownIds): Promise<void> {
+    for await (const message of reader.headers(subject, read.lastSequence + 1)) {
+      read.ids.add(plainId(message.messageId));
+      read.lastSequence = message.sequence;
+      read.count += 1;
+    }
+  }
+
+  /** Reads only new messages, unless some of the known ones are missing: then it reads all again. */
+  async function publishedIds(subject: string): Promise<ReadonlySet<string>> {
+    const stream = layout.streamOf(subject);
+    const name = layout.toNats(subject);
+    // Another program may have deleted the stream.
+    streams.forget();
+    await streams.ensure(subject);
+    let read = known.get(subject);
+    if (read !== undefined) {
+      await readFrom(subject, read);
+      const info = await streams.info(stream, { subjects_filter: name });
+      const isComplete = (info?.state.subjects?.[name] ?? 0) >= read.count;
+      if (isComplete && info?.created === read.created) return read.ids;
+    }
+    const created = (await streams.info(stream))?.created;
+    read = { ids: new Set(), created, lastSequence: 0, count: 0 };
+    await readFrom(subject, read);
+    known.set(subject, read);
+    return read.ids;
+  }
+
+  /** The server may report a duplicate of a message that was deleted: then it is published under another id. */
+  async function republish(entries: readonly EngineEntry[]): Promise<number> {
+    let left = entries;
+    let published = 0;
+    for (let round = 0; round < retriesMax && left.length > 0; round += 1) {
+      const appended = await append(left, window);
+      const duplicates = left.flatMap((entry, at) => {
+        const { isDuplicate = false, sequence = '0' } = appended[at] ?? {};
+        return isDuplicate ? [{ entry, sequence }] : [];
+      });
+      published += left.length - duplicates.length;
+      const found = await wire.requestAll<GetReply>(
+        duplicates.map(({ entry: { subject }, sequence }) => ({
+          verb: `STREAM.MSG.GET.${layout.streamOf(subject)}`,
+          body: { seq: Number(sequence) },
+        })),
+      );
+      left = duplicates.flatMap(({ entry, sequence }, at) =>
+        found[at]?.message?.subject === layout.toNats(entry.subject)
+          ? []
+          : [{ ...entry, id: `${entry.id.split(retryMark)[0] ?? ''}${retryMark}${sequence}` }],
+      );
+    }
+    return published;
+  }
+
+  return {
+    async publish(signals, nowMs) {
+      if (signals.length > 0) await append(entriesOf(signals, nowMs), window);
+    },
+    async repair(signals, nowMs) {
+      const missing: EngineEntry[] = [];
+      const entries = entriesOf(signals, nowMs);
+      for (const [subject, own] of Map.groupBy(entries, (entry) => entry.subject)) {
+        const published = await publishedIds(subject);
+        missing.push(...own.filter((entry) => !published.has(messageIdOf(entry))));
+      }
+      return republish(missing);
+    },
+  };
+}
+
+/** No id of a signal contains it. */
+const retryMark = '~again~';
+
+/** The id without the mark of a retry. */
+export function plainId(messageId: string): string {
+  const at = messageId.indexOf(retryMark);
+  return at < 0 ? messageId : messageId.slice(0, at);
+}

@@ -1,0 +1,69 @@
+// The slots of a concurrency key. A claimed job takes a slot before a worker gets it. A slot is free when its job does not
+// run under the fence in the slot; a fence is never used again.
+
+import type { TaskBucket } from './bucket.ts';
+import type { TaskIndex } from './task-index.ts';
+import { taskKeys } from './keys.ts';
+import type { PlacedRow } from './row.ts';
+import type { TaskRows } from './rows.ts';
+
+export interface TaskSlots {
+  /** False: all slots of the key are taken. */
+  take(row: PlacedRow, slotCount: number): Promise<boolean>;
+  /** Slots that no running job holds. */
+  unused(): Promise<readonly { readonly key: string; readonly seq: number }[]>;
+}
+
+const roundsMax = 100;
+
+export function createTaskSlots(parts: {
+  readonly bucket: TaskBucket;
+  readonly rows: TaskRows;
+  readonly index: TaskIndex;
+}): TaskSlots {
+  const { bucket, rows, index } = parts;
+
+  async function isHeld(holder: string): Promise<boolean> {
+    const [id = '', fence = ''] = holder.split(' ');
+    const known = index.find(id)?.row?.head;
+    if (known?.state === 'running' && known.fence === Number(fence)) return true;
+    // The index may be outdated, the bucket is not.
+    const [found] = await rows.read([id]);
+    const head = found?.row?.head;
+    return head?.state === 'running' && head.fence === Number(fence);
+  }
+
+  async function takeOne(key: string, holder: string): Promise<boolean> {
+    for (let round = 0; round < roundsMax; round += 1) {
+      const slot = index.slots.get(key);
+      if (slot?.value === holder) return true;
+      if (slot !== undefined && (await isHeld(slot.value))) return false;
+      const [seq] = await bucket.write([{ key, data: holder, expected: slot?.seq ?? 0 }]);
+      if (seq !== undefined) {
+        index.apply(key, seq, holder);
+        return true;
+      }
+      const [found] = await bucket.get([key]);
+      if (found === undefined) index.forget(key);
+      else index.apply(key, found.seq, found.text);
+    }
+    return false;
+  }
+
+  return {
+    async take({ head }, slotCount) {
+      const holder = `${head.id} ${head.fence}`;
+      for (let at = 0; at < slotCount; at += 1) {
+        if (await takeOne(taskKeys.slot(head.type, head.concurrencyKey, at), holder)) return true;
+      }
+      return false;
+    },
+    async unused() {
+      const free: { key: string; seq: number }[] = [];
+      for (const [key, { value, seq }] of index.slots) {
+        if (!(await isHeld(value))) free.push({ key, seq });
+      }
+      return free;
+    },
+  };
+}

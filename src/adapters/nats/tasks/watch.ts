@@ -1,0 +1,127 @@
+// Follows the bucket and updates the index, across restarts of the server.
+
+import { backoffMs } from '../../../foundation/backoff.ts';
+import { systemClock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { Observer } from '../../../foundation/observer.ts';
+import type { StoredEntry } from '../../../bus/bus-engine.ts';
+import { createBusReader } from '../bus/read.ts';
+import { busUnavailable, type JetStreamWire } from '../connection/jetstream-wire.ts';
+import type { TaskBucket } from './bucket.ts';
+import type { TaskIndex } from './task-index.ts';
+import { statePattern, taskKeys } from './keys.ts';
+
+export interface TaskWatch extends AsyncDisposable {
+  /** Resolves when the index has everything that any process wrote before the call. */
+  sync(): Promise<void>;
+  /** The bucket was created again: reads it from its start. */
+  restart(): void;
+}
+
+interface Waiting {
+  readonly seq: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const batchMax = 1_000;
+const backoff = { initialMs: 100, factor: 2, capMs: 5_000, jitterMs: 100, attemptsMax: Infinity };
+
+export function createTaskWatch(
+  wire: JetStreamWire,
+  parts: {
+    readonly bucket: TaskBucket;
+    readonly index: TaskIndex;
+    readonly observer: Observer;
+    readonly processId: string;
+    readonly onChange: () => void;
+  },
+): TaskWatch {
+  const { bucket, index, observer, processId, onChange } = parts;
+  const reader = createBusReader({ wire, layout: bucket.layout, observer }, bucket.streams);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const decoder = new TextDecoder();
+  let waiting: Waiting[] = [];
+  let seen = 0;
+  let progressedAtMs = performance.now();
+  let syncing: Promise<void> | undefined;
+
+  function take(batch: readonly StoredEntry[]): void {
+    for (const { subject, sequence, data } of batch) {
+      seen = Number(sequence);
+      index.apply(subject, seen, decoder.decode(data));
+    }
+    progressedAtMs = performance.now();
+    const reached = waiting.filter(({ seq }) => seq <= seen);
+    if (reached.length > 0) waiting = waiting.filter(({ seq }) => seq > seen);
+    for (const { resolve } of reached) resolve();
+    onChange();
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        const from = { position: String(seen) };
+        const request = { from, isLive: true, signal, batchMax };
+        for await (const batch of await reader.read(statePattern, request)) {
+          failures = 0;
+          take(batch);
+        }
+      } catch (err) {
+        if (signal.aborted) return;
+        failures += 1;
+        observer.log?.warn({ err }, 'could not read the task bucket');
+        await systemClock.sleep(backoffMs(backoff, failures), signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async function reach(seq: number): Promise<void> {
+    if (seen >= seq) return;
+    const arrived = Promise.withResolvers<void>();
+    const waiter: Waiting = { seq, resolve: arrived.resolve, reject: arrived.reject };
+    waiting.push(waiter);
+    const sinceMs = performance.now();
+    const timer = setInterval(() => {
+      // A large bucket may take long, as long as it makes progress.
+      if (performance.now() - Math.max(progressedAtMs, sinceMs) < wire.timeoutMs) return;
+      arrived.reject(busUnavailable('the task bucket cannot be read'));
+    }, 250);
+    try {
+      await arrived.promise;
+    } finally {
+      clearInterval(timer);
+      waiting = waiting.filter((each) => each !== waiter);
+    }
+  }
+
+  async function syncNow(): Promise<void> {
+    await Promise.resolve();
+    syncing = undefined;
+    const [seq] = await bucket.write([{ key: taskKeys.sync(processId), data: '1' }]);
+    await reach(seq ?? 0);
+  }
+
+  const running = run();
+  return {
+    sync() {
+      if (signal.aborted) return Promise.reject(closed());
+      // Calls in the same turn of the event loop share one request.
+      syncing ??= syncNow();
+      return syncing;
+    },
+    restart() {
+      seen = 0;
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      for (const { reject } of waiting) reject(closed());
+      await running;
+    },
+  };
+}
+
+function closed(): MillraceError {
+  return new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+}

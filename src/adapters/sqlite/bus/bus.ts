@@ -1,0 +1,272 @@
+// The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all
+// waiting requests together.
+
+import type { Bus, StartFrom } from '../../../bus/bus.ts';
+import type {
+  Appended,
+  BusEngine,
+  EngineEntry,
+  FetchRequest,
+  GroupSettings,
+  LeasedEntry,
+  StoredEntry,
+} from '../../../bus/bus-engine.ts';
+import { busLimits } from '../../../bus/bus-limits.ts';
+import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
+import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
+import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { createSqliteClient } from '../connection/client.ts';
+import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
+import { openBusReader, toStored } from './reader.ts';
+import { createBusTail } from './tail.ts';
+import { createBusWaits } from './waits.ts';
+import type { BusStart } from './writer.ts';
+
+export interface SqliteBusOptions extends BusOptions {
+  /** How long a write waits for a write of another process. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/** If no append completes within this time, another process probably holds the write lock. */
+const replyMs = 20;
+
+/**
+ * Opens the bus in a file, which may be the event store's, and creates a missing file. Several processes may open one
+ * file.
+ *
+ * @example
+ * import { sqliteBus } from 'millrace/adapters/sqlite';
+ *
+ * await using bus = await sqliteBus('sqlite:.millrace/bus.db');
+ * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
+ */
+export async function sqliteBus(url: string, options: SqliteBusOptions = {}): Promise<Bus> {
+  return sqliteBusIn(await openWriterFile(url, options.busyTimeoutMs), options);
+}
+
+/** The bus in an open file. */
+export function sqliteBusIn(file: WriterFile, options: SqliteBusOptions = {}): Bus {
+  return createBus(createEngine(file, options), options);
+}
+
+function createEngine(
+  file: WriterFile,
+  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock }: SqliteBusOptions,
+): BusEngine {
+  const tail = createBusTail();
+  const reader = openBusReader(file.path, busyTimeoutMs);
+  const client = createSqliteClient(file, {
+    prefix: 'BUS',
+    reader,
+    onCommit: () => waits.onOtherCommit({ wakeReaders: !isReplyNear() }),
+  });
+  const waits = createBusWaits(clock, (isWaiting) => client.setWaiting(isWaiting));
+  let appending = 0;
+  let repliedAtMs = 0;
+  const read: typeof client.read = (work) => client.read(work);
+
+  /**
+   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
+   * wakes the readers. An append that waits for another process's lock delays no reader.
+   */
+  function isReplyNear(): boolean {
+    return appending > 0 && clock.now() - repliedAtMs < replyMs;
+  }
+
+  async function write<Call extends WriterCall>(
+    call: Call,
+    onCommitted: (result: ResultOf<Call['operation']>) => void = () => waits.wakeAll(),
+  ): Promise<ResultOf<Call['operation']>> {
+    return client.call(call, onCommitted);
+  }
+
+  /** Removed messages must not be served from memory. */
+  function removeMessages<Call extends WriterCall>(
+    call: Call,
+  ): Promise<ResultOf<Call['operation']>> {
+    return write(call, () => {
+      tail.forget();
+      waits.wakeAll();
+    });
+  }
+
+  async function append(
+    entries: readonly EngineEntry[],
+    { dedupeWindowMs, isRelaxed }: Parameters<BusEngine['append']>[1],
+  ): Promise<readonly Appended[]> {
+    const nowMs = clock.now();
+    let isDone = false;
+    const finish = (): void => {
+      if (!isDone) appending -= 1;
+      isDone = true;
+      repliedAtMs = clock.now();
+      waits.onAppended(entries.map(({ subject }) => subject));
+    };
+    appending += 1;
+    try {
+      return await write(
+        { operation: 'bus.append', entries, dedupeWindowMs, nowMs, isRelaxed },
+        (appended) => {
+          tail.add(entries, appended, { storedAtMs: nowMs });
+          finish();
+        },
+      );
+    } finally {
+      // Also when nothing was stored: a reader that relied on this reply must look for other processes' messages.
+      if (!isDone) finish();
+    }
+  }
+
+  async function fetch(
+    { name: group, filters }: GroupSettings,
+    { limit, waitMs, signal }: FetchRequest,
+  ): Promise<readonly LeasedEntry[]> {
+    const deadlineMs = clock.now() + waitMs;
+    for (;;) {
+      if (signal.aborted) throw aborted(signal);
+      const nowMs = clock.now();
+      // Read first: a waiting member must not take the write lock without a message to fetch.
+      const dueMs = read(() => reader.dueAtMs(group, nowMs));
+      if (dueMs === 0) {
+        const { isUnknown, rows } = await write(
+          { operation: 'bus.fetch', group, limit, nowMs },
+          () => waits.onGroupChange(group),
+        );
+        if (isUnknown) throw unknownGroup(group);
+        if (rows.length > 0) return rows.map(toLeased);
+      }
+      const leftMs = deadlineMs - clock.now();
+      if (leftMs <= 0) return [];
+      if (dueMs === 0) continue;
+      const due = (): number | undefined => read(() => reader.dueAtMs(group, clock.now()));
+      await waits.member({ name: group, filters }, { ms: leftMs, signal, due });
+    }
+  }
+
+  async function* batches(
+    pattern: string,
+    how: {
+      readonly after: number;
+      readonly upTo: number | undefined;
+      readonly batchMax: number;
+      readonly signal: AbortSignal;
+    },
+  ): AsyncGenerator<readonly StoredEntry[]> {
+    const { upTo, batchMax: limit, signal } = how;
+    const scan = read(() => reader.scanner(pattern));
+    let { after } = how;
+    for (;;) {
+      if (signal.aborted) throw aborted(signal);
+      const known = upTo === undefined ? tail.read(pattern, { after, limit }) : undefined;
+      if (known !== undefined) {
+        after = known.considered;
+        if (known.entries.length > 0) yield known.entries;
+        if (after < tail.last) continue;
+      } else {
+        const head = upTo ?? read(() => reader.head());
+        const batch = head <= after ? [] : read(() => scan({ after, upTo: head, limit }));
+        after = batch.length < limit ? Math.max(after, head) : Number(batch.at(-1)?.position);
+        if (batch.length > 0) yield batch;
+        if (after < head) continue;
+        if (upTo !== undefined) return;
+      }
+      const isWritten = (): boolean => read(() => reader.head()) > after;
+      await waits.reader(signal, () => tail.last > after, isWritten);
+    }
+  }
+
+  return {
+    capabilities: {
+      durable: true,
+      crossProcess: true,
+      atomicBatch: true,
+      fencedAcks: true,
+      patternPositions: true,
+      uncountedRelease: true,
+      pendingList: true,
+      streamBytes: true,
+    },
+    append,
+    async ensureGroup(settings) {
+      const group = { ...settings, start: toStart(settings.start) };
+      const conflicting = await write({ operation: 'bus.ensureGroup', group });
+      if (conflicting === undefined) return;
+      const [there = '', wanted = ''] = [conflicting[0], settings.filters[0]];
+      throw groupConflict(settings.name, { there, wanted });
+    },
+    fetch,
+    settle({ name }, settlements) {
+      const call = {
+        operation: 'bus.settle',
+        group: name,
+        settlements,
+        dedupeWindowMs: busLimits.dedupeWindowMsDefault,
+        nowMs: clock.now(),
+      } as const;
+      // A dead letter is a message of another stream, which other groups may read.
+      const hasDeadLetter = settlements.some(({ kind }) => kind === 'dead');
+      return write(call, () => (hasDeadLetter ? waits.wakeAll() : waits.onGroupChange(name)));
+    },
+    async read(pattern, { from, isLive, signal, batchMax }) {
+      const start = toStart(from);
+      const head = read(() => reader.head());
+      const after = read(() => {
+        if (start.kind === 'after') return start.seq;
+        return start.kind === 'now' ? head : reader.before(start.ms);
+      });
+      return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
+    },
+    remove: (subject, sequences) =>
+      removeMessages({ operation: 'bus.remove', subject, seqs: sequences.map(seqOf) }),
+    streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
+    trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
+      removeMessages({
+        operation: 'bus.trim',
+        subject,
+        order: {
+          ...rest,
+          storedBeforeMs: storedBefore?.getTime(),
+          beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
+        },
+      }),
+    deleteStream: (subject) => removeMessages({ operation: 'bus.deleteStream', subject }),
+    groups: async () => read(() => reader.groups()),
+    async pending(group, limit) {
+      const found = read(() => reader.pending(group, limit));
+      if (found === undefined) throw unknownGroup(group);
+      return found;
+    },
+    async seek(group, to) {
+      const exists = await write({ operation: 'bus.seek', group, to: toStart(to) });
+      if (!exists) throw unknownGroup(group);
+    },
+    deleteGroup: (group) => write({ operation: 'bus.deleteGroup', group }),
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      waits.wakeAll();
+    },
+  };
+}
+
+function toStart(start: StartFrom): BusStart {
+  if (start === 'start') return { kind: 'after', seq: 0 };
+  if (start === 'now') return { kind: 'now' };
+  if ('time' in start) return { kind: 'time', ms: start.time.getTime() };
+  return 'sequence' in start
+    ? { kind: 'after', seq: seqOf(start.sequence) - 1 }
+    : { kind: 'after', seq: seqOf(start.position) };
+}
+
+/** A sequence of another engine is before or after every message of this engine. */
+function seqOf(sequence: string): number {
+  return Number(sequence.split('-')[0]);
+}
+
+function toLeased(row: SqlRow): LeasedEntry {
+  return {
+    ...toStored(row, String(row['subject'])),
+    token: `${Number(row['seq'])}.${Number(row['token'])}`,
+    deliveryCount: Number(row['delivery_count']),
+  };
+}

@@ -1,0 +1,109 @@
+// Waiting for messages: readers wait for any message, members of groups for a message of their group. Only the
+// affected ones are woken: waking all of them after every commit would cost more than the commit.
+
+import { matchesFilter } from '../../../bus/bus-engine.ts';
+import type { Clock } from '../../../foundation/clock.ts';
+import { createWaiters, type Waiters } from '../../../store/waiters.ts';
+
+/** When a group has a message to deliver: 0 means now, undefined never. */
+type DueAtMs = number | undefined;
+
+interface Member {
+  readonly name: string;
+  readonly filters: readonly string[];
+}
+
+export interface BusWaits {
+  /** `isInMemory` is asked at once; `isInFile` is slower, so it is asked after the current turn. */
+  reader(signal: AbortSignal, isInMemory: () => boolean, isInFile: () => boolean): Promise<void>;
+  /** Waits until the group may have a message; at most `ms`. */
+  member(
+    group: Member,
+    how: { readonly ms: number; readonly signal: AbortSignal; readonly due: () => DueAtMs },
+  ): Promise<void>;
+  onAppended(subjects: readonly string[]): void;
+  onGroupChange(group: string): void;
+  /** Another connection has committed. Readers stay asleep while a reply of this process is about to wake them. */
+  onOtherCommit(options: { readonly wakeReaders: boolean }): void;
+  wakeAll(): void;
+}
+
+export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) => void): BusWaits {
+  const readers = createWaiters();
+  const members = new Map<Waiters, Member & { readonly isChanged: () => boolean }>();
+
+  function leave(): void {
+    if (readers.size + members.size === 0) setWaiting(false);
+  }
+
+  function wakeMembers(
+    isAffected: (member: Member & { readonly isChanged: () => boolean }) => boolean,
+  ): void {
+    for (const [waiters, member] of members) if (isAffected(member)) waiters.wakeAll();
+  }
+
+  return {
+    async reader(signal, isInMemory, isInFile) {
+      const checking = setImmediate(() => {
+        if (isTrueOrFails(isInFile)) readers.wakeAll();
+      });
+      try {
+        const woken = readers.wait(signal, isInMemory);
+        if (readers.size > 0) setWaiting(true);
+        await woken;
+      } finally {
+        clearImmediate(checking);
+        leave();
+      }
+    },
+    async member(group, { ms, signal, due }) {
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      const waiters = createWaiters();
+      try {
+        // Registered before the check: a commit in between wakes it.
+        let before: DueAtMs = 0;
+        const isChanged = (): boolean => isTrueOrFails(() => due() !== before);
+        members.set(waiters, { ...group, isChanged });
+        before = due();
+        const woken = waiters.wait(either, () => before === 0);
+        setWaiting(true);
+        const dueInMs = (before ?? Infinity) - clock.now();
+        await Promise.race([woken, sleep(clock, Math.min(ms, dueInMs), either)]);
+      } finally {
+        members.delete(waiters);
+        over.abort('over');
+        leave();
+      }
+    },
+    onAppended(subjects) {
+      readers.wakeAll();
+      wakeMembers(({ filters }) =>
+        subjects.some((subject) => filters.some((filter) => matchesFilter(filter, subject))),
+      );
+    },
+    onGroupChange: (group) => wakeMembers(({ name }) => name === group),
+    onOtherCommit({ wakeReaders }) {
+      if (wakeReaders) readers.wakeAll();
+      wakeMembers(({ isChanged }) => isChanged());
+    },
+    wakeAll() {
+      readers.wakeAll();
+      wakeMembers(() => true);
+    },
+  };
+}
+
+function isTrueOrFails(check: () => boolean): boolean {
+  try {
+    return check();
+  } catch {
+    // The woken reader meets the same error in its own read, where it can report it.
+    return true;
+  }
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  // The longest delay of a timer; a longer wait ends by a wake-up or an abort.
+  return clock.sleep(Math.min(Math.max(ms, 0), 2_147_483_647), signal);
+}

@@ -1,0 +1,361 @@
+// The bus inside the writer thread: each operation is part of the commit that its reply reports.
+
+import type { DatabaseSync } from 'node:sqlite';
+import type { Trimmed } from '../../../bus/bus.ts';
+import {
+  matchesFilter,
+  type Appended,
+  type EngineEntry,
+  type GroupSettings,
+  type Settlement,
+} from '../../../bus/bus-engine.ts';
+import type { SettleOutcome } from '../../../bus/bus-message.ts';
+import { createSqlQuery } from '../thread/query.ts';
+import { createBusTrimming, type BusTrim } from './trim.ts';
+import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
+
+/** `now` and times are resolved to cursors by the writer, under the write lock. */
+export type BusStart =
+  | { readonly kind: 'after'; readonly seq: number }
+  | { readonly kind: 'now' }
+  | { readonly kind: 'time'; readonly ms: number };
+
+type BusGroupRow = Omit<GroupSettings, 'start'> & { readonly start: BusStart };
+
+export interface BusOperations {
+  readonly 'bus.append': Operation<
+    {
+      readonly entries: readonly EngineEntry[];
+      readonly dedupeWindowMs: number;
+      readonly nowMs: number;
+      /** Readers see the messages once they are committed; the reply follows once they are synced. */
+      readonly isRelaxed: boolean;
+    },
+    readonly Appended[]
+  >;
+  /** Returns the filters of an existing group, if they differ. */
+  readonly 'bus.ensureGroup': Operation<
+    { readonly group: BusGroupRow },
+    readonly string[] | undefined
+  >;
+  readonly 'bus.fetch': Operation<
+    { readonly group: string; readonly limit: number; readonly nowMs: number },
+    { readonly isUnknown: boolean; readonly rows: readonly SqlRow[] }
+  >;
+  readonly 'bus.settle': Operation<
+    {
+      readonly group: string;
+      readonly settlements: readonly Settlement[];
+      readonly dedupeWindowMs: number;
+      readonly nowMs: number;
+    },
+    readonly SettleOutcome[]
+  >;
+  readonly 'bus.remove': Operation<
+    { readonly subject: string; readonly seqs: readonly number[] },
+    number
+  >;
+  readonly 'bus.trim': Operation<{ readonly subject: string; readonly order: BusTrim }, Trimmed>;
+  readonly 'bus.deleteStream': Operation<{ readonly subject: string }, boolean>;
+  readonly 'bus.seek': Operation<{ readonly group: string; readonly to: BusStart }, boolean>;
+  readonly 'bus.deleteGroup': Operation<{ readonly group: string }, boolean>;
+}
+
+/** A group of at most this many streams reads each of them; a group of more scans all messages. */
+const fewStreams = 8;
+/** Deleting expired ids costs as much as a message, so it runs once per this many messages. */
+const expireEvery = 32;
+
+export function createBusHandlers(database: DatabaseSync): Handlers<BusOperations> {
+  const query = createSqlQuery(database);
+  const { all, one, number } = query;
+  const head = (): number => number('select max(seq) from bus_messages');
+  const streamId = (subject: string): number | undefined => {
+    const row = one('select id from bus_streams where subject = ?', subject);
+    return row === undefined ? undefined : Number(row['id']);
+  };
+  const { trim, drop, deleteStream } = createBusTrimming({ ...query, head, streamId });
+  const groupRow = (name: string): SqlRow | undefined =>
+    one('select * from bus_groups where name = ?', name);
+
+  function newStream(subject: string): number {
+    const id = number('insert into bus_streams (subject) values (?) returning id', subject);
+    for (const group of all('select id, filters from bus_groups')) {
+      if (matchesAny(filtersOf(group), subject)) bind(Number(group['id']), id);
+    }
+    return id;
+  }
+
+  function bind(group: number, stream: number): void {
+    all('insert into bus_group_streams (group_id, stream_id) values (?, ?)', group, stream);
+  }
+
+  function append(
+    { subject, id, data, meta }: EngineEntry,
+    { dedupeWindowMs, nowMs }: { readonly dedupeWindowMs: number; readonly nowMs: number },
+  ): Appended {
+    const known = one(
+      `select s.id, i.seq from bus_streams s left join bus_message_ids i
+         on i.stream_id = s.id and i.id = ? and i.expires_at_ms > ?
+       where s.subject = ?`,
+      id,
+      nowMs,
+      subject,
+    );
+    const duplicate = known?.['seq'] ?? null;
+    if (duplicate !== null) return { sequence: String(duplicate), isDuplicate: true };
+    const stream = known === undefined ? newStream(subject) : Number(known['id']);
+    const seq = number(
+      'insert into bus_messages (stream_id, stored_at_ms, data, meta) values (?, ?, ?, ?) returning seq',
+      stream,
+      nowMs,
+      data,
+      meta ?? null,
+    );
+    all(
+      `insert into bus_message_ids (stream_id, id, seq, expires_at_ms) values (?, ?, ?, ?)
+       on conflict do update set seq = excluded.seq, expires_at_ms = excluded.expires_at_ms`,
+      stream,
+      id,
+      seq,
+      nowMs + dedupeWindowMs,
+    );
+    all(
+      'update bus_streams set length = length + 1, bytes = bytes + ? where id = ?',
+      data.length,
+      stream,
+    );
+    return { sequence: String(seq), isDuplicate: false };
+  }
+
+  let sinceExpiry = 0;
+
+  /** Deletes more ids than were added since the last time, so expired ids never pile up. */
+  function deleteExpiredIds(nowMs: number, appended: number): void {
+    sinceExpiry += appended;
+    if (sinceExpiry < expireEvery) return;
+    const count = sinceExpiry;
+    sinceExpiry = 0;
+    all(
+      `delete from bus_message_ids where (stream_id, id) in
+         (select stream_id, id from bus_message_ids where expires_at_ms <= ? limit ?)`,
+      nowMs,
+      2 * count + 1,
+    );
+  }
+
+  function cursorOf(start: BusStart): number {
+    if (start.kind === 'after') return start.seq;
+    if (start.kind === 'now') return head();
+    const first = one(
+      'select seq from bus_messages where stored_at_ms >= ? order by seq limit 1',
+      start.ms,
+    );
+    return first === undefined ? head() : Number(first['seq']) - 1;
+  }
+
+  function ensureGroup(group: BusGroupRow): readonly string[] | undefined {
+    const { name, filters, leaseMs, maxAckPending, start } = group;
+    const existing = groupRow(name);
+    if (existing !== undefined) {
+      if (existing['filters'] !== JSON.stringify(filters)) return filtersOf(existing);
+      all(
+        'update bus_groups set lease_ms = ?, max_ack_pending = ? where name = ?',
+        leaseMs,
+        maxAckPending,
+        name,
+      );
+      return undefined;
+    }
+    const id = number(
+      `insert into bus_groups (name, filters, lease_ms, max_ack_pending, cursor)
+       values (?, ?, ?, ?, ?) returning id`,
+      name,
+      JSON.stringify(filters),
+      leaseMs,
+      maxAckPending,
+      cursorOf(start),
+    );
+    for (const stream of all('select id, subject from bus_streams')) {
+      if (matchesAny(filters, String(stream['subject']))) bind(id, Number(stream['id']));
+    }
+    return undefined;
+  }
+
+  function fetch(name: string, limit: number, nowMs: number): BusOperations['bus.fetch']['result'] {
+    const group = groupRow(name);
+    if (group === undefined) return { isUnknown: true, rows: [] };
+    const id = Number(group['id']);
+    const availableAtMs = nowMs + Number(group['lease_ms']);
+    const due = all(
+      'select seq from bus_pending where group_id = ? and available_at_ms <= ? order by seq limit ?',
+      id,
+      nowMs,
+      limit,
+    );
+    const pending = number('select count(*) from bus_pending where group_id = ?', id);
+    const room = Math.min(limit - due.length, Number(group['max_ack_pending']) - pending);
+    const fresh = room <= 0 ? [] : next(id, Number(group['cursor']), room);
+    if (due.length + fresh.length === 0) return { isUnknown: false, rows: [] };
+    const token = number('update bus_tokens set token = token + 1 returning token');
+    for (const { seq = 0 } of due) {
+      all(
+        `update bus_pending set delivery_count = delivery_count + 1, token = ?, available_at_ms = ?
+         where group_id = ? and seq = ?`,
+        token,
+        availableAtMs,
+        id,
+        seq,
+      );
+    }
+    for (const { seq = 0, stream_id: stream = 0 } of fresh) {
+      all(
+        `insert into bus_pending (group_id, seq, stream_id, available_at_ms, delivery_count, token)
+         values (?, ?, ?, ?, 1, ?)`,
+        id,
+        seq,
+        stream,
+        availableAtMs,
+        token,
+      );
+    }
+    // In order of sequence: redeliveries before newer messages.
+    const rows = all(
+      `select p.seq, p.token, p.delivery_count, s.subject, m.stored_at_ms, m.data, m.meta
+       from bus_pending p join bus_messages m on m.seq = p.seq
+         join bus_streams s on s.id = p.stream_id
+       where p.group_id = ? and p.seq in (select value from json_each(?)) order by p.seq`,
+      id,
+      JSON.stringify([...due, ...fresh].map(({ seq }) => seq)),
+    );
+    return { isUnknown: false, rows };
+  }
+
+  /** The next messages after the cursor; moves the cursor past them. */
+  function next(group: number, cursor: number, room: number): readonly SqlRow[] {
+    const streams = all(
+      `select stream_id from bus_group_streams where group_id = ? limit ${fewStreams + 1}`,
+      group,
+    );
+    const rows =
+      streams.length <= fewStreams
+        ? streams
+            .flatMap(({ stream_id: stream = 0 }) =>
+              all(
+                'select seq, stream_id from bus_messages where stream_id = ? and seq > ? order by seq limit ?',
+                stream,
+                cursor,
+                room,
+              ),
+            )
+            .toSorted((a, b) => Number(a['seq']) - Number(b['seq']))
+            .slice(0, room)
+        : all(
+            `select m.seq, m.stream_id from bus_messages m
+             where m.seq > ? and exists (select 1 from bus_group_streams g
+               where g.group_id = ? and g.stream_id = +m.stream_id)
+             order by m.seq limit ?`,
+            cursor,
+            group,
+            room,
+          );
+    // Past everything that was scanned, so no later fetch scans it again.
+    const reached = rows.length < room ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
+    if (reached > cursor) {
+      all('update bus_groups set cursor = ? where id = ?', reached, group);
+    }
+    return rows;
+  }
+
+  function settle(
+    group: SqlRow,
+    settlement: Settlement,
+    times: { readonly nowMs: number; readonly dedupeWindowMs: number },
+  ): SettleOutcome {
+    const id = Number(group['id']);
+    const { seq, token } = placeOf(settlement.token);
+    const leased = one(
+      'select stream_id from bus_pending where group_id = ? and seq = ? and token = ?',
+      id,
+      seq,
+      token,
+    );
+    if (leased === undefined) return 'stale';
+    const { nowMs } = times;
+    if (settlement.kind === 'dead') append(settlement.letter, times);
+    if (settlement.kind === 'dead' || settlement.kind === 'ack') {
+      all('delete from bus_pending where group_id = ? and seq = ?', id, seq);
+      return 'settled';
+    }
+    const [availableAtMs, uncounted, newToken] =
+      settlement.kind === 'extend'
+        ? [nowMs + Number(group['lease_ms']), 0, token]
+        : settlement.kind === 'nack'
+          ? [nowMs + settlement.delayMs, 0, 0]
+          : [nowMs, 1, 0];
+    all(
+      `update bus_pending set available_at_ms = ?, delivery_count = delivery_count - ?, token = ?
+       where group_id = ? and seq = ?`,
+      availableAtMs,
+      uncounted,
+      newToken,
+      id,
+      seq,
+    );
+    return 'settled';
+  }
+
+  return {
+    'bus.append': (request) => {
+      deleteExpiredIds(request.nowMs, request.entries.length);
+      return request.entries.map((entry) => append(entry, request));
+    },
+    'bus.ensureGroup': ({ group }) => ensureGroup(group),
+    'bus.fetch': ({ group, limit, nowMs }) => fetch(group, limit, nowMs),
+    'bus.settle': (request) => {
+      const group = groupRow(request.group);
+      return request.settlements.map((each) =>
+        group === undefined ? 'stale' : settle(group, each, request),
+      );
+    },
+    'bus.remove': ({ subject, seqs }) => {
+      const stream = streamId(subject);
+      if (stream === undefined) return 0;
+      return drop(stream, 'seq in (select value from json_each(?))', JSON.stringify(seqs));
+    },
+    'bus.trim': ({ subject, order }) => trim(subject, order),
+    'bus.deleteStream': ({ subject }) => deleteStream(subject),
+    'bus.seek': ({ group: name, to }) => {
+      const group = groupRow(name);
+      if (group === undefined) return false;
+      const id = Number(group['id']);
+      all('delete from bus_pending where group_id = ?', id);
+      all('update bus_groups set cursor = ? where id = ?', cursorOf(to), id);
+      return true;
+    },
+    'bus.deleteGroup': ({ group: name }) => {
+      const group = groupRow(name);
+      if (group === undefined) return false;
+      const id = Number(group['id']);
+      all('delete from bus_pending where group_id = ?', id);
+      all('delete from bus_group_streams where group_id = ?', id);
+      all('delete from bus_groups where id = ?', id);
+      return true;
+    },
+  };
+}
+
+function filtersOf(group: SqlRow): readonly string[] {
+  return JSON.parse(String(group['filters'])) as string[];
+}
+
+function matchesAny(filters: readonly string[], subject: string): boolean {
+  return filters.some((filter) => matchesFilter(filter, subject));
+}
+
+/** An invalid token matches no message. */
+function placeOf(text: string): { readonly seq: number; readonly token: number } {
+  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
+  const isOne = seq !== undefined && token !== undefined && Number(token) > 0;
+  return isOne ? { seq: Number(seq), token: Number(token) } : { seq: -1, token: -1 };
+}

@@ -1,0 +1,63 @@
+// What the bus and the tasks of a file share: calls and reads under their own error codes, and a watch for commits.
+
+import { MillraceError } from '../../../foundation/error.ts';
+import type { ResultOf, WriterCall } from '../thread/protocol.ts';
+import { closedError, describeFailure, renameStoreError, sqliteError } from './error.ts';
+import type { WriterFile } from './file.ts';
+import { watchCommits } from './watch.ts';
+
+export interface SqliteClient extends AsyncDisposable {
+  readonly isClosed: boolean;
+  call<Call extends WriterCall>(
+    call: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
+  ): Promise<ResultOf<Call['operation']>>;
+  read<T>(work: () => T): T;
+  /** Commits of other connections are reported while something waits. */
+  setWaiting(isWaiting: boolean): void;
+}
+
+export function createSqliteClient(
+  { path, writer, close }: WriterFile,
+  options: {
+    readonly prefix: 'BUS' | 'TASKS';
+    /** The connection that reads; closing the client closes it. */
+    readonly reader: { dataVersion(): number; close(): void };
+    /** Another connection has committed. */
+    readonly onCommit: () => void;
+  },
+): SqliteClient {
+  const { prefix, reader, onCommit } = options;
+  const watch = watchCommits({ path, reader, onCommit });
+  let isClosed = false;
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    async call(request, onCommitted) {
+      try {
+        return await writer.call(request, onCommitted);
+      } catch (error) {
+        throw renameStoreError(error, prefix);
+      }
+    },
+    read(work) {
+      if (isClosed) throw closedError(prefix);
+      try {
+        return work();
+      } catch (error) {
+        if (error instanceof MillraceError) throw error;
+        const failure = sqliteError(describeFailure(error), { path, doing: 'read' });
+        throw renameStoreError(failure, prefix);
+      }
+    },
+    setWaiting: (isWaiting) => watch.setWaiting(isWaiting),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      watch.close();
+      // The reader first: the last connection to close checkpoints the log, and a reader may not write.
+      reader.close();
+      await close?.();
+    },
+  };
+}

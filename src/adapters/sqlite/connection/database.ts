@@ -1,0 +1,74 @@
+// The file as an SQL database for subscriptions, sagas, traces and read models: writes go through the writer thread,
+// reads run on the calling thread.
+
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import type { SqlCells, SqlDatabase, SqlDialect } from '../../../subscriptions/sql-database.ts';
+import type { SqliteReader } from '../store/reader.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
+import type { SqliteWriter } from '../thread/writer.ts';
+
+/** Runs a read and reports SQLite's errors as MillraceErrors. */
+export type SqliteReading = <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
+
+export interface SqliteDatabase extends SqlDatabase {
+  /** As `run`, with values that only SQLite takes, and rows by column name. */
+  readonly commit: (statements: readonly SqlStatement[]) => Promise<readonly (readonly SqlRow[])[]>;
+  /** Rows by column name, of the committed state. */
+  readonly select: (sql: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>;
+}
+
+/** SQLite's codes for an SQL error, a read-only database, too big, a constraint, a type or parameter mismatch. */
+const statementFaults: ReadonlySet<number> = new Set([1, 8, 18, 19, 20, 25]);
+
+export const dialect: SqlDialect = {
+  table: (name) => name,
+  nowMs: `cast(unixepoch('subsec') * 1000 as integer)`,
+  values: (parameter) => `json_each(${parameter})`,
+  rows: (parameter, columns) => {
+    const cells = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') as ${name}`);
+    return `(select ${cells.join(', ')} from json_each(${parameter})) as r`;
+  },
+  isAmong: (key, selected) => `(${key}) in (select ${key} from ${selected})`,
+  // One writer at a time.
+  shareRow: '',
+  takeRow: '',
+};
+
+export function sqliteDatabase(writer: SqliteWriter, reading: SqliteReading): SqliteDatabase {
+  const checked = async <T>(result: Promise<T>): Promise<T> => {
+    try {
+      return await result;
+    } catch (error) {
+      throw statementError(error) ?? error;
+    }
+  };
+  const commit: SqliteDatabase['commit'] = (statements) => checked(writer.run(statements));
+  return {
+    dialect,
+    commit,
+    select: (sql, values) => checked(reading((reader) => reader.select(sql, values))),
+    run: async (statements) =>
+      // The reader sees every commit that was acknowledged before.
+      statements.every(isRead)
+        ? checked(
+            reading((reader) => reader.queries(statements) as unknown as readonly SqlCells[][]),
+          )
+        : (await commit(statements)).map((rows) =>
+            rows.map((row) => Object.values(row) as unknown as SqlCells),
+          ),
+  };
+}
+
+function isRead({ sql, expect }: SqlStatement): boolean {
+  return expect === undefined && sql.startsWith('select ');
+}
+
+/** SQLite works but refuses the statements: retrying does not help. */
+function statementError(error: unknown): MillraceError | undefined {
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) return undefined;
+  const { message, details } = error;
+  const isStatement = statementFaults.has(Number(details['sqliteCode']));
+  return isStatement
+    ? new MillraceError('STORE_UNAVAILABLE', message, { details, cause: error, retryable: false })
+    : undefined;
+}

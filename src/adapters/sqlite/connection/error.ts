@@ -1,0 +1,56 @@
+// SQLite's errors as MillraceErrors: a busy file or a full disk is worth a retry, a corrupt file is not.
+
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
+
+export interface SqliteFailure {
+  readonly message: string;
+  /** SQLite's primary result code; undefined: SQLite did not throw the error. */
+  readonly sqliteCode?: number | undefined;
+  readonly cause?: unknown;
+}
+
+const codes = { busy: 5, corrupt: 11, full: 13, notADatabase: 26 };
+
+export function describeFailure(error: unknown): SqliteFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+  // The low byte is the primary code.
+  return { message, sqliteCode: typeof code === 'number' ? code & 0xff : undefined };
+}
+
+export function isBusy({ sqliteCode }: SqliteFailure): boolean {
+  return sqliteCode === codes.busy;
+}
+
+export function sqliteError(
+  { message, sqliteCode, cause }: SqliteFailure,
+  where: { readonly path: string; readonly doing: 'read' | 'write' },
+): MillraceError {
+  const reason = sqliteCode === codes.full ? 'the disk is full' : message;
+  return new MillraceError(
+    sqliteCode === codes.corrupt ? 'STORE_CORRUPT' : 'STORE_UNAVAILABLE',
+    `SQLite ${where.doing} failed: ${reason}`,
+    {
+      ...(sqliteCode === codes.notADatabase ? { retryable: false } : {}),
+      cause,
+      details: {
+        path: where.path,
+        reason,
+        ...(sqliteCode === undefined ? {} : { sqliteCode }),
+      },
+    },
+  );
+}
+
+/** The bus and the tasks report failures of the file under their own codes. */
+export function renameStoreError(error: unknown, prefix: 'BUS' | 'TASKS'): unknown {
+  if (hasCode(error, 'STORE_CLOSED')) return closedError(prefix, error);
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
+  const { message, details, retryable } = error;
+  return new MillraceError(`${prefix}_UNAVAILABLE`, message, { details, retryable, cause: error });
+}
+
+export function closedError(prefix: 'BUS' | 'TASKS', cause?: unknown): MillraceError {
+  const text = prefix === 'BUS' ? 'the bus was closed' : 'the tasks were closed';
+  return new MillraceError(`${prefix}_CLOSED`, text, { cause });
+}

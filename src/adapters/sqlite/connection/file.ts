@@ -1,0 +1,106 @@
+// An open file: the thread that writes it, and a connection that reads it on the calling thread.
+
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { aborted } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { TailRow } from '../../../store/append-tail.ts';
+import { openReader, type SqliteReader } from '../store/reader.ts';
+import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
+import { sqliteDatabase, type SqliteDatabase } from './database.ts';
+import { describeFailure, sqliteError } from './error.ts';
+import { pathOf } from './path.ts';
+
+/** How long a write waits for a write of another process. */
+export const busyTimeoutMsDefault = 10_000;
+
+/** A file with its writer thread. */
+export interface WriterFile {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  /** Ends the writer thread; undefined: the thread belongs to another owner. */
+  readonly close?: (() => Promise<void>) | undefined;
+}
+
+export interface SqliteFile extends AsyncDisposable {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  readonly database: SqliteDatabase;
+  readonly reader: SqliteReader;
+  /** Reports SQLite's errors as MillraceErrors. A read sees everything that was acknowledged before it. */
+  readonly reading: <T>(
+    read: (reader: SqliteReader) => T,
+    signal?: AbortSignal,
+  ) => Promise<Awaited<T>>;
+  /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
+  readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
+}
+
+/** Creates a missing file and its folder, and starts the writer thread. */
+export async function openWriterFile(
+  url: string,
+  busyTimeoutMs = busyTimeoutMsDefault,
+  onAppended?: (rows: readonly TailRow[]) => void,
+): Promise<WriterFile> {
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, onAppended);
+  return { path, writer, close: async () => writer[Symbol.asyncDispose]() };
+}
+
+export async function openSqliteFile(
+  url: string,
+  busyTimeoutMs = busyTimeoutMsDefault,
+): Promise<SqliteFile> {
+  let listener: (rows: readonly TailRow[]) => void = () => undefined;
+  const { path, writer } = await openWriterFile(url, busyTimeoutMs, (rows) => listener(rows));
+  let isClosed = false;
+  const reader = await tryOpenReader();
+
+  async function tryOpenReader(): Promise<SqliteReader> {
+    try {
+      return openReader(path, busyTimeoutMs);
+    } catch (error) {
+      await writer[Symbol.asyncDispose]();
+      throw readError(error);
+    }
+  }
+
+  /** Converts only SQLite's own errors: a filter may throw an error of its author. */
+  function readError(error: unknown): unknown {
+    const failure = describeFailure(error);
+    return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
+  }
+
+  async function reading<T>(
+    read: (reader: SqliteReader) => T,
+    signal?: AbortSignal,
+  ): Promise<Awaited<T>> {
+    if (signal?.aborted === true) throw aborted(signal);
+    if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+    try {
+      return await read(reader);
+    } catch (error) {
+      throw readError(error);
+    }
+  }
+
+  return {
+    path,
+    writer,
+    reader,
+    reading,
+    database: sqliteDatabase(writer, reading),
+    onAppended(next) {
+      listener = next;
+    },
+    async [Symbol.asyncDispose]() {
+      if (!isClosed) {
+        isClosed = true;
+        // The reader first: the last connection to close checkpoints the log, and a reader may not write.
+        reader.close();
+      }
+      await writer[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,146 @@
+// How a waiting reader learns of commits by other processes: a change of the log file announces them, and a poll
+// finds those that were not announced.
+
+import { watch, type FSWatcher } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+export interface SqliteWatch {
+  /** An idle store must not keep the process alive; a waiting reader must. */
+  setWaiting(isWaiting: boolean): void;
+  close(): void;
+}
+
+export interface WatchOptions {
+  readonly path: string;
+  readonly pollIntervalMs: number;
+  /** Whether there is a commit that the waiting readers have not seen. */
+  readonly hasMore: () => boolean;
+  readonly onMore: () => void;
+}
+
+/** For file systems without change events. */
+const commitPollMs = 250;
+
+/** The first delay after a file event; each following delay is twice as long. */
+const firstDelayMs = 1;
+
+/** Calls `onCommit` after a commit by another connection, while something waits. */
+export function watchCommits(options: {
+  readonly path: string;
+  readonly reader: { dataVersion(): number };
+  /** Asked once per commit. Default: every commit is relevant. */
+  readonly isRelevant?: () => boolean;
+  readonly onCommit: () => void;
+}): SqliteWatch {
+  const { path, reader, isRelevant = () => true, onCommit } = options;
+  let version = reader.dataVersion();
+  return watchSqlite({
+    path,
+    pollIntervalMs: commitPollMs,
+    hasMore() {
+      const before = version;
+      version = reader.dataVersion();
+      return version !== before && isRelevant();
+    },
+    onMore: onCommit,
+  });
+}
+
+export function watchSqlite(options: WatchOptions): SqliteWatch {
+  const { path, pollIntervalMs, onMore } = options;
+  let waiting = false;
+  let retry: NodeJS.Timeout | undefined;
+  let retryMs = 0;
+
+  const hasMore = (): boolean => {
+    try {
+      return options.hasMore();
+    } catch {
+      // The woken reader meets the same error in its own read, where it can report it.
+      return true;
+    }
+  };
+
+  const check = (): boolean => {
+    if (!waiting) return true;
+    const found = hasMore();
+    if (found) onMore();
+    return found;
+  };
+
+  /**
+   * The file changes when a transaction is written, but the commit is visible only after its sync, which causes no
+   * file event: so the check repeats until the poll takes over. It is delayed, because this process's own commits
+   * cause file events too.
+   */
+  const checkUntilVisible = (ms: number): void => {
+    if (retry !== undefined && retryMs <= ms) return;
+    clearTimeout(retry);
+    retryMs = ms;
+    retry = setTimeout(() => {
+      retry = undefined;
+      if (!check() && ms < pollIntervalMs) checkUntilVisible(ms * 2);
+    }, ms);
+    retry.unref();
+  };
+
+  const cancelRetry = (): void => {
+    clearTimeout(retry);
+    retry = undefined;
+  };
+
+  const log = `${basename(path)}-wal`;
+  let watcher: FSWatcher | undefined;
+  let waitedAtPoll = false;
+  const timer = setInterval(() => {
+    check();
+    // This process's own writes wake the watcher too, so it stops when no reader has waited for a while.
+    if (!waiting && !waitedAtPoll) stopWatching();
+    waitedAtPoll = waiting;
+  }, pollIntervalMs);
+  timer.unref();
+
+  const stopWatching = (): void => {
+    watcher?.close();
+    watcher = undefined;
+  };
+
+  return {
+    setWaiting(isWaiting) {
+      waiting = isWaiting;
+      if (isWaiting) {
+        waitedAtPoll = true;
+        watcher ??= watchFolder(dirname(path), (file) => {
+          if (file === log) checkUntilVisible(firstDelayMs);
+        });
+        timer.ref();
+        // A file event may have come before the reader waited.
+        checkUntilVisible(firstDelayMs);
+      } else {
+        timer.unref();
+        cancelRetry();
+      }
+    },
+    close() {
+      waiting = false;
+      cancelRetry();
+      clearInterval(timer);
+      stopWatching();
+    },
+  };
+}
+
+function watchFolder(
+  folder: string,
+  onEvent: (file: string | null) => void,
+): FSWatcher | undefined {
+  try {
+    const watcher = watch(folder, { persistent: false }, (_event, file) => onEvent(file));
+    // The poll still works.
+    watcher.on('error', () => watcher.close());
+    return watcher;
+  } catch {
+    // A file system without events: the poll still works.
+    return undefined;
+  }
+}

@@ -1,0 +1,112 @@
+// The inbox of a receiver on SQLite, in the receiver's transaction and on its connection.
+
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  checkMessageId,
+  inboxLimits,
+  inboxSettings,
+  type InboxOptions,
+  type InboxResult,
+} from '../../../delivery/inbox.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+
+export interface SqliteInboxOptions extends InboxOptions {
+  readonly clock?: Clock;
+}
+
+export interface SqliteInbox {
+  /** Creates a missing table. */
+  migrate(database: DatabaseSync): void;
+  /** Stores the id; false if it was stored before. Call it inside your transaction (`begin immediate`). */
+  isNew(database: DatabaseSync, messageId: string): boolean;
+  /**
+   * Begins a transaction and runs the effect in it, unless the message was handled before. The effect must be
+   * synchronous: other work could use the same connection while it waits.
+   */
+  once<T>(database: DatabaseSync, messageId: string, effect: () => T): InboxResult<T>;
+  /** Deletes ids older than `ttlMs`, oldest first, and returns how many. Run it periodically. */
+  clean(database: DatabaseSync): number;
+}
+
+/**
+ * Dedupes received messages by their ids: `webhook-id`, `Idempotency-Key`.
+ *
+ * @example
+ * import { DatabaseSync } from 'node:sqlite';
+ * import { sqliteInbox } from 'millrace/adapters/sqlite';
+ *
+ * const database = new DatabaseSync('app.db', { timeout: 5_000 });
+ * const inbox = sqliteInbox({ consumer: 'invoices' });
+ * inbox.migrate(database);
+ * const { kind } = inbox.once(database, 'msg_1', () =>
+ *   database.prepare('insert into invoices (id) values (?)').run('i-1'),
+ * );
+ * console.log(kind); // handled, or duplicate
+ */
+export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
+  const { table: name, consumer, ttlMs } = inboxSettings(options);
+  const table = name.quoted;
+  const { clock = systemClock } = options;
+
+  function isNew(database: DatabaseSync, messageId: string): boolean {
+    checkMessageId(messageId);
+    const { changes } = database
+      .prepare(
+        `insert into ${table} (consumer, message_id, received_at_ms) values (?, ?, ?)
+         on conflict do nothing`,
+      )
+      .run(consumer, messageId, clock.now());
+    return Number(changes) === 1;
+  }
+
+  return {
+    isNew,
+    migrate(database) {
+      database.exec(
+        `create table if not exists ${table} (
+           consumer text not null,
+           message_id text not null,
+           received_at_ms integer not null,
+           primary key (consumer, message_id)
+         ) without rowid;
+         create index if not exists "${name.bare}_received_at" on ${table} (consumer, received_at_ms);`,
+      );
+    },
+    once(database, messageId, effect) {
+      checkMessageId(messageId);
+      // Takes the write lock first: of two transactions that have read, only one can write.
+      database.exec('begin immediate');
+      try {
+        const isFirst = isNew(database, messageId);
+        const done = isFirst ? { result: effect() } : undefined;
+        if (isPromise(done?.result)) {
+          throw new MillraceError('NOT_SUPPORTED', 'an inbox effect on SQLite must be synchronous');
+        }
+        database.exec('commit');
+        return done === undefined ? { kind: 'duplicate' } : { kind: 'handled', ...done };
+      } catch (error) {
+        // Some errors, such as a full disk, have rolled back already.
+        if (database.isTransaction) database.exec('rollback');
+        throw error;
+      }
+    },
+    clean(database) {
+      const statement = database.prepare(
+        `delete from ${table} where (consumer, message_id) in (
+           select consumer, message_id from ${table}
+           where consumer = ? and received_at_ms < ? order by received_at_ms limit ?)`,
+      );
+      let total = 0;
+      for (;;) {
+        const { changes } = statement.run(consumer, clock.now() - ttlMs, inboxLimits.cleanBatch);
+        total += Number(changes);
+        if (Number(changes) < inboxLimits.cleanBatch) return total;
+      }
+    },
+  };
+}
+
+function isPromise(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}

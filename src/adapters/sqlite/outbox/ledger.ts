@@ -1,0 +1,288 @@
+// The outbox ledger in an SQLite file: the event store's or another one. Requests go through the writer thread, which
+// commits all waiting requests together.
+
+import type { DatabaseSync } from 'node:sqlite';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { createIds } from '../../../foundation/ids.ts';
+import type { OutboxRow } from '../../../outbox/check-outbox.ts';
+import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
+import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
+import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
+import { waitWithPoll } from '../../../outbox/wait-with-poll.ts';
+import { nextTurn } from '../../../store/next-turn.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
+import { claimPlace, encodeToken, renewedFields, toClaimed, toMessage } from './rows.ts';
+import * as sql from './sql.ts';
+import type { SqliteTransaction } from '../subscriptions/subscriptions.ts';
+import { watchCommits } from '../connection/watch.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
+
+export interface SqliteOutboxOptions {
+  /** How long a write waits for a write of another process. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * The transaction that an enqueue joins: that of a subscription's handler, or a `node:sqlite` connection to the ledger's
+ * file with an open transaction.
+ */
+export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
+
+interface OutboxInOptions {
+  readonly clock?: Clock | undefined;
+  /** Called when the ledger is closed. Default: the file stays open. */
+  readonly onClose?: (() => Promise<void>) | undefined;
+}
+
+/**
+ * Opens the outbox ledger in a file, which may be the event store's, and creates a missing file.
+ *
+ * @example
+ * import { sqliteOutboxLedger } from 'millrace/adapters/sqlite';
+ *
+ * await using outbox = await sqliteOutboxLedger('sqlite:.millrace/events.db');
+ * console.log(await outbox.counts());
+ */
+export async function sqliteOutboxLedger(
+  url: string,
+  options: SqliteOutboxOptions = {},
+): Promise<OutboxLedger<SqliteOutboxTransaction>> {
+  const file = await openSqliteFile(url, options.busyTimeoutMs);
+  const onClose = async (): Promise<void> => file[Symbol.asyncDispose]();
+  return outboxLedgerIn(file, { clock: options.clock, onClose });
+}
+
+/** The ledger in an open file. */
+export function outboxLedgerIn(
+  { path, database, reader, reading }: SqliteFile,
+  { clock = systemClock, onClose }: OutboxInOptions,
+): OutboxLedger<SqliteOutboxTransaction> {
+  const ids = createIds({ clock });
+  const waiters = createWaiters();
+  const watch = watchCommits({
+    path,
+    reader,
+    isRelevant: () => isAnyDue(),
+    onCommit: () => waiters.wakeAll(),
+  });
+  let nextLane = 0;
+
+  const isAnyDue = (): boolean => reader.query(sql.anyDueSql, []).length > 0;
+
+  const run = (...statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]> =>
+    database.commit(statements);
+  const statement = (text: string, ...values: readonly SqlValue[]): SqlStatement => ({
+    sql: text,
+    values,
+  });
+
+  async function enqueue(
+    rows: readonly OutboxRow[],
+    transaction?: SqliteOutboxTransaction,
+  ): Promise<readonly Enqueued[]> {
+    const withIds = rows.map((row) => ({ ...row, id: ids.next() }));
+    const json = JSON.stringify(withIds);
+    const inserts = [statement(sql.insertMessagesSql, json), statement(sql.insertReadySql, json)];
+    const find = statement(sql.findSourcesSql, json);
+    if (transaction === undefined) {
+      const [, , found = []] = await run(...inserts, find);
+      waiters.wakeAll();
+      return enqueued(found);
+    }
+    if ('prepare' in transaction) {
+      // Without a transaction, a crash between the two inserts would leave a message that is never sent.
+      if ('isTransaction' in transaction && transaction.isTransaction === false) {
+        throw new MillraceError(
+          'TRANSACTION_INVALID',
+          'the connection has no open transaction: begin one before enqueueIn',
+        );
+      }
+      for (const each of inserts) transaction.prepare(each.sql).run(...each.values);
+      return enqueued(transaction.prepare(find.sql).all(...find.values) as unknown as SqlRow[]);
+    }
+    // The statements run at the commit, so only the committed state shows which messages exist.
+    const before = await transaction.query(find.sql, ...find.values);
+    for (const each of inserts) transaction.run(each.sql, ...each.values);
+    const known = new Set(before.map((row) => Number(row['key'])));
+    const added = withIds.flatMap(({ id }, key) => (known.has(key) ? [] : [{ key, id }]));
+    return enqueued([...before, ...added]);
+
+    function enqueued(found: readonly SqlRow[]): readonly Enqueued[] {
+      const idOf = new Map(found.map((row) => [Number(row['key']), String(row['id'])]));
+      return withIds.map((row, key) => {
+        const id = idOf.get(key) ?? row.id;
+        return { id, isNew: id === row.id };
+      });
+    }
+  }
+
+  function settling(outcomes: readonly OutboxOutcome[]): readonly SqlStatement[] {
+    const json = JSON.stringify(
+      outcomes.map((each) => ({
+        ...claimPlace(each.claim.token),
+        kind: each.kind,
+        error: 'error' in each ? each.error : null,
+        dueAtMs: dueMs(each),
+      })),
+    );
+    return outcomes.length === 0 ? [] : sql.settleSqls.map((text) => statement(text, json));
+  }
+
+  const engine: OutboxEngine<SqliteOutboxTransaction> = {
+    capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+    enqueue,
+    async exchange(outcomes, request) {
+      if (outcomes.length === 0) {
+        // A claim loop must leave the event loop to other work.
+        await nextTurn();
+        // Most claims find nothing, and write nothing.
+        if (!(await reading(isAnyDue))) return { settled: [], claimed: [] };
+      }
+      const settles = settling(outcomes);
+      const lanes = Array.from({ length: limits.lanes }, (_, at) => (nextLane + at) % limits.lanes);
+      nextLane = (nextLane + 1) % limits.lanes;
+      const claims =
+        request === undefined
+          ? []
+          : [
+              statement(sql.nextTokenSql),
+              statement(
+                sql.claimSql,
+                JSON.stringify(lanes),
+                request.limit,
+                Math.max(1, Math.floor(request.limit / limits.lanes)),
+                request.workerId,
+                request.leaseMs,
+              ),
+            ];
+      const results = await run(...settles, ...claims);
+      const held = settles.length === 0 ? [] : (results[0] ?? []);
+      const done = new Set(held.map((row) => encodeToken(row)));
+      const settled = outcomes.map(({ claim }) =>
+        done.has(claim.token) ? ('settled' as const) : ('stale' as const),
+      );
+      const rows = request === undefined ? [] : (results.at(-1) ?? []);
+      return { settled, claimed: rows.map((row) => toClaimed(row, request?.workerId)) };
+    },
+    async renew(claims, { workerId, leaseMs, perTenant }) {
+      const json = JSON.stringify(
+        claims.map(({ claim, isRead }) => ({ ...claimPlace(claim.token), isRead })),
+      );
+      const [held = [], , , taken = []] = await run(
+        statement(sql.renewSqls.held, json),
+        statement(sql.renewSqls.free, json),
+        statement(sql.nextTokenSql),
+        statement(sql.renewSqls.take, json, workerId, leaseMs, Number(perTenant)),
+      );
+      const byToken = new Map(held.map((row) => [encodeToken(row), row]));
+      const bySeq = new Map(taken.map((row) => [row['seq'], row]));
+      return claims.map(({ claim, isRead }) => {
+        const was = byToken.get(claim.token);
+        if (was === undefined) return 'stale';
+        const row = { ...was, ...bySeq.get(was['seq']) };
+        if (was['paused'] === 1) return 'paused';
+        return isRead ? toClaimed(row, workerId) : renewedFields(row, workerId);
+      });
+    },
+    async extend(claims, leaseMs) {
+      const json = JSON.stringify(claims.map(({ token }) => claimPlace(token)));
+      const [rows = []] = await run(statement(sql.extendSql, json, leaseMs));
+      return rows.length;
+    },
+    async whenDue(pollMs, signal) {
+      watch.setWaiting(true);
+      try {
+        await waitWithPoll(waiters, { clock, pollMs, signal });
+      } finally {
+        if (waiters.size === 0) watch.setWaiting(false);
+      }
+    },
+    async list({ ids: wanted, status, integrationType, tenantId, since }, { limit, after }) {
+      const rows = await database.select(sql.listSql, [
+        wanted === undefined ? null : JSON.stringify(wanted),
+        status ?? null,
+        integrationType ?? null,
+        tenantId ?? null,
+        since?.getTime() ?? null,
+        after ?? null,
+        limit,
+      ]);
+      return rows.map(toMessage);
+    },
+    async bySource(sources, limit) {
+      const wanted = sources.map(({ sourceStreamId, sourceEventId }) => ({
+        sourceStreamId,
+        sourceEventId,
+      }));
+      const rows = await database.select(sql.bySourceSql, [JSON.stringify(wanted), limit]);
+      return rows.map(toMessage);
+    },
+    async counts() {
+      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      for (const row of await database.select(sql.countsSql, []))
+        counts[String(row['status']) as keyof typeof counts] += Number(row['n']);
+      return counts;
+    },
+    async replay({ ids: wanted, integrationType, tenantId, since }, limit) {
+      const [dead = []] = await run(
+        statement(
+          sql.deadSql,
+          wanted === undefined ? null : JSON.stringify(wanted),
+          integrationType ?? null,
+          tenantId ?? null,
+          since?.getTime() ?? null,
+          limit,
+        ),
+      );
+      const chosen = JSON.stringify(dead.map((row) => row['seq']));
+      // Another process may have replayed some of them since: they are no longer dead-lettered.
+      const [, replayed = []] = await run(...sql.replaySqls.map((text) => statement(text, chosen)));
+      waiters.wakeAll();
+      return replayed.length;
+    },
+    async purge(sentBeforeMs, limit) {
+      const steps = sql.purgeSqls.map((text) => statement(text, sentBeforeMs, limit));
+      const [purged = []] = await run(...steps);
+      return purged.length;
+    },
+    async sentFirst(sentBeforeMs, limit) {
+      const rows = await database.select(sql.sentFirstSql, [sentBeforeMs, limit]);
+      return rows.map(toMessage);
+    },
+    async forget(old) {
+      const json = JSON.stringify(old);
+      await run(...sql.forgetSqls.map((text) => statement(text, json)));
+    },
+    async pause(integrationType, by) {
+      const [rows = []] = await run(statement(sql.pauseSql, integrationType, by));
+      return rows.length > 0;
+    },
+    async resume(integrationType) {
+      const [rows = []] = await run(statement(sql.resumeSql, integrationType));
+      waiters.wakeAll();
+      return rows.length > 0;
+    },
+    async paused() {
+      const rows = await database.select(sql.pausedSql, []);
+      return rows.map((row) => ({
+        integrationType: String(row['integration_type']),
+        pausedAt: new Date(Number(row['paused_at_ms'])),
+        pausedBy: String(row['paused_by']),
+      }));
+    },
+    async [Symbol.asyncDispose]() {
+      watch.close();
+      await onClose?.();
+      waiters.wakeAll();
+    },
+  };
+  return createOutboxLedger(engine);
+}
+
+function dueMs(outcome: OutboxOutcome): number | null {
+  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
+  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
+}

@@ -1,0 +1,293 @@
+// The embedded event store: one file, no server; every acknowledged append is on disk.
+
+import type { AggregateStorage } from '../../../aggregates/aggregate-storage.ts';
+import { systemClock } from '../../../foundation/clock.ts';
+import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
+import type { SagaHost } from '../../../reactors/saga-index.ts';
+import { sqlSagaIndex } from '../../../reactors/sql-saga-index.ts';
+import { sqlTraceIndex } from '../../../traces/sql-trace-index.ts';
+import type { TraceHost } from '../../../traces/trace-index.ts';
+import { createEventStore, type EventStoreOptions } from '../../../store/create-event-store.ts';
+import { newSubjectKey } from '../../../store/erasure.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
+import { softDeleted } from '../../../store/expected-revision.ts';
+import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
+import type { ScavengeProgress, StoreEngine, SubjectKey } from '../../../store/store-engine.ts';
+import {
+  InlineMoved,
+  InlineTransaction,
+  planInline,
+  type InlineHost,
+} from '../../../projections/inline-appends.ts';
+import type { ReadModelHost } from '../../../projections/read-model-store.ts';
+import { sqlVersions } from '../../../projections/sql-versions.ts';
+import type { SqliteReading } from '../connection/database.ts';
+import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
+import type { SqliteWriter } from '../thread/writer.ts';
+import { outboxLedgerIn } from '../outbox/ledger.ts';
+import { inlineWrites, sqliteReadModels } from '../read-models/read-models.ts';
+import {
+  sqliteSubscriptionStorage,
+  type SqliteTransaction,
+} from '../subscriptions/subscriptions.ts';
+import { createAppendTail } from '../../../store/append-tail.ts';
+import { watchSqlite } from '../connection/watch.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+
+export interface SqliteOptions extends EventStoreOptions {
+  /** How long a write waits for a write of another process. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+  /** How often a live reader polls for appends of other processes without a file event. Default: 250. */
+  readonly pollIntervalMs?: number | undefined;
+}
+
+/** If no append completes within this time, another process probably holds the write lock. */
+const replyMs = 20;
+
+/**
+ * Opens the event store in a file and creates a missing file. Several processes may open one file.
+ *
+ * @example
+ * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ *
+ * await using store = await sqliteEventStore('sqlite:.millrace/events.db');
+ * console.log(await store.head());
+ */
+export async function sqliteEventStore(
+  url: string,
+  options: SqliteOptions = {},
+): Promise<SqliteEventStore> {
+  return sqliteEventStoreIn(await openSqliteFile(url, options.busyTimeoutMs), options);
+}
+
+type SqliteEventStore = EventStore &
+  AggregateStorage &
+  SubscriptionHost<SqliteTransaction> &
+  ReadModelHost &
+  InlineHost &
+  SagaHost &
+  TraceHost &
+  OutboxHost;
+
+/** The event store in an open file; closing the store closes the file. */
+export function sqliteEventStoreIn(
+  file: SqliteFile,
+  options: Omit<SqliteOptions, 'busyTimeoutMs'> = {},
+): SqliteEventStore {
+  const { pollIntervalMs = 250, clock = systemClock } = options;
+  const waiters = createWaiters();
+  const tail = createAppendTail();
+  let headAtWakeUp = 0;
+  let repliedAtMs = 0;
+  file.onAppended((rows) => {
+    repliedAtMs = clock.now();
+    tail.add(rows);
+    headAtWakeUp = Math.max(headAtWakeUp, tail.last);
+    waiters.wakeAll();
+  });
+  const { writer, database, reader, reading } = file;
+  const head = createHead();
+  const watch = watchSqlite({
+    path: file.path,
+    pollIntervalMs,
+    hasMore: () => !isReplyNear() && head() > headAtWakeUp,
+    onMore: () => {
+      headAtWakeUp = head();
+      waiters.wakeAll();
+    },
+  });
+
+  /**
+   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
+   * wakes the readers. An append that waits for another process's lock delays no reader.
+   */
+  function isReplyNear(): boolean {
+    return writer.appending > 0 && clock.now() - repliedAtMs < replyMs;
+  }
+
+  /** Reads the head at most once per commit. */
+  function createHead(): () => number {
+    let version = Number.NaN;
+    let read = 0;
+    return () => {
+      const now = reader.dataVersion();
+      // In this order: after a commit in between, the head is only read once more.
+      if (now !== version) read = reader.head();
+      version = now;
+      return read;
+    };
+  }
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend: true,
+      callerTransaction: false,
+      durable: true,
+      crossProcess: true,
+      followingAppend: true,
+    },
+    async write(writes, { signal, transaction }) {
+      const inline =
+        transaction instanceof InlineTransaction ? inlineWrites(transaction.plan) : undefined;
+      const outcomes = await writer.append(writes, clock.now(), { signal, inline });
+      if (outcomes === 'moved') throw new InlineMoved();
+      return outcomes;
+    },
+    readStream: (query) => reading(() => reader.readStream(query), query.signal),
+    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query), query.signal),
+    findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
+    head: () => reading(head),
+    async whenMore(after, signal) {
+      try {
+        const hasMore = (): boolean => tail.last > after || (!isReplyNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, hasMore), signal);
+        if (waiters.size > 0) watch.setWaiting(true);
+        await woken;
+      } finally {
+        if (waiters.size === 0) watch.setWaiting(false);
+      }
+    },
+    async scavenge(scavengeOptions) {
+      const progress = await scavengeSqlite(writer, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
+    subjectKeys: {
+      async get(subjects, { create }) {
+        const inserts = subjects.map((subject) => ({
+          sql: 'insert or ignore into subject_keys (subject, key) values (?, ?)',
+          values: [subject, newSubjectKey()],
+        }));
+        const select = {
+          sql: `select subject, key, forgotten_at_ms from subject_keys
+                where subject in (select value from json_each(?))`,
+          values: [JSON.stringify(subjects)],
+        };
+        const rows = create
+          ? (await writer.run([...inserts, select])).at(-1)
+          : await reading(() => reader.select(select.sql, select.values));
+        return new Map((rows ?? []).map((row) => [String(row['subject']), toKey(row)]));
+      },
+      async forget(subject, nowMs) {
+        const [existing] = await writer.run([
+          {
+            sql: 'select 1 from subject_keys where subject = ? and key is not null',
+            values: [subject],
+          },
+          {
+            sql: `insert into subject_keys (subject, key, forgotten_at_ms) values (?, null, ?)
+                  on conflict (subject) do update set key = null, forgotten_at_ms = excluded.forgotten_at_ms
+                  where key is not null`,
+            values: [subject, nowMs],
+          },
+        ]);
+        return (existing?.length ?? 0) > 0;
+      },
+    },
+    async [Symbol.asyncDispose]() {
+      watch.close();
+      await file[Symbol.asyncDispose]();
+      waiters.wakeAll();
+    },
+  };
+  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer, reading), {
+    subscriptions: sqliteSubscriptionStorage(database),
+    sagas: sqlSagaIndex(database),
+    traces: sqlTraceIndex(database),
+    readModelVersions: sqlVersions(database),
+    openOutbox: () => outboxLedgerIn(file, { clock }),
+    inlineAppends: planInline(),
+    readModels: sqliteReadModels({ writer, database, reading }),
+  });
+}
+
+/** Snapshots and key claims in the file of the events. */
+function sqliteAggregateStorage(writer: SqliteWriter, reading: SqliteReading): AggregateStorage {
+  return {
+    snapshots: {
+      async load(stream) {
+        const [row] = await reading((reader) =>
+          reader.select('select * from snapshots where stream = ?', [stream]),
+        );
+        if (row === undefined) return undefined;
+        return {
+          revision: Number(row['revision']),
+          eventId: String(row['event_id']),
+          codeVersion: Number(row['code_version']),
+          takenAt: String(row['taken_at']),
+          state: JSON.parse(String(row['state'])) as unknown,
+        };
+      },
+      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
+        await writer.run([
+          {
+            sql: `insert into snapshots (stream, revision, event_id, code_version, taken_at, state)
+                  values (?, ?, ?, ?, ?, ?)
+                  on conflict (stream) do update set revision = excluded.revision,
+                    event_id = excluded.event_id, code_version = excluded.code_version,
+                    taken_at = excluded.taken_at, state = excluded.state
+                  where excluded.revision >= snapshots.revision`,
+            values: [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)],
+          },
+        ]);
+      },
+    },
+    keyClaims: {
+      async claim(key, use) {
+        const results = await writer.run([
+          {
+            sql: 'insert or ignore into command_keys (key, stream, command) values (?, ?, ?)',
+            values: [key, use.stream, use.command],
+          },
+          { sql: 'select stream, command from command_keys where key = ?', values: [key] },
+        ]);
+        const stored = results.at(-1)?.[0];
+        return { stream: String(stored?.['stream']), command: String(stored?.['command']) };
+      },
+    },
+  };
+}
+
+/** Deletes what retention hides, one step per commit. */
+async function scavengeSqlite(
+  writer: SqliteWriter,
+  options: ScavengeOptions,
+): Promise<ScavengeProgress> {
+  const [streams = []] = await writer.run([
+    {
+      sql: `select id from streams where truncate_before > 0 or max_count is not null
+            or max_age_s is not null or tombstoned = 1 order by id`,
+      values: [],
+    },
+  ]);
+  return scavengeStreams(streams, options, async ({ id }) => {
+    // The last event of a stream stays: it holds the stream's revision and age.
+    const hidden = `from events e join streams s on s.id = e.stream_id
+      where s.id = ?1 and e.revision < s.revision and (
+        s.tombstoned = 1 or s.truncate_before = ?2 or e.revision < s.truncate_before
+        or e.revision <= s.revision - s.max_count
+        or e.recorded_at_ms <= ?3 - s.max_age_s * 1000)
+      order by e.revision limit ?4`;
+    const values = [id ?? 0, softDeleted, options.nowMs, scavengeStepMax];
+    const [, removed = []] = await writer.run([
+      {
+        sql: `delete from event_ids where (stream_id, event_id, revision) in (
+                select e.stream_id, e.event_id, e.revision ${hidden})`,
+        values,
+      },
+      {
+        sql: `delete from events where sequence in (select e.sequence ${hidden}) returning 1`,
+        values,
+      },
+    ]);
+    return removed.length;
+  });
+}
+
+function toKey(row: Readonly<Record<string, unknown>>): SubjectKey {
+  const key = row['key'];
+  return key instanceof Uint8Array
+    ? { kind: 'key', key }
+    : { kind: 'forgotten', forgottenAtMs: Number(row['forgotten_at_ms']) };
+}

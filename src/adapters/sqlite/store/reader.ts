@@ -1,0 +1,311 @@
+// Reads of events on the calling thread: a page takes about a millisecond and sees one consistent state.
+
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { StreamState } from '../../../store/expected-revision.ts';
+import type { StoredRow } from '../../../store/recorded-event.ts';
+import { firstVisible } from '../../../store/retention.ts';
+import type {
+  AllPage,
+  AllQuery,
+  RowFilter,
+  StreamPage,
+  StreamQuery,
+} from '../../../store/store-engine.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
+
+export interface SqliteReader {
+  readStream(query: StreamQuery): StreamPage;
+  readAll(query: AllQuery): AllPage;
+  findEvent(stream: string, eventId: string): StoredRow | undefined;
+  head(): number;
+  /** Any other query; rows as arrays. */
+  query(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
+  /** Several queries on one consistent state. */
+  queries(statements: readonly SqlStatement[]): readonly (readonly (readonly SqlValue[])[])[];
+  /** Rows by column name. */
+  select(sql: string, values: readonly SqlValue[]): readonly SqlRow[];
+  /** Changes whenever another connection commits. */
+  dataVersion(): number;
+  close(): void;
+}
+
+interface KnownType {
+  readonly name: string;
+  readonly categories: Set<number>;
+}
+
+/** At most this many types are merged from their index; for more, a scan of all events is cheaper. */
+const mergedTypesMax = 8;
+/** A page of a filter that matches rarely ends after this many events. */
+const scanWindow = 5_000;
+
+// Each cell that is copied into JavaScript costs time, so only needed columns are selected.
+const ownColumns =
+  'e.sequence, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
+const columns = `${ownColumns}, s.name, e.category_id, e.tenant_id`;
+const from = 'from events e join streams s on s.id = e.stream_id';
+
+type OwnCells = [
+  sequence: number,
+  revision: number,
+  eventId: string,
+  typeId: number,
+  recordedAtMs: number,
+  payload: string,
+  meta: string,
+];
+type Cells = [...OwnCells, stream: string, categoryId: number, tenantId: number];
+
+export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
+  const database = new DatabaseSync(path, { readOnly: true });
+  database.exec(`pragma busy_timeout = ${busyTimeoutMs}; pragma cache_size = -32768`);
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  const cells = (sql: string): StatementSync => {
+    const statement = prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  };
+  const begin = prepare('begin');
+  const commit = prepare('commit');
+  const selectState = prepare(
+    `select id, revision, truncate_before, max_count, max_age_s, tombstoned
+     from streams where name = ?`,
+  );
+  const streamForwards = cells(
+    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
+     and e.recorded_at_ms > ? order by e.revision limit ?`,
+  );
+  const streamBackwards = cells(
+    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
+     and e.recorded_at_ms > ? order by e.revision desc limit ?`,
+  );
+  const allForwards = cells(
+    `select ${columns} ${from} where e.sequence > ? order by e.sequence limit ?`,
+  );
+  const allBackwards = cells(
+    `select ${columns} ${from} where e.sequence < ? order by e.sequence desc limit ?`,
+  );
+  const typeForwards = cells(
+    'select sequence from events indexed by events_by_type where type_id = ? and sequence > ? order by sequence limit ?',
+  );
+  const typeBackwards = cells(
+    'select sequence from events indexed by events_by_type where type_id = ? and sequence < ? order by sequence desc limit ?',
+  );
+  const bySequences = cells(
+    `select ${columns} ${from} where e.sequence in (select value from json_each(?)) order by e.sequence`,
+  );
+  const byId = cells(
+    `select ${columns} from streams s join event_ids i on i.stream_id = s.id and i.event_id = ?2
+       join events e on e.stream_id = s.id and e.revision = i.revision where s.name = ?1
+     union all
+     select ${columns} from streams s join events e on e.stream_id = s.id and e.revision >= s.ids_to
+       where s.name = ?1 and e.event_id = ?2
+     limit 1`,
+  );
+  const selectHead = prepare('select coalesce(max(sequence), 0) as head from events');
+  const selectVersion = prepare('pragma data_version');
+  const selectPairs = prepare(
+    `select p.id, p.category_id, p.type_id, n.name from category_types p
+     join names n on n.id = p.type_id where p.id > ? order by p.id`,
+  );
+  const selectName = prepare('select id from names where name = ?');
+
+  const arrayStatements = new Map<string, StatementSync>();
+  const rowStatements = new Map<string, StatementSync>();
+  const types = new Map<number, KnownType>();
+  let lastPair = 0;
+
+  /** New types are rare: selecting those after the last one is usually an empty index lookup. */
+  function refreshTypes(): void {
+    for (const row of selectPairs.all(lastPair)) {
+      const typeId = Number(row['type_id']);
+      const known = types.get(typeId) ?? { name: String(row['name']), categories: new Set() };
+      known.categories.add(Number(row['category_id']));
+      types.set(typeId, known);
+      lastPair = Number(row['id']);
+    }
+  }
+
+  function toRow(row: OwnCells | Cells, stream: string): StoredRow {
+    return {
+      sequence: row[0],
+      stream,
+      revision: row[1],
+      eventId: row[2],
+      type: types.get(row[3])?.name ?? '',
+      recordedAtMs: row[4],
+      payload: row[5],
+      meta: row[6],
+    };
+  }
+  const toNamedRow = (row: Cells): StoredRow => toRow(row, row[7]);
+
+  /** One snapshot for all statements of a page. */
+  function inSnapshot<T>(work: () => T): T {
+    begin.run();
+    try {
+      return work();
+    } finally {
+      commit.run();
+    }
+  }
+
+  function nameId(name: string | undefined): number | undefined {
+    if (name === undefined) return undefined;
+    const row = selectName.get(name);
+    return row === undefined ? -1 : Number(row['id']);
+  }
+
+  function head(): number {
+    return Number(selectHead.get()?.['head']);
+  }
+
+  function readStream(query: StreamQuery): StreamPage {
+    const found = selectState.get(query.stream);
+    if (found === undefined) return { state: undefined, rows: [] };
+    const state: StreamState = {
+      revision: Number(found['revision']),
+      truncateBefore: Number(found['truncate_before']),
+      ...(found['max_count'] === null ? {} : { maxCount: Number(found['max_count']) }),
+      ...(found['max_age_s'] === null ? {} : { maxAgeSeconds: Number(found['max_age_s']) }),
+      tombstoned: found['tombstoned'] === 1,
+    };
+    const forwards = query.direction === 'forwards';
+    const first = firstVisible(state);
+    const low = forwards ? Math.max(first, query.from) : first;
+    const high = forwards ? state.revision : Math.min(query.from, state.revision);
+    const { maxAgeSeconds } = state;
+    const youngerThan = maxAgeSeconds === undefined ? -1 : query.nowMs - maxAgeSeconds * 1_000;
+    if (low > high) return { state, rows: [] };
+    refreshTypes();
+    const statement = forwards ? streamForwards : streamBackwards;
+    const id = Number(found['id']);
+    const rows = statement.all(id, low, high, youngerThan, query.limit) as unknown as OwnCells[];
+    return { state, rows: rows.map((row) => toRow(row, query.stream)) };
+  }
+
+  function readAll(query: AllQuery): AllPage {
+    refreshTypes();
+    const { filter } = query;
+    const wanted = wantedTypes(filter);
+    const needsRowTest =
+      filter.category !== undefined || filter.tenant !== undefined || filter.stream !== undefined;
+    if (wanted === 'all' && !needsRowTest) return readPlain(query);
+    const accepts = rowTest(filter, wanted);
+    if (wanted !== 'all' && wanted.size <= mergedTypesMax)
+      return readMerged(query, wanted, accepts);
+    return readScanned(query, accepts);
+  }
+
+  function readPlain({ direction, after, limit }: AllQuery): AllPage {
+    const rows = scan(direction, after, limit);
+    const end = rows.length < limit;
+    return { rows: rows.map(toNamedRow), considered: rows.at(-1)?.[0] ?? after, end };
+  }
+
+  function readScanned({ direction, after, limit }: AllQuery, accepts: RowTest): AllPage {
+    const rows: StoredRow[] = [];
+    let considered = after;
+    let scanned = 0;
+    while (scanned < scanWindow) {
+      const batch = scan(direction, considered, Math.min(1_000, scanWindow - scanned));
+      scanned += batch.length;
+      for (const row of batch) {
+        considered = row[0];
+        if (accepts(row)) rows.push(toNamedRow(row));
+        if (rows.length === limit) return { rows, considered, end: false };
+      }
+      if (batch.length < 1_000) return { rows, considered, end: scanned < scanWindow };
+    }
+    return { rows, considered, end: false };
+  }
+
+  function readMerged(
+    { direction, after, limit }: AllQuery,
+    wanted: ReadonlySet<number>,
+    accepts: RowTest,
+  ): AllPage {
+    const forwards = direction === 'forwards';
+    const limitOfAll = Math.max(limit, 1);
+    const statement = forwards ? typeForwards : typeBackwards;
+    const end = forwards ? head() : 0;
+    const sequences: number[] = [];
+    for (const typeId of wanted) {
+      for (const [sequence] of statement.all(typeId, after, limitOfAll) as unknown as [number][]) {
+        sequences.push(sequence);
+      }
+    }
+    sequences.sort((a, b) => (forwards ? a - b : b - a));
+    const page = sequences.slice(0, limitOfAll);
+    const fetched = bySequences.all(JSON.stringify(page)) as unknown as Cells[];
+    if (!forwards) fetched.reverse();
+    const rows = fetched.filter(accepts).map(toNamedRow);
+    // Fewer than the limit: everything up to the end was read.
+    const isEnd = sequences.length < limitOfAll;
+    const considered = isEnd ? (forwards ? Math.max(after, end) : 0) : (page.at(-1) ?? after);
+    return { rows, considered, end: isEnd };
+  }
+
+  function scan(direction: AllQuery['direction'], after: number, limit: number): Cells[] {
+    const statement = direction === 'forwards' ? allForwards : allBackwards;
+    return statement.all(after, limit) as unknown as Cells[];
+  }
+
+  type RowTest = (row: Cells) => boolean;
+
+  function wantedTypes(filter: RowFilter): ReadonlySet<number> | 'all' {
+    const categoryId = nameId(filter.category);
+    if (filter.type === undefined && categoryId === undefined) return 'all';
+    const wanted = new Set<number>();
+    for (const [id, type] of types) {
+      const fits = categoryId === undefined || type.categories.has(categoryId);
+      if (fits && filter.type?.(type.name) !== false) wanted.add(id);
+    }
+    return wanted.size === types.size && categoryId === undefined ? 'all' : wanted;
+  }
+
+  function rowTest(filter: RowFilter, wanted: ReadonlySet<number> | 'all'): RowTest {
+    const categoryId = nameId(filter.category);
+    const tenantId = nameId(filter.tenant);
+    return (row) =>
+      (wanted === 'all' || wanted.has(row[3])) &&
+      (categoryId === undefined || row[8] === categoryId) &&
+      (tenantId === undefined || row[9] === tenantId) &&
+      filter.stream?.(row[7]) !== false;
+  }
+
+  function select(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+    return cached(arrayStatements, sql, cells).all(...values) as unknown as (readonly SqlValue[])[];
+  }
+
+  return {
+    readStream: (streamQuery) => inSnapshot(() => readStream(streamQuery)),
+    readAll: (allQuery) => inSnapshot(() => readAll(allQuery)),
+    findEvent: (stream, eventId) =>
+      inSnapshot(() => {
+        refreshTypes();
+        const row = byId.get(stream, eventId) as unknown as Cells | undefined;
+        return row === undefined ? undefined : toNamedRow(row);
+      }),
+    head,
+    query: select,
+    queries: (statements) =>
+      inSnapshot(() => statements.map(({ sql, values }) => select(sql, values))),
+    select: (sql, values) =>
+      cached(rowStatements, sql, prepare).all(...values) as unknown as readonly SqlRow[],
+    dataVersion: () => Number(selectVersion.get()?.['data_version']),
+    close: () => database.close(),
+  };
+}
+
+function cached(
+  statements: Map<string, StatementSync>,
+  sql: string,
+  prepare: (sql: string) => StatementSync,
+): StatementSync {
+  const known = statements.get(sql);
+  if (known !== undefined) return known;
+  const statement = prepare(sql);
+  statements.set(sql, statement);
+  return statement;
+}

@@ -1,0 +1,38 @@
+// Subscriptions in the file of the events: a handler's statements run in the commit that marks its event as processed.
+
+import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
+import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
+import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
+import type { SqliteDatabase } from '../connection/database.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
+
+/** Statements of a handler: they commit together with the mark of its event, or not at all. */
+export interface SqliteTransaction {
+  /** Runs after the handler has succeeded, in the order of the calls. */
+  run(sql: string, ...values: readonly SqlValue[]): void;
+  /** Reads the committed state, without this transaction's own statements. */
+  query(sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+}
+
+export function sqliteSubscriptionStorage(
+  database: SqliteDatabase,
+): SubscriptionStorage<SqliteTransaction> {
+  const settlements = sqlSettlements(database.dialect);
+  return {
+    ...sqlSubscriptionStorage(database),
+    async begin(fence) {
+      const effects: SqlStatement[] = [];
+      return {
+        transaction: {
+          run: (sql, ...values) => void effects.push({ sql, values }),
+          query: (sql, ...values) => database.select(sql, values),
+        },
+        commit: (settlement) =>
+          settling(fence, () =>
+            database.commit([...settlements.statements(fence, settlement), ...effects]),
+          ),
+        rollback: async () => undefined,
+      };
+    },
+  };
+}

@@ -1,0 +1,86 @@
+// The tables of tasks, in the file of the bus that their signals go to.
+
+/** Column `tasks.lane`: whether a claim may take the job. Partial indexes name these numbers, so statements do too. */
+export const taskLane = {
+  /** Running or ended. */
+  closed: 0,
+  ready: 1,
+  /** Due later. */
+  later: 2,
+  /** Waits until its concurrency key has room. */
+  blocked: 3,
+} as const;
+
+export const sqliteTaskTables = `
+   -- lane: see taskLane. queue_seq, terminal_seq: the last bus messages about the job.
+   create table tasks (
+     seq integer primary key autoincrement,
+     id text not null unique,
+     type text not null,
+     tenant text not null,
+     state text not null,
+     lane integer not null,
+     revision integer not null,
+     fence integer not null,
+     priority integer not null,
+     due_at_ms integer not null,
+     concurrency_key text not null,
+     failures integer not null,
+     worker text not null,
+     deadline_ms integer not null,
+     cancel_at_ms integer not null,
+     parent_id text not null,
+     labels text not null,
+     enqueued_at_ms integer not null,
+     claimed_at_ms integer not null,
+     updated_at_ms integer not null,
+     ended_at_ms integer not null,
+     queue_seq integer not null default 0,
+     terminal_seq integer not null default 0,
+     payload text not null,
+     info text not null,
+     run text not null
+   ) strict;
+   create index tasks_ready on tasks (type, priority, tenant, due_at_ms, enqueued_at_ms, id) where lane = ${taskLane.ready};
+   create index tasks_later on tasks (type, due_at_ms) where lane = ${taskLane.later};
+   create index tasks_blocked on tasks (type, concurrency_key, priority, due_at_ms) where lane = ${taskLane.blocked};
+   create index tasks_running on tasks (type, concurrency_key) where state = 'running';
+   create index tasks_scheduled on tasks (due_at_ms) where state = 'scheduled';
+   create index tasks_ended on tasks (type, ended_at_ms) where ended_at_ms > 0;
+   create index tasks_by_parent on tasks (parent_id) where parent_id <> '';
+   create index tasks_newest on tasks (enqueued_at_ms, id);
+   create table task_fields (
+     task integer not null,
+     name text not null,
+     value text not null,
+     signal_seq integer not null default 0,
+     primary key (task, name)
+   ) strict, without rowid;
+   create table task_dedupes (
+     type text not null,
+     key text not null,
+     id text not null,
+     until_ms integer not null,
+     primary key (type, key)
+   ) strict, without rowid;
+   create index task_dedupes_by_time on task_dedupes (until_ms);
+   create table task_modes (type text primary key, mode text not null) strict, without rowid;
+   create table task_workers (
+     worker text primary key,
+     alive_until_ms integer not null,
+     about text
+   ) strict, without rowid;
+   -- When a tenant was served last, as a growing number.
+   create table task_turns (
+     type text not null,
+     priority integer not null,
+     tenant text not null,
+     turn integer not null,
+     primary key (type, priority, tenant)
+   ) strict, without rowid;
+   create table task_rates (
+     type text not null,
+     tenant text not null,
+     full_at_ms real not null,
+     primary key (type, tenant)
+   ) strict, without rowid;`;

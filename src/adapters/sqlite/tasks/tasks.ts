@@ -1,0 +1,180 @@
+// Tasks in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all waiting
+// requests together; the bus messages of a job are in the same commit.
+
+import { extname } from 'node:path';
+import { createMessageCodec } from '../../../bus/message-codec.ts';
+import { consumerGroups, createSubjects } from '../../../contracts/subjects.ts';
+import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
+import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
+import type { StoredTask } from '../../../tasks/task-job.ts';
+import type { TaskSignal } from '../../../tasks/task-signal.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
+import { createSqliteClient } from '../connection/client.ts';
+import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import type { ResultOf, WriterCall, WriterSettings } from '../thread/protocol.ts';
+import { openTaskReader } from './reader.ts';
+import type { TaskMessage } from './writer.ts';
+
+export interface SqliteTasksOptions extends TasksOptions {
+  /** How long a write waits for a write of another process. Default: 10 s. */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/** The longest delay of a timer. */
+const sleepMsMax = 2_147_483_647;
+
+/**
+ * Opens the tasks in the file of the bus that their signals go to, and creates a missing file. The file may also be the
+ * event store's. Several processes may open one file.
+ *
+ * @example
+ * import { sqliteTasks } from 'millrace/adapters/sqlite';
+ * import { taskType } from 'millrace/tasks';
+ *
+ * await using tasks = await sqliteTasks('sqlite:.millrace/bus.db', { types: [taskType('email-send')] });
+ * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
+ */
+export async function sqliteTasks(url: string, options: SqliteTasksOptions = {}): Promise<Tasks> {
+  return sqliteTasksIn(await openWriterFile(url, options.busyTimeoutMs), options);
+}
+
+/** The tasks in an open file. */
+export function sqliteTasksIn(file: WriterFile, options: SqliteTasksOptions = {}): Tasks {
+  return createTasks(createEngine(file, options), options);
+}
+
+function createEngine(
+  file: WriterFile,
+  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock, root }: SqliteTasksOptions,
+): TaskEngine {
+  const subjects = createSubjects<string>(root === undefined ? {} : { root });
+  const codec = createMessageCodec({ clock });
+  const waiters = createWaiters();
+  const reader = openTaskReader(file.path, busyTimeoutMs);
+  const client = createSqliteClient(file, {
+    prefix: 'TASKS',
+    reader,
+    onCommit: () => waiters.wakeAll(),
+  });
+  const read: typeof client.read = (work) => client.read(work);
+
+  async function write<Call extends WriterCall>(call: Call): Promise<ResultOf<Call['operation']>> {
+    const result = await client.call(call);
+    waiters.wakeAll();
+    return result;
+  }
+
+  function messageOf(signal: TaskSignal): TaskMessage {
+    const { taskId, step } = signal.payload;
+    const entry = codec.encode(signal);
+    const id = typeof taskId === 'string' ? taskId : undefined;
+    if (signal.subject.endsWith('.queue')) return { entry, taskId: id, place: 'queue' };
+    if (signal.subject.endsWith('.terminal')) return { entry, taskId: id, place: 'terminal' };
+    return { entry, taskId: id, place: typeof step === 'string' ? { step } : 'none' };
+  }
+  const withMessages = <T extends { readonly signals: readonly TaskSignal[] }>(item: T) => {
+    const { signals, ...rest } = item;
+    return { ...rest, messages: signals.map(messageOf) };
+  };
+
+  const queuesOf = (request: ClaimRequest) =>
+    request.rules.map(({ type }) => ({
+      type,
+      group: consumerGroups.workers<string>(type),
+      subject: subjects.tasks.type<string>(type).queue,
+    }));
+
+  async function claim(
+    request: ClaimRequest,
+    { waitMs, signal }: ClaimWait,
+  ): Promise<readonly StoredTask[]> {
+    const leaseMs = request.aliveUntilMs - request.nowMs;
+    const deadlineMs = clock.now() + waitMs;
+    const types = request.rules.map(({ type }) => type);
+    const queues = queuesOf(request);
+    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
+      if (signal.aborted) throw aborted(signal);
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      // Registered before the check: a commit in between wakes this claim.
+      const woken = waiters.wait(either, () => false);
+      // The claim may end before it awaits `woken`.
+      woken.catch(() => undefined);
+      client.setWaiting(true);
+      try {
+        // Read first: a waiting worker must not take the write lock without a job to claim.
+        let dueMs = read(() => reader.dueAtMs(types, nowMs));
+        if (dueMs === 0) {
+          // Not by `write`: it would wake this claim with its own commit.
+          const found = await client.call({
+            operation: 'tasks.exchange',
+            changes: [],
+            claim: { ...request, nowMs, aliveUntilMs: nowMs + leaseMs },
+            queues,
+            nowMs,
+          });
+          if (found.claimed.length > 0) return found.claimed;
+          dueMs = found.freeAtMs ?? undefined;
+        }
+        const leftMs = deadlineMs - clock.now();
+        if (leftMs <= 0) return [];
+        const sleepMs = Math.min(leftMs, (dueMs ?? Infinity) - clock.now(), sleepMsMax);
+        await Promise.race([woken, clock.sleep(Math.max(0, sleepMs), either)]);
+      } finally {
+        over.abort('over');
+        await woken.catch(() => undefined);
+        if (waiters.size === 0) client.setWaiting(false);
+      }
+    }
+  }
+
+  return {
+    capabilities: {
+      durable: true,
+      crossProcess: true,
+      atomicSignals: true,
+      exactLimits: true,
+      exactOrder: true,
+    },
+    beatThread: {
+      module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
+      settings: { path: file.path, busyTimeoutMs } satisfies WriterSettings,
+    },
+    enqueue: (entries, nowMs) =>
+      write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
+    async exchange(changes, request, nowMs) {
+      const { outcomes, claimed } = await write({
+        operation: 'tasks.exchange',
+        changes: changes.map(withMessages),
+        claim: request === undefined ? undefined : { ...request, nowMs },
+        queues: request === undefined ? [] : queuesOf(request),
+        nowMs,
+      });
+      return { outcomes, claimed };
+    },
+    claim,
+    get: async (refs) => read(() => reader.get(refs)),
+    heads: async (refs) => read(() => reader.heads(refs)),
+    list: async (filter, page) => read(() => reader.list(filter, page)),
+    counts: async () => read(() => reader.counts()),
+    beat: (beat) => write({ operation: 'tasks.beat', ...beat }),
+    workers: async () => read(() => reader.workers()),
+    forgetWorker: (worker) => write({ operation: 'tasks.forgetWorker', worker }),
+    overdue: async ({ nowMs, limit }) => read(() => reader.overdue(nowMs, limit)),
+    dueScheduled: async ({ nowMs, limit }) => read(() => reader.dueScheduled(nowMs, limit)),
+    endedBefore: async ({ type, beforeMs, limit }) =>
+      read(() => reader.endedBefore(type, beforeMs, limit)),
+    remove: (refs) => write({ operation: 'tasks.remove', refs }),
+    tidy: (nowMs) => write({ operation: 'tasks.tidy', nowMs }),
+    setMode: (type, mode) => write({ operation: 'tasks.setMode', type, mode }),
+    modes: async () => read(() => reader.modes()),
+    repair: (signals, nowMs) =>
+      write({ operation: 'tasks.repair', messages: signals.map(messageOf), nowMs }),
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      waiters.wakeAll();
+    },
+  };
+}

@@ -1,0 +1,273 @@
+// The writer thread: takes all waiting requests, commits them together and replies to them together. One sync to
+// disk serves all of them, so durable appends cost little once they are concurrent.
+
+import { closeSync, fdatasyncSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
+import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
+import { SqlExpectationFailed } from '../../../subscriptions/sql-database.ts';
+import { createBusHandlers } from '../bus/writer.ts';
+import { describeFailure, isBusy } from '../connection/error.ts';
+import { configureSqlite, migrateSqlite } from '../connection/schema.ts';
+import { createDocuments } from '../read-models/documents.ts';
+import { createAppender } from '../store/appender.ts';
+import { createTaskWriter } from '../tasks/writer.ts';
+import { toFailure } from './failure.ts';
+import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
+import type {
+  Handlers,
+  InlineWrites,
+  MessageFromWriter,
+  MessageToWriter,
+  OperationName,
+  RequestOf,
+  ResultOf,
+  SqlRow,
+  SqlStatement,
+  WriterOperations,
+  WriterReply,
+  WriterRequest,
+  WriterSettings,
+} from './protocol.ts';
+import { createSqlQuery } from './query.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
+const { path, busyTimeoutMs } = workerData as WriterSettings;
+/** Bounds how long the first request of a group waits for the last one. */
+const groupMax = 1_000;
+/**
+ * A caller that got its reply usually sends the next request immediately: polling for it this long is faster
+ * than being woken, which takes as long as a sync on a fast disk.
+ */
+const lingerMs = 0.1;
+
+type Work = PlainAppend | WriterRequest;
+type Replies = Extract<MessageFromWriter, { readonly kind: 'replies' }>;
+
+const post = (message: MessageFromWriter): void => port.postMessage(message);
+
+try {
+  const database = new DatabaseSync(path);
+  whileBusy(() => {
+    configureSqlite(database, busyTimeoutMs);
+    migrateSqlite(database);
+  });
+  serve(database);
+  post({ kind: 'opened' });
+} catch (error) {
+  post({ kind: 'open-failed', failure: toFailure(error) });
+  port.close();
+}
+
+/**
+ * When two processes enable the write-ahead log of a new file at the same time, SQLite reports the file as locked
+ * immediately, whatever `busy_timeout` is.
+ */
+function whileBusy(open: () => void): void {
+  const deadline = performance.now() + busyTimeoutMs;
+  for (;;) {
+    try {
+      open();
+      return;
+    } catch (error) {
+      if (!isBusy(describeFailure(error)) || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+function serve(database: DatabaseSync): void {
+  const appender = createAppender(database);
+  const documents = createDocuments(database);
+  const bus = createBusHandlers(database);
+  const tasks = createTaskWriter(database, bus);
+  const { all } = createSqlQuery(database);
+  const begin = database.prepare('begin immediate');
+  const commit = database.prepare('commit');
+  const log = createLogSync(database);
+  const handlers: Handlers<WriterOperations> = {
+    ...bus,
+    ...tasks.handlers,
+    ...documents.handlers,
+    'store.append': ({ writes, nowMs, inline }) =>
+      inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
+    'sql.run': ({ statements }) => statements.map(runStatement),
+  };
+
+  port?.on('message', (first: MessageToWriter) => {
+    let message: MessageToWriter | undefined = first;
+    while (message !== undefined) {
+      const work: Work[] = [];
+      let closing = take(message, work);
+      // Requests that arrived during the last commit join this one.
+      while (!closing && work.length < groupMax) {
+        const more = receive();
+        if (more === undefined) break;
+        closing = take(more, work);
+      }
+      if (work.length > 0) commitAndReply(work);
+      if (closing) {
+        log.close();
+        database.close();
+        port.close();
+        return;
+      }
+      message = poll();
+    }
+  });
+
+  function commitAndReply(work: readonly Work[]): void {
+    if (!work.every(isRelaxed)) {
+      log.setLevel('full');
+      post(runGroup(work));
+      return;
+    }
+    log.setLevel('normal');
+    const result = runGroup(work);
+    post({ kind: 'committed', replies: result.replies });
+    try {
+      log.sync();
+      post(result);
+    } catch (error) {
+      post(refuse(work, error));
+    }
+  }
+
+  function runGroup(work: readonly Work[]): Replies {
+    try {
+      begin.run();
+    } catch (error) {
+      // Another process held the lock for the whole timeout: retrying a thousand requests one by one would
+      // wait a thousand times as long.
+      return refuse(work, error);
+    }
+    try {
+      appender.begin();
+      const outcomes: number[] = [];
+      const replies: WriterReply[] = [];
+      for (const each of work) {
+        if ('write' in each) {
+          packOutcome(each.id, appender.one(each.write, each.nowMs), outcomes);
+        } else {
+          replies.push({ id: each.id, ok: true, result: execute(each) });
+        }
+      }
+      commit.run();
+      return { kind: 'replies', outcomes, replies };
+    } catch (error) {
+      // On a full disk SQLite has rolled back already; a second rollback would hide the reason.
+      if (database.isTransaction) database.exec('rollback');
+      appender.forget();
+      documents.forget();
+      tasks.forget();
+      if (work.length === 1) return refuse(work, error);
+      // Each request alone: no request fails because of another one.
+      const alone = work.map((each) => runGroup([each]));
+      return {
+        kind: 'replies',
+        outcomes: alone.flatMap(({ outcomes }) => outcomes),
+        replies: alone.flatMap(({ replies }) => replies),
+      };
+    }
+  }
+
+  function refuse(work: readonly Work[], error: unknown): Replies {
+    const failure = toFailure(error);
+    const replies = work.map(({ id }) => ({ id, ok: false, failure }) as const);
+    return { kind: 'replies', outcomes: [], replies };
+  }
+
+  function execute<Name extends OperationName>(request: RequestOf<Name>): ResultOf<Name> {
+    return handlers[request.operation](request);
+  }
+
+  /** Writes the events with their documents, or neither: documents computed for other revisions are wrong. */
+  function appendInline(
+    writes: readonly StreamWrite[],
+    nowMs: number,
+    inline: InlineWrites,
+  ): readonly WriteOutcome[] | 'moved' {
+    database.exec('savepoint inline');
+    const outcomes = appender.together(writes, nowMs);
+    const isRefused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
+    const isMoved =
+      !isRefused &&
+      (hasMoved(inline.revisions, outcomes) ||
+        documentsToWrite(inline.documents, writes, outcomes).some((each) =>
+          documents.handlers['documents.write'](each).includes('foreign'),
+        ));
+    if (isMoved) {
+      database.exec('rollback to inline');
+      appender.forget();
+      documents.forget();
+    }
+    database.exec('release inline');
+    return isMoved ? 'moved' : outcomes;
+  }
+
+  function runStatement({ sql, values, expect }: SqlStatement): readonly SqlRow[] {
+    const rows = all(sql, ...values);
+    if (expect !== undefined && rows.length !== expect.rows) {
+      throw new SqlExpectationFailed(expect.what);
+    }
+    return rows;
+  }
+}
+
+interface LogSync {
+  /** `full`: commits are synced before they are visible. `normal`: call `sync` after each commit. */
+  setLevel(level: 'full' | 'normal'): void;
+  sync(): void;
+  close(): void;
+}
+
+/** Both levels write one log in the order of commits: a later commit never survives an earlier one. */
+function createLogSync(database: DatabaseSync): LogSync {
+  let current: 'full' | 'normal' = 'full';
+  let log: number | undefined;
+  return {
+    setLevel(level) {
+      if (level === current) return;
+      database.exec(`pragma synchronous = ${level}`);
+      current = level;
+    },
+    sync() {
+      // SQLite keeps the log file while a connection is open, and takes no lock in it.
+      log ??= openSync(`${path}-wal`, 'r+');
+      fdatasyncSync(log);
+    },
+    close() {
+      if (log !== undefined) closeSync(log);
+      log = undefined;
+    },
+  };
+}
+
+function isRelaxed(work: Work): boolean {
+  return !('write' in work) && work.operation === 'bus.append' && work.isRelaxed;
+}
+
+function receive(): MessageToWriter | undefined {
+  const found: { readonly message: MessageToWriter } | undefined =
+    port === null ? undefined : receiveMessageOnPort(port);
+  return found?.message;
+}
+
+function poll(): MessageToWriter | undefined {
+  const until = performance.now() + lingerMs;
+  let message = receive();
+  while (message === undefined && performance.now() < until) message = receive();
+  return message;
+}
+
+/** Adds the requests of a message; returns whether the thread is to close. */
+function take(message: MessageToWriter, into: Work[]): boolean {
+  if ('kind' in message) return true;
+  for (const part of message) {
+    if (typeof part === 'string') into.push(...unpackAppends(part));
+    else into.push(part);
+  }
+  return false;
+}

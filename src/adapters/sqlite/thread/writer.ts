@@ -1,0 +1,266 @@
+// The calling thread's side of the writer thread: requests cross in bundles, replies return in bundles, and a
+// sync to disk never blocks the event loop.
+
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { aborted } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
+import { fromFailure } from './failure.ts';
+import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
+import type {
+  InlineWrites,
+  MessageFromWriter,
+  MessageToWriter,
+  OperationName,
+  ResultOf,
+  SqlRow,
+  SqlStatement,
+  WriterCall,
+  WriterReply,
+  WriterRequest,
+  WriterSettings,
+} from './protocol.ts';
+
+export interface SqliteWriter extends AsyncDisposable {
+  /** The number of appends without a reply. */
+  readonly appending: number;
+  append(
+    writes: readonly StreamWrite[],
+    nowMs: number,
+    options?: {
+      readonly signal?: AbortSignal | undefined;
+      readonly inline?: InlineWrites | undefined;
+    },
+  ): Promise<ResultOf<'store.append'>>;
+  run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
+  /** Calls `onCommitted` before it resolves, in the order of commits. */
+  call<Call extends WriterCall>(
+    call: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
+  ): Promise<ResultOf<Call['operation']>>;
+}
+
+type AnyResult = ResultOf<OperationName>;
+
+interface Pending {
+  readonly isAppend: boolean;
+  /** Called once, in the turn of the event loop in which the result arrived. */
+  onCommitted: ((result: AnyResult) => void) | undefined;
+  readonly resolve: (result: AnyResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** With more requests in flight only the queue would grow. */
+const inFlightMax = 10_000;
+
+/** With this many requests the thread starts a commit while the caller prepares the next ones. */
+const bundleMax = 32;
+
+/** Starts the writer thread and waits until its database is open and migrated. */
+export async function startSqliteWriter(
+  settings: WriterSettings,
+  onAppended: (rows: readonly TailRow[]) => void = () => undefined,
+): Promise<SqliteWriter> {
+  const script = new URL(`./writer-main${extname(import.meta.url)}`, import.meta.url);
+  const worker = new Worker(script, {
+    workerData: settings,
+    name: 'millrace-sqlite-writer',
+    // Flags of the program, such as --input-type, would keep the thread from starting.
+    execArgv: [],
+  });
+  const { path } = settings;
+  const pending = new Map<number, Pending>();
+  let bundle: (string | WriterRequest)[] = [];
+  let bundled = 0;
+  let isReferenced = false;
+  let flushing: NodeJS.Immediate | 'next' | undefined;
+  let nextId = 1;
+  let appending = 0;
+  /** The rows of the appends in the message that is being handled. */
+  let appended: (readonly TailRow[])[] = [];
+  let failure: MillraceError | undefined;
+
+  const fail = (error: MillraceError): void => {
+    failure ??= error;
+    for (const { reject } of pending.values()) reject(failure);
+    pending.clear();
+  };
+
+  const opened = Promise.withResolvers<void>();
+  // Under `node --watch`, Node itself sends messages about the modules that the thread imports.
+  worker.on('message', (message: MessageFromWriter | object) => {
+    if (!('kind' in message)) return;
+    if (message.kind === 'replies') settleAll(message);
+    else if (message.kind === 'committed') message.replies.forEach(reportCommitted);
+    else if (message.kind === 'opened') opened.resolve();
+    else opened.reject(fromFailure(message.failure, path));
+  });
+  worker.once('error', (error) => {
+    const crash = new MillraceError('STORE_UNAVAILABLE', 'the writer thread crashed', {
+      cause: error,
+    });
+    opened.reject(crash);
+    fail(crash);
+  });
+  worker.once('exit', () => fail(new MillraceError('STORE_CLOSED', 'the event store was closed')));
+  await opened.promise;
+  // An idle store must not keep the process alive; requests in flight must.
+  worker.unref();
+
+  function settleAll({
+    outcomes,
+    replies,
+  }: Extract<MessageFromWriter, { readonly kind: 'replies' }>): void {
+    const before = appending;
+    appended = [];
+    for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
+      settle({ id: outcomes[at] ?? 0, ok: true, result: [unpackOutcome(outcomes, at)] });
+    }
+    for (const reply of replies) settle(reply);
+    if (pending.size === 0) setImmediate(releaseThread);
+    // Also when nothing was written: a reader that relied on this reply must look for other processes' appends.
+    if (appending < before) onAppended(appended.toSorted(bySequence).flat());
+  }
+
+  function settle(reply: WriterReply): void {
+    if (reply.ok) reportCommitted(reply);
+    const waiter = pending.get(reply.id);
+    pending.delete(reply.id);
+    if (waiter === undefined) return;
+    if (waiter.isAppend) appending -= 1;
+    if (reply.ok) waiter.resolve(reply.result);
+    else waiter.reject(fromFailure(reply.failure, path));
+  }
+
+  function reportCommitted(reply: WriterReply): void {
+    const waiter = pending.get(reply.id);
+    if (waiter === undefined || !reply.ok) return;
+    const { onCommitted } = waiter;
+    waiter.onCommitted = undefined;
+    onCommitted?.(reply.result);
+  }
+
+  /** In the next turn: a caller that got its reply usually sends another request before that. */
+  function releaseThread(): void {
+    if (pending.size > 0 || !isReferenced) return;
+    isReferenced = false;
+    worker.unref();
+  }
+
+  function send<Name extends OperationName>(
+    part: (id: number) => string | WriterRequest,
+    onCommitted?: (result: ResultOf<Name>) => void,
+    { isAppend = false } = {},
+  ): Promise<ResultOf<Name>> {
+    if (failure !== undefined) return Promise.reject(failure);
+    if (pending.size >= inFlightMax) {
+      return Promise.reject(
+        new MillraceError('STORE_UNAVAILABLE', `more than ${inFlightMax} writes are in flight`, {
+          details: { inFlightMax },
+        }),
+      );
+    }
+    return new Promise<ResultOf<Name>>((resolve, reject) => {
+      const id = nextId;
+      nextId += 1;
+      if (!isReferenced) {
+        isReferenced = true;
+        worker.ref();
+      }
+      if (isAppend) appending += 1;
+      // The thread answers an id with the result of the operation that was sent under it.
+      pending.set(id, { isAppend, onCommitted, resolve, reject });
+      addToBundle(part(id));
+    });
+  }
+
+  function addToBundle(part: string | WriterRequest): void {
+    flushing ??= flushLater();
+    const last = bundle.length - 1;
+    const before = bundle[last];
+    if (typeof part === 'string' && typeof before === 'string') bundle[last] = before + part;
+    else bundle.push(part);
+    bundled += 1;
+    if (bundled === bundleMax) flush();
+  }
+
+  function flushLater(): NodeJS.Immediate | 'next' {
+    // While the thread works, waiting until the end of the turn costs nothing and bundles the requests of all
+    // connections that were read in this turn.
+    if (pending.size > 1) return setImmediate(flush);
+    // After the microtasks: this bundles the next requests of all callers that just got a reply.
+    process.nextTick(flush);
+    return 'next';
+  }
+
+  function flush(): void {
+    if (typeof flushing === 'object') clearImmediate(flushing);
+    flushing = undefined;
+    if (bundled === 0) return;
+    worker.postMessage(bundle satisfies MessageToWriter);
+    bundle = [];
+    bundled = 0;
+  }
+
+  function call<Call extends WriterCall>(
+    request: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
+  ): Promise<ResultOf<Call['operation']>> {
+    return send<Call['operation']>((id) => ({ ...request, id }), onCommitted);
+  }
+
+  return {
+    get appending() {
+      return appending;
+    },
+    append(writes, nowMs, { signal, inline } = {}) {
+      // Once sent, an append is committed or not; a signal that fires later changes nothing.
+      if (signal?.aborted === true) return Promise.reject(aborted(signal));
+      const part = (id: number): string | WriterRequest =>
+        inline === undefined && isPlain(writes)
+          ? packAppend({ id, nowMs, write: writes[0] })
+          : { id, operation: 'store.append', writes, nowMs, inline };
+      return send<'store.append'>(
+        part,
+        (outcomes) => appended.push(...rowsOf(writes, nowMs, outcomes)),
+        { isAppend: true },
+      );
+    },
+    run: (statements) => call({ operation: 'sql.run', statements }),
+    call,
+    async [Symbol.asyncDispose]() {
+      if (failure !== undefined) return;
+      // The thread handles messages in order: all earlier requests are committed first.
+      flush();
+      const exited = new Promise((resolve) => worker.once('exit', resolve));
+      // Nothing may release the thread before it has closed.
+      isReferenced = false;
+      worker.ref();
+      worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
+      await exited;
+    },
+  };
+}
+
+function rowsOf(
+  writes: readonly StreamWrite[],
+  nowMs: number,
+  outcomes: readonly WriteOutcome[] | 'moved',
+): (readonly TailRow[])[] {
+  // A refused append wrote nothing.
+  if (outcomes === 'moved' || outcomes.some(isRefusal)) return [];
+  return writes.flatMap((write, index) => {
+    const outcome = outcomes[index];
+    return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
+  });
+}
+
+function isRefusal({ kind }: WriteOutcome): boolean {
+  return kind === 'conflict' || kind === 'deleted';
+}
+
+function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {
+  return (a[0]?.sequence ?? 0) - (b[0]?.sequence ?? 0);
+}
