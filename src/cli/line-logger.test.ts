@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { createLineLogger, type LineLoggerOptions } from './line-logger.ts';
-import { createPaint } from './paint.ts';
+import { createPaint } from './terminal/paint.ts';
 
 function linesOf(options: Partial<LineLoggerOptions>) {
   const lines: string[] = [];

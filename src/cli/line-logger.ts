@@ -1,8 +1,8 @@
 // Logs of a process that runs until it is stopped: a line each, for people or as JSON.
 
 import type { Logger } from '../foundation/observer.ts';
-import type { Output } from './command.ts';
-import type { Paint } from './paint.ts';
+import type { Output } from './terminal/write-out.ts';
+import type { Paint } from './terminal/paint.ts';
 
 const colours = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' } as const;
 const levels = ['debug', 'info', 'warn', 'error'] as const;
