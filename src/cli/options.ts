@@ -72,7 +72,8 @@ export function oneOf<const T extends string>(
 ): T {
   const found = known.find((each) => each === text);
   if (found !== undefined) return found;
-  throw usage(`--${option} takes ${known.join(', ')}, not '${text}'`);
+  const list = new Intl.ListFormat('en', { type: 'disjunction' }).format(known);
+  throw usage(`--${option} takes ${list}, not '${text}'`);
 }
 
 export function wholeNumber(option: string, text: string): number;

@@ -2,9 +2,9 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { aborted as whenAborted } from 'node:util';
 import { createTenantDirectory } from '../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import { whenAborted } from '../foundation/when-aborted.ts';
 import { withinTime } from '../foundation/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/millrace-config.ts';
@@ -100,7 +100,7 @@ export async function runProduct(
   const product: Product = { context, settings, telemetry, platform, opened };
   const urls = await startServers(product);
   await printBanner(product, urls, hooks);
-  await whenAborted(context.signal, opened);
+  await whenAborted(context.signal).aborted;
   return shutDown(product, hooks);
 }
 

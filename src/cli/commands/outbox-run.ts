@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { aborted as whenAborted } from 'node:util';
 import { MillraceError } from '../../foundation/error.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
 import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
 import type { OutboxSettings } from '../../platform/outbox-environment.ts';
 import { defineCommand, exitCodes, noArguments, type CommandContext } from '../command.ts';
@@ -83,7 +83,7 @@ export const outboxRun = defineCommand({
       },
       'outbox started',
     );
-    const stopped = whenAborted(signal, running);
+    const stopped = whenAborted(signal).aborted;
     if (values.drain === true) {
       await Promise.race([running.whenDrained(signal), stopped]);
       if (!signal.aborted) log.info(await running.ledger.counts(), 'outbox drained');

@@ -24,7 +24,7 @@ const create = defineCommand({
       type: 'string',
       multiple: true,
       value: 'scope',
-      summary: 'use, read, append or admin (repeatable; default: read)',
+      summary: `${tokenScopes.join(', ')} (repeatable; default: read)`,
     },
     tenant: {
       type: 'string',
