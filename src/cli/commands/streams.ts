@@ -296,7 +296,7 @@ const streamMetadata = defineCommand({
 
 const streamDelete = defineCommand({
   name: 'stream delete',
-  summary: "hides all of a stream's events; the next append restores the stream",
+  summary: "hides all of a stream's events; the next append reopens the stream",
   usage: 'stream delete <stream> [--expected <revision>]',
   options: { ...storeOption, ...expectedOption, ...jsonOption },
   examples: ['millrace stream delete banking.currency.v1-core-USD --expected 12'],
