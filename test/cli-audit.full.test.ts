@@ -1,10 +1,10 @@
-// What administrators do on the command line is on record beside what they do over HTTP.
+// Admin actions of the command line are audited.
 
 import assert from 'node:assert/strict';
 import { userInfo } from 'node:os';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { commands } from '../src/cli/commands.ts';
+import { commands } from '../src/cli/commands/index.ts';
 import { createAuditLog, openEventStore } from '../src/platform/index.ts';
 import { renamed, currencyStream, useWorkspace } from './cli-store-terminal.ts';
 
@@ -12,8 +12,8 @@ const modules = fileURLToPath(new URL('cli-projections.ts', import.meta.url));
 const id = '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77';
 const sub = 'sub:cli:names:v1';
 
-/** The rest of each line, the action, what it is done to, and what came of it: done, or a code. */
-const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>> = {
+/** The arguments, the audited action, its target, and its outcome: done, or an error code. */
+const actions: Readonly<Record<string, readonly [string, string, RegExp, string]>> = {
   'projections rebuild': [`${sub} --modules ${modules}`, 'projection.rebuild', /v1$/, 'done'],
   'projections switch': [sub, 'projection.switch', /v1$/, 'done'],
   'projections retire': [`${sub} --yes`, 'projection.retire', /v1$/, 'PROJECTION_INVALID'],
@@ -39,7 +39,7 @@ const deeds: Readonly<Record<string, readonly [string, string, RegExp, string]>>
   'outbox archive': ['--older-than 1d --to sent.ndjson', 'outbox.archive', /^sent before/, 'done'],
 };
 
-/** Those that look, run something, or work on events, streams and messages: HTTP has no record of those either. */
+/** Commands that read, run something, or change events and messages, which HTTP does not audit either. */
 const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
   stream read,stream append,stream tail,stream info,stream metadata,stream delete,stream tombstone,
   scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
@@ -49,17 +49,18 @@ const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
   .split(',')
   .map((name) => name.trim());
 
-describe('the command line on record', () => {
+describe('the audit log of the command line', () => {
   const home = useWorkspace();
 
-  test('every deed is, by the user of the system, with what came of it', async () => {
+  test('has every admin action with its actor, target and outcome', async () => {
     const known = commands.map(({ name }) => name);
-    assert.deepEqual(known.toSorted(), [...Object.keys(deeds), ...others].toSorted());
+    assert.deepEqual(known.toSorted(), [...Object.keys(actions), ...others].toSorted());
     await home.fillDefault((store) => store.append(currencyStream('USD'), [renamed('USD', 'a')]));
     await using store = await openEventStore(`sqlite:${home.at('.millrace/events.db')}`);
     const audit = createAuditLog(store);
-    for (const [name, [rest, action, target, outcome]] of Object.entries(deeds)) {
-      const { code, stderr } = await home.millrace(`${name} ${rest}`, { env: { USER: 'root' } });
+    const env = { USER: 'root' };
+    for (const [name, [rest, action, target, outcome]] of Object.entries(actions)) {
+      const { code, stderr } = await home.millrace(`${name} ${rest}`, { env });
       assert.equal(code, outcome === 'done' ? 0 : 1, `${name}: ${stderr}`);
       const [entry] = (await audit.list({}, { limit: 1 })).entries;
       assert.ok(entry !== undefined, name);
@@ -67,16 +68,25 @@ describe('the command line on record', () => {
       assert.deepEqual(entry.actor, { kind: 'cli', name: `cli:${userInfo().username}` });
       assert.match(entry.target, target);
     }
-    assert.equal((await audit.list({})).entries.length, Object.keys(deeds).length);
+    assert.equal((await audit.list({})).entries.length, Object.keys(actions).length);
   });
 
-  test('without an event store an outbox is operated all the same, and it is said', async () => {
+  test('names the operator of MILLRACE_USER', async () => {
+    await home.fillDefault(async () => undefined);
+    await home.millrace('token create shop', { env: { MILLRACE_USER: 'ann' } });
+    await home.fillDefault(async (store) => {
+      const [entry] = (await createAuditLog(store).list({})).entries;
+      assert.equal(entry?.actor.name, 'cli:ann');
+    });
+  });
+
+  test('is missing without an event store, and the command warns', async () => {
     const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: 'sqlite:outbox.db' };
     await home.fill('outbox.db', async () => undefined);
     const { code, stderr } = await home.millrace('outbox pause webhook:x', { env });
     assert.deepEqual(
       [code, stderr],
-      [0, 'not on record: there is no event store at sqlite:nowhere.db\n'],
+      [0, 'not audited: there is no event store at sqlite:nowhere.db\n'],
     );
   });
 });

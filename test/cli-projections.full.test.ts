@@ -1,4 +1,4 @@
-// Read models from the command line: a new version is built, switched to, and the old one retired.
+// `millrace projections`: builds a new version, switches to it, and retires the old one.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -38,7 +38,7 @@ describe('millrace projections', () => {
     assert.equal(status.code, 0, status.stderr);
     assert.match(
       status.stdout,
-      /^banking\.currency v1 {2}ready, asked {2}sub:cli:names:v1 {2}0 events/,
+      /^banking\.currency v1 {2}ready, active {2}sub:cli:names:v1 {2}0 events/,
     );
 
     const built = await home.millrace(`projections rebuild ${two.name} --modules ${modules}`);
@@ -67,7 +67,7 @@ describe('millrace projections', () => {
     );
   });
 
-  test('what cannot be done says why, and changes nothing', async () => {
+  test('a refused command reports the reason and changes nothing', async () => {
     await fill();
     for (const [line, said] of [
       [`projections switch ${two.name}`, /^PROJECTION_UNKNOWN: .*was never started/],
@@ -86,7 +86,7 @@ describe('millrace projections', () => {
     assert.equal(await nameOf('EUR'), 'last EUR');
   });
 
-  test('events that cannot be handled are told of', async () => {
+  test('reports dead letters of a rebuild', async () => {
     await fill();
     const { code, stdout } = await home.millrace(
       `projections rebuild ${broken.name} --modules ${modules}`,
@@ -95,7 +95,7 @@ describe('millrace projections', () => {
     assert.match(stdout, /3 dead letters/);
   });
 
-  test('a stopped rebuild ends with 130, and goes on', async () => {
+  test('an interrupted rebuild exits with 130 and can be resumed', async () => {
     await fill();
     const line = `projections rebuild ${two.name} --modules ${modules}`;
     const { code } = await home.millrace(line, { signal: AbortSignal.abort() });

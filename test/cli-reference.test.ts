@@ -1,19 +1,19 @@
-// The command line's table, its documentation and its completion say the same.
+// The table of commands, docs/cli.md and the completion scripts agree.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { closest } from '../src/foundation/closest.ts';
-import { commands } from '../src/cli/commands.ts';
+import { commands } from '../src/cli/commands/index.ts';
 import { exitCodes } from '../src/cli/command.ts';
-import { commandHelp } from '../src/cli/help.ts';
-import { createPaint } from '../src/cli/paint.ts';
+import { commandHelp } from '../src/cli/run-cli.ts';
+import { createPaint } from '../src/cli/terminal/paint.ts';
 import { withCliReference } from '../tools/cli-reference.ts';
 
 const page = await readFile(new URL('../docs/cli.md', import.meta.url), 'utf8');
 
-test('docs/cli.md has every command and option as the program has them (npm run generate)', () => {
+test('docs/cli.md lists every command and option (npm run generate)', () => {
   assert.equal(page, withCliReference(page));
 });
 
@@ -23,7 +23,7 @@ test('docs/cli.md explains every exit code', () => {
 });
 
 for (const command of commands) {
-  test(`millrace ${command.name}: its help has examples of itself and options that explain themselves`, () => {
+  test(`millrace ${command.name}: its help has examples, and a summary for every option`, () => {
     const own = new RegExp(`millrace ${command.name}( |$)`, 'm');
     assert.match(command.examples.join('\n'), own);
     assert.ok(command.usage.startsWith(command.name));
@@ -33,7 +33,7 @@ for (const command of commands) {
       assert.equal(
         value !== undefined,
         type === 'string',
-        `--${option} takes a value, which has a name`,
+        `--${option}: a string option names its value`,
       );
     }
     const used = command.examples.flatMap((line) =>
@@ -43,7 +43,7 @@ for (const command of commands) {
   });
 }
 
-test('a slip in any name is answered with the one that was meant', () => {
+test('suggests the right command for a mistyped name', () => {
   const names = commands.map(({ name }) => name);
   for (const name of names.filter(({ length }) => length > 4)) {
     const slip = `${name.slice(0, -2)}${name.at(-1) ?? ''}${name.at(-2) ?? ''}`;
@@ -51,7 +51,7 @@ test('a slip in any name is answered with the one that was meant', () => {
   }
 });
 
-test('the completion knows every command and every option', async () => {
+test('completion contains every command and option', async () => {
   const completion = commands.find(({ name }) => name === 'completion');
   for (const shell of ['bash', 'zsh']) {
     let script = '';

@@ -1,4 +1,4 @@
-// The commands on sagas, as operators use them.
+// `millrace sagas`: lists, shows and resumes sagas.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -59,7 +59,7 @@ describe('millrace sagas', () => {
       await run(store, { refund: 'refuse', key: 'o1', status: 'parked', tenant });
     });
 
-  test('shows what is parked and why, and lets it go on', async () => {
+  test('shows why a saga is parked, and resumes it', async () => {
     await park();
     const { code, stdout } = await home.millrace('sagas list --status parked');
     assert.equal(code, 0);
@@ -85,7 +85,7 @@ describe('millrace sagas', () => {
     });
   });
 
-  test('skips what was done by hand, also for a tenant whose name holds a hyphen', async () => {
+  test('skips a step, also for a tenant with a hyphen', async () => {
     await park('demo-za');
     const name = 'shop.fulfilment.v1-demo-za-o1';
     const skipped = jsonOf(await home.millrace(`sagas resume ${name} --skip --json`));
@@ -98,7 +98,7 @@ describe('millrace sagas', () => {
     });
   });
 
-  test('pages through them, and answers scripts line by line', async () => {
+  test('lists sagas page by page, as NDJSON with --json', async () => {
     await home.fillDefault(async (store) => {
       for (const orderId of ['a', 'b', 'c']) await append(store, placed({ orderId }));
       await run(store, { refund: 'accept', key: 'c', status: 'running' });
@@ -107,13 +107,13 @@ describe('millrace sagas', () => {
     });
     const first = await home.millrace('sagas list --saga shop.fulfilment.v1 --limit 2');
     assert.equal(first.stdout.split('\n').length, 3);
-    assert.equal(first.stderr, 'there are more: --after shop.fulfilment.v1-core-b\n');
+    assert.equal(first.stderr, 'next page: --after shop.fulfilment.v1-core-b\n');
     const rest = await home.millrace('sagas list --after shop.fulfilment.v1-core-b --json');
     const { key, status } = jsonOf(rest) as { key: string; status: string };
     assert.deepEqual([key, status], ['c', 'running']);
   });
 
-  test('says what it was not told, and what there is not', async () => {
+  test('reports wrong arguments and unknown sagas', async () => {
     await home.fillDefault(async () => undefined);
     for (const [line, code, said] of [
       ['sagas list x', 2, /takes options only/],

@@ -63,11 +63,11 @@ describe('millrace export and import', () => {
     ) as { readonly metadata: object };
     assert.deepEqual(info.metadata, { maxCount: 10, custom: { owner: 'ada' } });
     const again = await home.millrace('import --in events.ndjson --store sqlite:b.db');
-    assert.equal(again.stdout, 'imported 0 events, 5 were there already\n');
+    assert.equal(again.stdout, 'imported 0 events, 5 duplicates\n');
     assert.deepEqual(await home.contentOfFile('b.db'), source);
   });
 
-  test('compress by the name of the file', async () => {
+  test('compress a file that ends in .gz', async () => {
     await fillSome();
     assert.equal((await home.millrace('export --out events.ndjson.gz')).code, 0);
     const text = gunzipSync(await readFile(home.at('events.ndjson.gz'))).toString();
@@ -87,7 +87,7 @@ describe('millrace export and import', () => {
     assert.match(torn.stderr, /^IMPORT_INVALID: .* is damaged: unexpected end of file/);
   });
 
-  test('refuse to overwrite a file, or to read one that is not there', async () => {
+  test('refuse to overwrite a file, or to read a missing one', async () => {
     await fillSome();
     for (const name of ['kept.ndjson', 'kept.ndjson.gz']) {
       await writeFile(home.at(name), 'mine\n');
@@ -110,7 +110,7 @@ describe('millrace export and import', () => {
     );
   });
 
-  test('go on with a file that is older than the store', async () => {
+  test('resume a file that is older than the store', async () => {
     await fillSome();
     assert.equal((await home.millrace('export --out events.ndjson --resume')).code, 0);
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'later')]));
@@ -133,7 +133,7 @@ describe('millrace export and import', () => {
     );
   });
 
-  test('go on with a file that was cut anywhere', async () => {
+  test('resume a file that was cut anywhere', async () => {
     await fillSome();
     const whole = Buffer.from((await home.millrace('export')).stdout);
     const cuts = fc.sample(fc.integer({ min: 0, max: whole.length }), 6);
@@ -156,7 +156,7 @@ describe('millrace export and import', () => {
     }
   });
 
-  test('take only what a filter and a position leave', async () => {
+  test('apply filters and a start position', async () => {
     await fillSome();
     const names = async (flags: string): Promise<unknown[]> =>
       eventsOf((await home.millrace(`export ${flags}`)).stdout)
@@ -189,13 +189,13 @@ describe('millrace export and import', () => {
     assert.deepEqual(await home.contentOfFile('other.db'), before);
   });
 
-  test('name the line that is no event', async () => {
+  test('name the line that is not an event', async () => {
     const { code, stderr } = await home.millrace('import', { stdin: '\n{"a":1}\n' });
     assert.equal(code, 1);
     assert.match(stderr, /^IMPORT_INVALID: line 2 is not a recorded event: \/stream is missing/);
   });
 
-  test('say that the file is incomplete, and who was forgotten', async () => {
+  test('report an incomplete file, and forgotten subjects', async () => {
     await home.fillDefault(async (store) => {
       await store.append(usd, [renamed('USD', 'Ann', { headers: { dataSubject: 'ann' } })]);
       await store.forget('ann');
@@ -206,8 +206,8 @@ describe('millrace export and import', () => {
       stdin: `${lines[0]}\n`,
     });
     assert.equal(code, 0);
-    assert.match(stderr, /^incomplete: the last line is no checkpoint/m);
-    assert.match(stderr, /^forgotten in the source: ann: millrace forget/m);
+    assert.match(stderr, /^incomplete: the file does not end with a checkpoint/m);
+    assert.match(stderr, /^forgotten in the source: ann: run millrace forget/m);
   });
 
   const event = fc.record({
@@ -216,7 +216,7 @@ describe('millrace export and import', () => {
     headers: fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined }),
   });
 
-  test('give back any events as they were', async () => {
+  test('preserve any events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 60 }), async (events) => {
         await using other = await workFolder();

@@ -56,7 +56,7 @@ describe('a long export or import that is interrupted', () => {
     watch();
     const { code, stdout, stderr } = await home.millrace(exportLine, { signal: stop.signal });
     assert.deepEqual([code, stdout], [130, '']);
-    assert.match(stderr, /^interrupted after [\d,]+ events: go on with --resume\n$/);
+    assert.match(stderr, /^interrupted after [\d,]+ events: continue with --resume\n$/);
     const { size } = await stat(home.at('a.ndjson'));
     assert.equal((await home.millrace(`${exportLine} --resume`)).code, 0);
     const whole = (await home.millrace('export --store sqlite:a.db')).stdout;
@@ -90,7 +90,7 @@ describe('a long export or import that is interrupted', () => {
     })();
     const first = await home.millrace(importLine, { signal: stop.signal });
     assert.equal(first.code, 130);
-    assert.match(first.stderr, /^interrupted after [\d,]+ new events: run it again to go on\n$/);
+    assert.match(first.stderr, /^interrupted after [\d,]+ new events: run again to continue\n$/);
     const left = (await contentOf(target)).length;
     assert.ok(left > 0 && left < events, `${left}`);
     const second = jsonOf(await home.millrace(`${importLine} --json`));

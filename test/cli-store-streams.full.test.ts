@@ -1,4 +1,4 @@
-// The commands on streams, as scripts and people use them.
+// `millrace stream`, `scavenge` and `forget`.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
@@ -17,7 +17,7 @@ const usd = currencyStream('USD');
 
 describe('millrace stream append', () => {
   const home = useWorkspace();
-  test('puts the payload into an envelope that the stream’s name completes', async () => {
+  test('completes the envelope from the name of the stream', async () => {
     const outcome = await runMillrace(
       [
         ...`stream append ${usd} --type currency.created.v1 --correlation c-1`.split(' '),
@@ -76,7 +76,7 @@ describe('millrace stream append', () => {
     );
   });
 
-  test('needs to be told of a tenant with a hyphen, and refuses a wrong one', async () => {
+  test('needs --tenant for a tenant with a hyphen, and refuses a wrong one', async () => {
     const stream = 'banking.currency.v1-demo-za-USD';
     const line = `stream append ${stream} --type currency.created.v1 --data 1`;
     assert.equal((await home.millrace(`${line} --tenant demo-za`)).code, 0);
@@ -117,7 +117,7 @@ describe('millrace stream read', () => {
     assert.deepEqual(eventsOf((await home.millrace(`stream read ${usd} --json`)).stdout), events);
   });
 
-  test('begins, turns and ends where it is told', async () => {
+  test('applies --from, --limit and --backwards', async () => {
     const revisions = async (flags: string): Promise<number[]> =>
       eventsOf((await home.millrace(`stream read ${usd} --json ${flags}`)).stdout).map(
         ({ revision }) => revision,
@@ -128,9 +128,9 @@ describe('millrace stream read', () => {
     assert.deepEqual(await revisions('--backwards --from 2 --limit 2'), [2, 1]);
   });
 
-  test('says that there is nothing, and refuses a stream that was ended', async () => {
+  test('reports an empty stream, and refuses one with a tombstone', async () => {
     const none = await home.millrace('stream read no-such');
-    assert.deepEqual(none, { code: 0, stdout: '', stderr: "no events to show in 'no-such'\n" });
+    assert.deepEqual(none, { code: 0, stdout: '', stderr: "no events in 'no-such'\n" });
     assert.deepEqual(await home.millrace('stream read no-such --json'), { ...none, stderr: '' });
     await home.fillDefault((store) => store.tombstoneStream(usd));
     const { code, stderr } = await home.millrace(`stream read ${usd}`);
@@ -138,7 +138,7 @@ describe('millrace stream read', () => {
     assert.match(stderr, /^STREAM_DELETED: /);
   });
 
-  test('does not let an event steer the terminal', async () => {
+  test('replaces control characters in events', async () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', '\u001b[2J\u009b')]));
     const { stdout } = await home.millrace(`stream read ${usd} --from 4`, { isTTY: false });
     // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
@@ -148,7 +148,7 @@ describe('millrace stream read', () => {
 
 describe('millrace stream tail', () => {
   const home = useWorkspace();
-  test('shows what happened before and what happens now, until it is stopped', async () => {
+  test('shows existing and new events until it is stopped', async () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'before')]));
     const stop = new AbortController();
     const seen: string[] = [];
@@ -187,7 +187,7 @@ describe('millrace stream tail', () => {
     assert.deepEqual(await shown('--stream-prefix banking.acc', 1), ['c']);
   });
 
-  test('tells a person that it waits, and shows which stream each event is of', async () => {
+  test('shows on a terminal that it waits, and the stream of each event', async () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'a')]));
     const stop = new AbortController();
     const { stdout, stderr } = await home.millrace('stream tail --from-start', {
@@ -196,13 +196,13 @@ describe('millrace stream tail', () => {
       onStdout: () => setImmediate(() => stop.abort()),
     });
     assert.ok(stdout.includes(`\u001b[1m${usd} 0\u001b[22m`));
-    assert.match(stderr, /waiting for events; Ctrl-C ends/);
+    assert.match(stderr, /waiting for events; press Ctrl-C to stop/);
   });
 });
 
 describe('millrace stream info, metadata, delete and tombstone', () => {
   const home = useWorkspace();
-  test('say that there is no such stream', async () => {
+  test('report an unknown stream', async () => {
     await home.millrace('migrate');
     for (const line of [
       `stream info ${usd}`,
@@ -232,7 +232,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     );
     assert.equal(
       (await home.millrace(`stream metadata ${usd}`)).stdout,
-      'everything is kept and shown\n',
+      'no retention limits: all events are kept\n',
     );
     await home.fillDefault((store) => store.setStreamMetadata(usd, { custom: { owner: 'ada' } }));
     const changed = jsonOf(
@@ -275,10 +275,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     const deleted = jsonOf(await home.millrace(`stream delete ${usd} --expected 0 --json`));
     assert.deepEqual(deleted, { stream: usd, deleted: 'soft' });
     assert.equal((await home.millrace(`stream read ${usd} --json`)).stdout, '');
-    assert.match(
-      (await home.millrace(`stream info ${usd}`)).stdout,
-      /^state +deleted, may come back$/m,
-    );
+    assert.match((await home.millrace(`stream info ${usd}`)).stdout, /^state +deleted$/m);
     const refused = await home.millrace(`stream metadata ${usd} --max-count 5`);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^STREAM_DELETED: /);
@@ -291,13 +288,16 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     assert.match((await home.millrace(`stream delete ${usd}`)).stdout, /^deleted banking/);
   });
 
-  test('a tombstone ends the stream for ever', async () => {
+  test('a tombstone deletes the stream permanently', async () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'a')]));
     assert.deepEqual(jsonOf(await home.millrace(`stream tombstone ${usd} --yes --json`)), {
       stream: usd,
       deleted: 'tombstone',
     });
-    assert.match((await home.millrace(`stream info ${usd}`)).stdout, /^state +ended for ever$/m);
+    assert.match(
+      (await home.millrace(`stream info ${usd}`)).stdout,
+      /^state +permanently deleted$/m,
+    );
     const append = await home.millrace(`stream append ${usd} --type currency.created.v1 --data 1`);
     assert.match(append.stderr, /^STREAM_DELETED: /);
     assert.match((await home.millrace(`stream delete ${usd}`)).stderr, /^STREAM_DELETED: /);
@@ -305,7 +305,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     const again = await home.millrace(
       `stream tombstone ${currencyStream('EUR')} --yes --expected 0`,
     );
-    assert.match(again.stdout, /^ended .* for ever\n$/);
+    assert.match(again.stdout, /^permanently deleted banking/);
   });
 });
 
@@ -337,13 +337,13 @@ describe('millrace scavenge and forget', () => {
     assert.equal(code, 130);
   });
 
-  test('make a person’s payloads unreadable', async () => {
+  test('forget makes a person’s payloads unreadable', async () => {
     const headers = { dataSubject: 'ann' };
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'Ann', { headers })]));
     const first = await home.millrace('forget ann --yes');
     assert.deepEqual([first.code, first.stdout], [0, 'forgot ann\n']);
     assert.match((await home.millrace(`stream read ${usd}`)).stdout, /"\$forgotten"/);
-    assert.match((await home.millrace('forget ann --yes')).stdout, /nothing to forget of ann/);
+    assert.match((await home.millrace('forget ann --yes')).stdout, /no data of ann/);
     assert.deepEqual(jsonOf(await home.millrace('forget bob --yes --json')), {
       subject: 'bob',
       forgotten: false,

@@ -1,4 +1,4 @@
-// The command line in this process: arguments in, output and exit code out. And stores to run it on.
+// Runs the command line in this process or another one, on stores in a temporary folder.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createPaint } from '../src/cli/paint.ts';
+import { createPaint } from '../src/cli/terminal/paint.ts';
 import { runCli } from '../src/cli/run-cli.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../src/contracts/envelope.ts';
 import { openEventStore } from '../src/platform/index.ts';
@@ -27,7 +27,7 @@ export interface RunOptions {
   readonly stdin?: string;
   readonly signal?: AbortSignal;
   readonly isTTY?: boolean;
-  /** Sees each text as it is written. */
+  /** Called with each text written to stdout. */
   readonly onStdout?: (text: string) => void;
 }
 
@@ -78,7 +78,7 @@ export function renamed(
   return { ...envelope, ...more };
 }
 
-/** All events in order, without what a store adds when it records. */
+/** All events in order, without their position and recording time. */
 export async function contentOf(store: EventStore): Promise<unknown[]> {
   const events = await store.readAll({ filter: { system: true } }).toArray();
   return events.map(withoutPlace);
@@ -92,10 +92,10 @@ function withoutPlace(event: RecordedEvent): unknown {
 export const programPath = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
 interface SpawnOptions {
-  /** Arguments of Node itself. */
+  /** Arguments for Node. */
   readonly node?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Sent once, as soon as it is time. */
+  /** Sends the signal once, when the function returns true. */
   readonly signalWhen?: readonly [NodeJS.Signals, () => boolean];
 }
 
@@ -103,18 +103,18 @@ export interface Workspace {
   folder(): string;
   /** The path of a file in the folder. */
   at(name: string): string;
-  /** Runs a command line, whose words are parted by spaces, in this process. */
+  /** Runs a command line, split at spaces, in this process. */
   millrace(line: string, options?: RunOptions): Promise<Outcome>;
-  /** Runs it in a process of its own. */
+  /** Runs a command line in a separate process. */
   spawned(line: string, options?: SpawnOptions): Promise<Outcome>;
   /** Works on the store in a file. */
   fill(name: string, work: (store: EventStore) => Promise<unknown>): Promise<void>;
-  /** Works on the store that commands use when they are told of no other. */
+  /** Works on the default store of the commands. */
   fillDefault(work: (store: EventStore) => Promise<unknown>): Promise<void>;
   contentOfFile(name: string): Promise<unknown[]>;
 }
 
-/** A folder for each test of the suite that calls it. */
+/** Creates a folder for each test of the calling suite. */
 export function useWorkspace(): Workspace {
   let folder: Awaited<ReturnType<typeof workFolder>>;
   beforeEach(async () => {

@@ -23,7 +23,7 @@ describe('the store of a command', () => {
     assert.equal((await home.contentOfFile('.millrace/events.db')).length, 1);
   });
 
-  test('is not made by a mistyped name, unless the command writes events', async () => {
+  test('is not created by a mistyped name, unless the command writes events', async () => {
     for (const line of [
       `stream read ${usd}`,
       `stream info ${usd}`,
@@ -67,7 +67,7 @@ describe('the store of a command', () => {
     assert.match(stdout, /"store": "postgres:\/\/app:\*\*\*@h\/shop"/);
   });
 
-  test('that lacks its driver says what to install', async () => {
+  test('without its driver reports what to install', async () => {
     // As if it had never been installed.
     const hook = `import { registerHooks } from 'node:module';
       registerHooks({ resolve(name, context, next) {
@@ -91,8 +91,8 @@ describe('a command on a store', () => {
   const home = useWorkspace();
   test('every command on a store answers a wrong command line with one line and exit code 2', async () => {
     for (const [line, said] of [
-      ['migrate now', /takes no argument/],
-      ['migrate --all', /--all goes with --print/],
+      ['migrate now', /takes options only, not 'now'/],
+      ['migrate --all', /--all requires --print/],
       ['stream read', /takes one stream/],
       ['stream read a b', /takes one stream/],
       ['stream read a --from x', /--from takes a whole number, not 'x'/],
@@ -102,28 +102,28 @@ describe('a command on a store', () => {
       [`stream append ${usd} --type a.b.v1 --data {`, /--data is not JSON/],
       [`stream append ${usd} --type a.b.v1 --data 1 --expected x`, /--expected takes any, none/],
       [`stream append ${usd} --type a.b.v1 --data 1 --header x`, /--header takes name=value/],
-      ['stream tail a --tenant core', /one stream or filters all/],
+      ['stream tail a --tenant core', /takes a stream or a filter/],
       ['stream tail --limit many', /whole number/],
       ['stream info', /takes one stream/],
       ['stream delete', /takes one stream/],
       ['stream delete a --expected soon', /--expected takes/],
-      [`stream tombstone ${usd}`, /for ever: pass --yes/],
+      [`stream tombstone ${usd}`, /permanently: pass --yes/],
       ['stream metadata', /takes one stream/],
       ['stream metadata a --max-count few', /--max-count takes a whole number/],
       ['stream metadata a --max-age old', /--max-age takes seconds or a duration/],
-      ['projections status now', /takes no argument/],
+      ['projections status now', /takes options only/],
       ['projections rebuild', /takes one projection/],
       ['projections rebuild sub:a:b:v1', /needs --modules/],
       ['projections rebuild sub:a:b:v1 --modules no.ts', /--modules no\.ts cannot be loaded/],
       ['projections retire sub:a:b:v1', /pass --yes/],
-      ['scavenge now', /takes no argument/],
+      ['scavenge now', /takes options only/],
       ['forget --yes', /takes one subject/],
       ['forget ann', /pass --yes/],
-      ['export x', /takes no argument: the file is --out/],
+      ['export x', /takes options only/],
       ['export --resume', /need a file/],
       ['export --json', /need a file/],
-      ['export --out a --resume --force', /either resumes a file or overwrites it/],
-      ['import x', /takes no argument: the file is --in/],
+      ['export --out a --resume --force', /--resume and --force exclude each other/],
+      ['import x', /takes options only/],
       ['stream', undefined],
     ] as const) {
       const { code, stdout, stderr } = await home.millrace(line);
@@ -201,10 +201,10 @@ describe('the completion of two-word commands', () => {
 
 describe('millrace migrate', () => {
   const home = useWorkspace();
-  test('takes the steps that are left, and says when there are none', async () => {
+  test('applies pending migrations, and reports when there are none', async () => {
     const first = await home.millrace('migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
-    assert.match(first.stdout, /^took step 1: /);
+    assert.match(first.stdout, /^applied migration 1: /);
     assert.match(first.stdout, /sqlite:\.millrace\/events\.db is up to date$/m);
     const second = await home.millrace('migrate');
     assert.equal(second.stdout, 'sqlite:.millrace/events.db is up to date: nothing to do\n');
@@ -214,7 +214,7 @@ describe('millrace migrate', () => {
     });
   });
 
-  test('only prints when it is told to', async () => {
+  test('applies nothing with --print', async () => {
     const all = await home.millrace('migrate --print');
     assert.match(all.stdout, /^-- 1: .*create table events.*user_version = \d+;\n$/s);
     assert.equal(existsSync(home.at('.millrace')), false);

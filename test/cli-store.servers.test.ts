@@ -75,7 +75,7 @@ describe('millrace migrate on PostgreSQL', () => {
     );
 
     const first = await home.millrace('migrate', { env });
-    assert.match(first.stdout, /^took step 1: event store\ntook step 2: /);
+    assert.match(first.stdout, /^applied migration 1: event store\napplied migration 2: /);
     const second = await home.millrace('migrate', { env });
     assert.deepEqual(second, {
       code: 0,
@@ -254,6 +254,6 @@ describe('the other commands on PostgreSQL', () => {
     assert.match(await ok(`stream read ${usd}`), /"\$forgotten"/);
     await ok(`stream delete ${usd}`);
     await ok(`stream tombstone ${usd} --yes`);
-    assert.match(await ok(`stream info ${usd}`), /ended for ever/);
+    assert.match(await ok(`stream info ${usd}`), /permanently deleted/);
   });
 });

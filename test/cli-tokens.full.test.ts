@@ -1,11 +1,11 @@
-// `millrace token`: the secret is shown once, and what one command changed the next one sees.
+// `millrace token`: creates, lists and revokes tokens.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openEventStore, openTokens } from '../src/platform/index.ts';
 import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
 
-interface Made {
+interface CreatedToken {
   readonly token: { readonly id: string; readonly name: string; readonly createdBy?: string };
   readonly secret: string;
 }
@@ -13,11 +13,11 @@ interface Made {
 describe('millrace token', () => {
   const home = useWorkspace();
 
-  test('creates, lists and revokes; the secret is in no list and works until then', async () => {
+  test('creates, lists and revokes a token; the list never shows the secret', async () => {
     const create = 'token create shop --tenant core --scope read --scope append --expires 90d';
-    const made = await home.millrace(`${create} --json`, { env: { USER: 'ann' } });
+    const made = await home.millrace(`${create} --json`, { env: { MILLRACE_USER: 'ann' } });
     assert.equal(made.code, 0);
-    const { token, secret } = JSON.parse(made.stdout) as Made;
+    const { token, secret } = JSON.parse(made.stdout) as CreatedToken;
     assert.equal(token.createdBy, 'ann');
     const listed = await home.millrace('token list');
     assert.match(listed.stdout, /^shop +live +read\+append +core +/m);
@@ -33,19 +33,19 @@ describe('millrace token', () => {
     assert.equal(row.state, 'revoked');
   });
 
-  test('says in words what a person does with the secret', async () => {
+  test('shows the secret and how to use it', async () => {
     const { code, stdout } = await home.millrace('token create ops --scope admin');
     assert.equal(code, 0);
     assert.match(stdout, /created ops: admin, all tenants/);
     assert.match(stdout, /secret {2}mr_[0-9a-f]{32}_\S{43}\n/);
   });
 
-  test('what is wrong is said with its code', async () => {
+  test('reports errors with their code', async () => {
     await home.millrace('token create shop');
     for (const [line, code, problem] of [
       ['token create shop', 1, /^TOKEN_EXISTS/],
       ['token create Shop', 1, /^TOKEN_INVALID: token: name/],
-      ['token create other --scope write', 2, /--scope takes use, read, append, work, admin/],
+      ['token create other --scope write', 2, /--scope takes use, read, append, work, or admin/],
       ['token create other --expires soon', 2, /--expires takes a duration/],
       ['token create other --expires 2020-01-01', 1, /^TOKEN_INVALID: token: expiresAt/],
       ['token create other --tenant A', 1, /^NAME_INVALID/],

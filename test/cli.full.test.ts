@@ -1,5 +1,5 @@
-// The command line: its output and its exit code. What a process adds to that (streams, environment,
-// signals) is tested in one; test/packed-package.full.test.ts compiles the code that `new` writes.
+// Output and exit codes of the command line. Streams, environment and signals are tested in a separate
+// process; test/packed-package.full.test.ts compiles the code that `new` writes.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -32,7 +32,7 @@ function millraceProcess(args: readonly string[], options: ProcessOptions = {}):
 }
 
 describe('millrace', () => {
-  test('shows its commands when asked for help or for nothing', async () => {
+  test('lists its commands, with and without help', async () => {
     const shown = await Promise.all(
       [[], ['--help'], ['-h'], ['help']].map((args) => millrace(args)),
     );
@@ -60,7 +60,7 @@ describe('millrace', () => {
     for (const other of others) assert.deepEqual(other, first);
   });
 
-  test('tells its version', async () => {
+  test('prints its version', async () => {
     const { code, stdout } = await millraceProcess(['--version']);
     assert.deepEqual([code, stdout], [0, `${packageJson.version}\n`]);
   });
@@ -68,7 +68,7 @@ describe('millrace', () => {
   test('answers a wrong command line with one line and exit code 2', async () => {
     const { code, stdout, stderr } = await millraceProcess(['lnit']);
     assert.deepEqual([code, stdout], [2, '']);
-    assert.match(stderr, /^millrace: there is no command 'lnit': did you mean lint\?.*\n$/);
+    assert.match(stderr, /^millrace: unknown command 'lnit': did you mean lint\?.*\n$/);
   });
 
   test('explains an error by its code and its remedy', async () => {
@@ -80,7 +80,7 @@ describe('millrace', () => {
     );
   });
 
-  test('shows stack traces only when MILLRACE_DEBUG asks for them', async () => {
+  test('prints stack traces only with MILLRACE_DEBUG', async () => {
     const args = ['new', 'aggregate', 'banking', 'currency', '--dir', 'package.json'];
     const quiet = await millraceProcess(args);
     assert.equal(quiet.code, 1);
@@ -90,8 +90,8 @@ describe('millrace', () => {
     assert.match(loud.stderr, /^ +at /m);
   });
 
-  test('ends with 130 when it is interrupted', async () => {
-    // As soon as somebody listens for the signal, it is sent.
+  test('exits with 130 when it is interrupted', async () => {
+    // Sends the signal as soon as a listener is registered.
     const interrupt =
       "process.on('newListener', (name) => name === 'SIGINT' && setImmediate(() => process.kill(process.pid, name)))";
     const { code, stdout } = await millraceProcess(['lint', 'src'], {
@@ -175,7 +175,7 @@ describe('millrace lint', () => {
     assert.equal(findings.length, 2);
   });
 
-  test('keeps to the rules and the roots that it is given', async () => {
+  test('applies --rule and --root', async () => {
     await using folder = await workFolder();
     await writeFile(join(folder.path, 'a.ts'), `${bad}on('acme.tasks.email-send.pending');\n`);
     const { stdout } = await millrace(['lint', folder.path, '--rule', 'subject', '--root', 'acme']);
@@ -225,7 +225,7 @@ describe('millrace new aggregate', () => {
     assert.equal(lint.code, 0, lint.stdout);
   });
 
-  test('does not overwrite a file unless it is forced to', async () => {
+  test('overwrites a file only with --force', async () => {
     await using folder = await workFolder();
     const file = join(folder.path, 'core-template-manager/payment-request/payment-request.ts');
     await millrace(args, { cwd: folder.path });
@@ -233,13 +233,13 @@ describe('millrace new aggregate', () => {
     await writeFile(file, '// mine');
     const refused = await millrace(args, { cwd: folder.path });
     assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /exists already: pass --force/);
+    assert.match(refused.stderr, /already exists: pass --force/);
     assert.equal(await readFile(file, 'utf8'), '// mine');
     assert.equal((await millrace([...args, '--force'], { cwd: folder.path })).code, 0);
     assert.equal(await readFile(file, 'utf8'), written);
   });
 
-  test('only says what it would write in a dry run', async () => {
+  test('lists the files without writing them in a dry run', async () => {
     await using folder = await workFolder();
     const { code, stdout } = await millrace([...args, '--dry-run', '--dir', 'modules'], {
       cwd: folder.path,
@@ -249,7 +249,7 @@ describe('millrace new aggregate', () => {
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  test('refuses names and tenants that break the grammar, and paths dressed up as names', async () => {
+  test('refuses invalid names and tenants, and paths as names', async () => {
     await using folder = await workFolder();
     const refused = await Promise.all(
       [
@@ -269,7 +269,7 @@ describe('millrace new aggregate', () => {
 });
 
 describe('millrace tour', () => {
-  test('shows the contracts at work, without colours in a pipe', async () => {
+  test('shows the results of the contracts, without colours in a pipe', async () => {
     const { code, stdout, stderr } = await millraceProcess(['tour']);
     assert.deepEqual([code, stderr], [0, '']);
     for (const shown of [

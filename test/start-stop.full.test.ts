@@ -83,7 +83,7 @@ test('SIGTERM: the running handler and request end, no connection is accepted, l
   // The server has received it when it answers another request that was sent after it.
   await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGTERM');
-  await product.hears('Stops');
+  await product.hears('Stopping');
   await assert.rejects(fetch(`${product.base}/health/live`));
   const answered = once(half, 'response');
   half.end(body.slice(10));
@@ -114,7 +114,7 @@ test('a second signal, of either kind, ends it at once', async () => {
   const { product } = await startSlow('--shutdown-timeout', '10m');
   await handle(product);
   product.signal('SIGINT');
-  await product.hears('Stops');
+  await product.hears('Stopping');
   // One that follows at once counts as the same.
   const again = setInterval(() => product.signal('SIGTERM'), 50);
   const ended = await product.ended;

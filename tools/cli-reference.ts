@@ -1,11 +1,11 @@
-// The commands as a chapter of docs/cli.md, from the table that the program itself works by.
+// Generates the last chapter of docs/cli.md from the table of commands.
 
-import { commands } from '../src/cli/commands.ts';
+import { commands } from '../src/cli/commands/index.ts';
 import type { Command } from '../src/cli/command.ts';
 
 const title = '## All commands';
 
-/** The page with its last chapter made anew. */
+/** The page with its last chapter generated again. */
 export function withCliReference(page: string): string {
   const [head = ''] = page.split(`${title}\n`);
   return `${head}${title}\n\n${commands.map(chapter).join('\n')}`;
@@ -22,7 +22,7 @@ function chapter({ name, summary, usage, options, examples }: Command): string {
     '```sh\n',
     `millrace ${usage}\n`,
     '```\n\n',
-    ...(rows.length === 0 ? [] : ['| option | what it does |\n|---|---|\n', ...rows, '\n']),
+    ...(rows.length === 0 ? [] : ['| option | meaning |\n|---|---|\n', ...rows, '\n']),
     `For example:\n\n\`\`\`sh\n${examples.join('\n')}\n\`\`\`\n`,
   ].join('');
 }

@@ -1,4 +1,4 @@
-// Which version this is: one folder up when published, two in the repository.
+// The version of this package: package.json is one folder up when published, two in the repository.
 
 import { existsSync, readFileSync } from 'node:fs';
 

@@ -1,14 +1,21 @@
-// From a command line to an exit code: finds the command, runs it, and says what went wrong.
+// From a command line to an exit code: finds the command, runs it or shows its help, and explains errors.
 
 import { MillraceError } from '../foundation/error.ts';
 import { errorCodes } from '../foundation/error-codes.ts';
-import { didYouMean, exitCodes, usage, type Command, type CommandContext } from './command.ts';
-import { commands } from './commands.ts';
-import { commandHelp, overview } from './help.ts';
+import {
+  didYouMean,
+  exitCodes,
+  usage,
+  type Command,
+  type CommandContext,
+  type Options,
+} from './command.ts';
+import { commands } from './commands/index.ts';
 import { packageVersion } from './package-version.ts';
+import type { Paint } from './terminal/paint.ts';
 
 export interface CliContext extends CommandContext {
-  /** Stack traces, for whoever mends us. */
+  /** Prints stack traces. */
   readonly debug: boolean;
 }
 
@@ -28,8 +35,8 @@ async function dispatch(context: CliContext): Promise<number> {
     stdout.write(`${packageVersion()}\n`);
     return exitCodes.ok;
   }
-  const asksHelp = first === undefined || first === 'help' || first === '--help' || first === '-h';
-  const words = asksHelp ? rest : args;
+  const isHelp = first === undefined || first === 'help' || first === '--help' || first === '-h';
+  const words = isHelp ? rest : args;
   const command = commands.find(({ name }) =>
     name.split(' ').every((word, at) => word === words[at]),
   );
@@ -38,14 +45,14 @@ async function dispatch(context: CliContext): Promise<number> {
     return exitCodes.ok;
   }
   const own = words.slice(command.name.split(' ').length);
-  if (asksHelp || wantsHelp(own)) {
+  if (isHelp || wantsHelp(own)) {
     stdout.write(commandHelp(command, paint));
     return exitCodes.ok;
   }
   return command.run({ ...context, args: own });
 }
 
-/** All commands, or those behind a first word that several share; anything else is a mistake. */
+/** All commands, or those of a group such as `stream`; anything else is an error. */
 function commandsOf([name, second]: readonly string[]): readonly Command[] {
   if (name === undefined) return commands;
   const group = commands.filter((command) => command.name.startsWith(`${name} `));
@@ -53,18 +60,76 @@ function commandsOf([name, second]: readonly string[]): readonly Command[] {
   const typed = group.length === 0 ? name : `${name} ${second}`;
   const known = [...(group.length === 0 ? commands : group).map((command) => command.name), 'help'];
   const kind = name.startsWith('-') ? 'option' : 'command';
-  throw usage(`there is no ${kind} ${didYouMean(typed, known)}`);
+  throw usage(`unknown ${kind} ${didYouMean(typed, known)}`);
 }
 
-/** Behind `--`, `-h` is an argument like any other. */
+/** After `--`, `-h` is an ordinary argument. */
 function wantsHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const options = end === -1 ? args : args.slice(0, end);
   return options.includes('--help') || options.includes('-h');
 }
 
+function overview(shown: readonly Command[], paint: Paint): string {
+  const rows = shown.map(({ name, summary }) => [name, summary] as const);
+  return [
+    `${paint.bold('millrace')}: the event backbone for TypeScript teams`,
+    '',
+    paint.bold('Usage'),
+    '  millrace <command> [options]',
+    '',
+    paint.bold('Commands'),
+    ...helpTable([...rows, ['help <command>', 'shows how to use a command']], paint),
+    '',
+    paint.bold('Options'),
+    ...helpTable(
+      [
+        ['-h, --help', 'shows this help, or the help of a command'],
+        ['-v, --version', 'shows the version'],
+      ],
+      paint,
+    ),
+    '',
+  ].join('\n');
+}
+
+export function commandHelp(command: Command, paint: Paint): string {
+  const lines = [
+    `${paint.bold(`millrace ${command.name}`)}: ${command.summary}`,
+    '',
+    paint.bold('Usage'),
+    `  millrace ${command.usage}`,
+    '',
+  ];
+  const sections = [
+    {
+      title: 'Options',
+      rows: [...optionRows(command.options), ['-h, --help', 'shows this help'] as const],
+    },
+    ...(command.sections ?? []),
+  ];
+  for (const { title, rows } of sections) {
+    lines.push(paint.bold(title), ...helpTable(rows, paint), '');
+  }
+  lines.push(paint.bold('Examples'), ...command.examples.map((example) => `  ${example}`), '');
+  return lines.join('\n');
+}
+
+function optionRows(options: Options): (readonly [string, string])[] {
+  return Object.entries(options).map(([name, { value, summary }]) => [
+    value === undefined ? `--${name}` : `--${name} <${value}>`,
+    summary,
+  ]);
+}
+
+function helpTable(rows: readonly (readonly [string, string])[], paint: Paint): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, right]) => `  ${paint.cyan(left.padEnd(width))}${right}`);
+}
+
 function explain(error: unknown, { stderr, paint, debug }: CliContext): number {
-  if (error instanceof MillraceError && error.code === 'USAGE') {
+  const isUsage = error instanceof MillraceError && error.code === 'USAGE';
+  if (isUsage) {
     stderr.write(`${paint.red('millrace:')} ${error.message} (see millrace --help)\n`);
   } else if (error instanceof MillraceError) {
     stderr.write(`${paint.red(`${error.code}:`)} ${error.message}\n`);
@@ -72,10 +137,8 @@ function explain(error: unknown, { stderr, paint, debug }: CliContext): number {
   } else {
     const message = error instanceof Error ? error.message : String(error);
     stderr.write(`${paint.red('unexpected error:')} ${message}\n`);
-    if (!debug) stderr.write('  Set MILLRACE_DEBUG=1 to see where it comes from.\n');
+    if (!debug) stderr.write('  Set MILLRACE_DEBUG=1 to print the stack trace.\n');
   }
   if (debug && error instanceof Error) stderr.write(`${error.stack ?? ''}\n`);
-  return error instanceof MillraceError && error.code === 'USAGE'
-    ? exitCodes.usage
-    : exitCodes.failed;
+  return isUsage ? exitCodes.usage : exitCodes.failed;
 }

@@ -1,20 +1,19 @@
-// The process: arguments, streams, signals and the exit code. Everything else takes them as values.
+// The process: arguments, streams, signals and the exit code. All other files get them as values.
 
 import process from 'node:process';
 import { addAbortSignal } from 'node:stream';
-import { onStopSignals } from './on-stop-signals.ts';
-import { createPaint } from './paint.ts';
 import { runCli } from './run-cli.ts';
+import { createPaint } from './terminal/paint.ts';
 
 const { stdout, stderr, env } = process;
 
-// `millrace lint | head`: the reader has seen enough, which is no error of ours.
+// `millrace lint | head` closes the pipe early, which is not an error.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
 
-// gRPC also prints a line about a port that is in use; the error of the start reports it already.
+// gRPC would also print a line about a port in use, which our own error reports.
 env['GRPC_NODE_VERBOSITY'] ??= env['GRPC_VERBOSITY'] ?? 'NONE';
 
 const interrupt = new AbortController();
@@ -28,7 +27,7 @@ process.exitCode = await runCli({
   stderr,
   stdin: () => {
     readsInput = true;
-    // Nobody may ever write to it: waiting for it must end with Ctrl-C, too.
+    // Ctrl-C must end a read from a stdin that never gets input.
     return addAbortSignal(interrupt.signal, process.stdin);
   },
   env,
@@ -38,9 +37,28 @@ process.exitCode = await runCli({
   paint: createPaint(isTTY && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'),
   debug: (env['MILLRACE_DEBUG'] ?? '') !== '',
 });
-// Whatever is still to come from there is not wanted any more, and must not keep the process.
+// An open stdin would keep the process alive.
 if (readsInput) process.stdin.destroy();
-// Told to stop, and done with it or out of time: nothing may keep it.
+// After a signal the shutdown is complete or out of time: no handle may keep the process alive.
 if (interrupt.signal.aborted) process.exit();
-// A driver that still tries to reach somebody: there is nobody left to tell.
+// A driver that keeps reconnecting must not keep the process alive.
 setTimeout(() => process.exit(), 5_000).unref();
+
+/** The first SIGINT or SIGTERM asks the command to stop, a second one ends the process immediately. */
+function onStopSignals(stop: () => void): void {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  // npm forwards a Ctrl-C that the terminal has already sent to the whole group, so it arrives twice.
+  const echoMs = 250;
+  let stoppedAtMs: number | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const nowMs = performance.now();
+    if (stoppedAtMs === undefined) {
+      stoppedAtMs = nowMs;
+      stop();
+    } else if (nowMs - stoppedAtMs > echoMs) {
+      for (const each of signals) process.off(each, onSignal);
+      process.kill(process.pid, signal);
+    }
+  };
+  for (const each of signals) process.on(each, onSignal);
+}

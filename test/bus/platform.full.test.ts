@@ -94,7 +94,7 @@ describe('millrace archive', () => {
     assert.deepEqual([none.code, none.stdout], [0, '']);
     const line = `archive restore ${audit} --to gbe.restored.audit`;
     assert.match((await home.millrace(line)).stdout, /^restored 3\n$/);
-    assert.match((await home.millrace(line)).stdout, /^restored 0, 3 were there\n$/);
+    assert.match((await home.millrace(line)).stdout, /^restored 0, 3 duplicates\n$/);
   });
 
   test('what is wrong is said with its code', async () => {

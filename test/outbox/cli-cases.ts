@@ -13,7 +13,7 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
   test(`millrace outbox lists, shows, pauses, replays, purges and archives on ${engine}`, async () => {
     const url = await place();
     const millrace = (...args: string[]) =>
-      runMillrace(['outbox', ...args], { env: { MILLRACE_STORE: url, USER: 'ada' } });
+      runMillrace(['outbox', ...args], { env: { MILLRACE_STORE: url, MILLRACE_USER: 'ada' } });
     const json = async <T>(...args: string[]): Promise<T> => {
       const { code, stdout, stderr } = await millrace(...args, '--json');
       assert.equal(code, 0, stderr);
@@ -78,7 +78,7 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
     assert.match(printed.stdout, /create view .*integration_outbox/);
     assert.equal((await millrace('outbox list')).code, 1);
     const first = await millrace('migrate --outbox');
-    assert.match(first.stdout, /^took step 1: /, first.stderr);
+    assert.match(first.stdout, /^applied migration 1: /, first.stderr);
     assert.match((await millrace('migrate --outbox')).stdout, /nothing to do/);
     assert.equal((await millrace('migrate --outbox --print')).stdout, '-- nothing to do\n');
     assert.deepEqual(await millrace('outbox list --json'), { code: 0, stdout: '', stderr: '' });

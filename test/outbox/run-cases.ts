@@ -40,7 +40,7 @@ export function outboxRunCases(
       // The one that is held must not time out on a machine that is busy.
       WEBHOOK_TIMEOUT_MS: '25000',
     });
-    await running.said('the outbox runs');
+    await running.said('outbox started');
     await until('what was there has come', () => receiver.requests.length === 3);
     await store.append(streamName(2), newEvents('after', 3));
     await until('what was new has come', () => receiver.requests.length === 6);
@@ -52,7 +52,7 @@ export function outboxRunCases(
     await store.append(streamName(3), newEvents('held', 1));
     await held.promise;
     running.kill('SIGTERM');
-    await running.said('the outbox stops');
+    await running.said('outbox stopping');
     release.resolve();
     const { code, stderr } = await running.ended;
     assert.deepEqual([code, stderr], [0, '']);

@@ -28,7 +28,7 @@ test('--drain ends when nothing is due, after dead messages were reported', asyn
     await store.append(streamName(1), [...newEvents('good', 20), ...newEvents('bad', 1)]);
   }
   const first = runOutbox(workspace.folder, env, '--drain');
-  const { SENT, DEAD, PENDING } = await first.said('the outbox is drained');
+  const { SENT, DEAD, PENDING } = await first.said('outbox drained');
   assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 21, DEAD: 1, PENDING: 0 });
   assert.deepEqual(await first.ended, { code: 0, stderr: '' });
   const letters = receiver.requests.filter(({ body }) => body.includes('dead-lettered'));
@@ -114,7 +114,7 @@ test('millrace new outbox writes a configuration with the names of its context, 
   const text = await readFile(join(folder.path, 'outbox.config.ts'), 'utf8');
   assert.match(text, /'sub:banking:outbox:v1'/);
   assert.doesNotMatch(text, /sample/);
-  assert.match((await millrace('banking')).stderr, /exists already/);
+  assert.match((await millrace('banking')).stderr, /already exists/);
   for (const wrong of [[], ['Banking'], ['banking', 'currency']]) {
     assert.notEqual((await millrace(...wrong)).code, 0);
   }

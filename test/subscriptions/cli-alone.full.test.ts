@@ -1,4 +1,4 @@
-// The operator's commands where nobody runs a subscription.
+// `millrace subscriptions` and `millrace dlq` without a running subscription.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,11 +7,11 @@ import { runMillrace } from '../cli-store-terminal.ts';
 import { subscriptionName as name } from './kill-workers.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
 
-test('nothing to show is no error, and every command has help with examples', async () => {
+test('an empty list is not an error, and every command has help with examples', async () => {
   await using rig = await openSqliteRig();
   const env = { MILLRACE_STORE: rig.url };
   for (const [command, said] of [
-    ['subscriptions list', 'no subscription was ever started here\n'],
+    ['subscriptions list', 'no subscriptions: none was ever started on this store\n'],
     ['dlq list', 'no dead letters\n'],
   ] as const) {
     const shown = await runMillrace(command.split(' '), { env });
@@ -28,7 +28,7 @@ test('nothing to show is no error, and every command has help with examples', as
   }
 });
 
-test('a replay that nobody carries out says so, ends in time or by Ctrl-C, and waits for an owner', async () => {
+test('a replay without a running handler warns, ends by timeout or Ctrl-C, and stays requested', async () => {
   await using rig = await openSqliteRig();
   const { subscriptions } = rig.store;
   const fence = await owned(subscriptions, name);
@@ -39,7 +39,7 @@ test('a replay that nobody carries out says so, ends in time or by Ctrl-C, and w
   const inTime = await runMillrace([...replay, '--timeout', '1s', '--json'], { env });
   assert.equal(inTime.code, 1);
   assert.deepEqual(JSON.parse(inTime.stdout), { requested: 1, replayed: 0, failed: 0, left: 1 });
-  assert.equal(inTime.stderr, `no process runs ${name} now: it is tried when one does\n`);
+  assert.equal(inTime.stderr, `no process runs ${name}: the replay starts when one does\n`);
 
   const interrupted = await runMillrace(replay, { env, signal: AbortSignal.timeout(300) });
   assert.equal(interrupted.code, 130);
@@ -47,7 +47,7 @@ test('a replay that nobody carries out says so, ends in time or by Ctrl-C, and w
   assert.deepEqual([asked?.status, asked?.replayRequestedAt === null], ['pending', false]);
 
   const listed = await runMillrace(['dlq', 'list'], { env });
-  assert.match(listed.stdout, /pending, replay asked for {2}account\.credited\.v1/);
+  assert.match(listed.stdout, /pending, replay requested {2}account\.credited\.v1/);
   const states = await runMillrace(['subscriptions', 'list'], { env });
   assert.match(states.stdout, /^subscription +state +shards +processes +waiting +dead letters\n/);
   assert.match(states.stdout, new RegExp(`^${name} +stopped +1 +0 +1 +1$`, 'm'));

@@ -38,7 +38,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
     await using worker = startWorker(plan, 'worker', 1, { failuresPerMille: 0, cure });
     await inTime('it owns both shards', worker.message(owns(2)));
     const millrace = (...args: string[]): Promise<Outcome> =>
-      runMillrace(args, { env: { MILLRACE_STORE: rig.url, USER: 'ada' } });
+      runMillrace(args, { env: { MILLRACE_STORE: rig.url, MILLRACE_USER: 'ada' } });
     await run({
       rig,
       worker,
@@ -61,7 +61,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
   };
 
   test(
-    `millrace dlq reaches a running subscription on ${engine}: the failed handler alone, in order`,
+    `millrace dlq replays only the failed handler of a running subscription, in order, on ${engine}`,
     inScene(async (scene) => {
       const { rig, append, millrace, json, applied, cure } = scene;
       await append(1, { a1: true, a2: false });
@@ -100,7 +100,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       await cure();
       const replayed = await millrace('dlq', 'replay', a, '--wait');
       assert.deepEqual(replayed, { code: 0, stdout: 'replayed 1\n', stderr: '' });
-      await until('the one behind it, too', async () => (await applied()).includes('a2'));
+      await until('the parked event is applied', async () => (await applied()).includes('a2'));
       assert.deepEqual(
         (await applied()).filter((id) => id.startsWith('a')),
         ['a1', 'a2'],
@@ -138,7 +138,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
   );
 
   test(
-    `millrace dlq discard lets those behind go on, on ${engine}`,
+    `millrace dlq discard releases the parked events on ${engine}`,
     inScene(async (scene) => {
       const { rig, append, millrace, json, applied } = scene;
       const { deadLetters } = rig.store.subscriptions;
@@ -161,7 +161,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
         'bob',
       );
       assert.deepEqual(rest, { discarded: 3 });
-      await until('those behind go on', async () => (await applied()).length === 4);
+      await until('the parked events are applied', async () => (await applied()).length === 4);
       assert.deepEqual((await applied()).toSorted(), ['q0', 'q1', 'q2', 'q3']);
       const discarded = await json<DeadLetter>('dlq', 'list', '--status', 'discarded');
       assert.deepEqual(
@@ -172,7 +172,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
   );
 
   test(
-    `millrace subscriptions reaches a running one on ${engine}: pause, reset, resume`,
+    `millrace subscriptions pauses, resets and resumes a running one on ${engine}`,
     inScene(async (scene) => {
       const { rig, worker, append, millrace, json, applied } = scene;
       await append(1, { a1: false });
@@ -180,7 +180,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       const state = async (): Promise<unknown> => (await json('subscriptions', 'list'))[0];
       const running = { subscription: name, shards: 2, workers: 1, deadLetters: 0, waiting: 0 };
       assert.deepEqual(await state(), { ...running, state: 'running' });
-      await until('nothing is behind', async () => {
+      await until('the lag is zero', async () => {
         const [lag] = await json<{ behind: number; seconds: number }>('subscriptions', 'lag', name);
         return lag?.behind === 0 && lag.seconds === 0;
       });
@@ -206,7 +206,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       assert.deepEqual(await state(), { ...running, state: 'paused', workers: 0 });
       await append(1, { a2: false });
       const stored = await rig.store.readAll().toArray();
-      const behindFirst = stored[0]?.position ?? '';
+      const afterFirst = stored[0]?.position ?? '';
       assert.deepEqual((await reset('start')).code, 0);
       assert.equal(
         (await reset(new Date(Date.parse(stored[0]?.recordedAt ?? '')).toISOString())).stdout.slice(
@@ -215,7 +215,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
         ),
         '0000000000000000',
       );
-      assert.equal((await reset(behindFirst)).stdout, `reset ${name} to ${behindFirst}\n`);
+      assert.equal((await reset(afterFirst)).stdout, `reset ${name} to ${afterFirst}\n`);
       assert.equal(
         (await reset('2999-01-01T00:00:00Z')).stdout.slice(-17, -1),
         stored[1]?.position,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { createPaint } from '../../src/cli/paint.ts';
+import { createPaint } from '../../src/cli/terminal/paint.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tasks-cli-'));
@@ -47,7 +47,7 @@ async function millrace(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-test('a process of its own ends by itself, with the exit code of its command', async () => {
+test('a separate process exits with the exit code of its command', async () => {
   const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const options = { cwd: folder, env: { PATH: process.env['PATH'] ?? '' } };
   const inProcess = (...args: readonly string[]) =>
@@ -56,22 +56,22 @@ test('a process of its own ends by itself, with the exit code of its command', a
   await assert.rejects(inProcess('cancel', '--all'), { code: 2 });
 });
 
-test('a job is enqueued once, listed, shown with its timeline, cancelled and run again', async () => {
+test('enqueues a job once, lists it, shows its timeline, cancels and retries it', async () => {
   const said = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
   const { id } = JSON.parse(said) as { readonly id: string };
-  assert.equal(await millrace('enqueue', 'email-send', '{}', '--key', 'k'), `was there ${id}\n`);
+  assert.equal(await millrace('enqueue', 'email-send', '{}', '--key', 'k'), `duplicate of ${id}\n`);
   assert.match(await millrace('list', '--state', 'queued'), new RegExp(`^${id} .* queued`));
   assert.match(await millrace('show', id), /payload +\{"to":"c-1"\}[\s\S]*\+0 ms {2}enqueued/);
   assert.match(await millrace('cancel', '--type', 'email-send', '--yes'), /^cancelled 1\n/);
   assert.match(await millrace('retry', id), /^due again 1\n/);
   assert.equal(await millrace('pause', 'email-send'), 'email-send is paused\n');
-  assert.match(await millrace('types'), /^email-send {2}paused, 4 at once {2}1 queued\n/);
+  assert.match(await millrace('types'), /^email-send {2}paused, concurrency 4 {2}1 queued\n/);
   await millrace('cancel', id);
-  // It has ended: told at once, and the command ends.
+  // The job has ended: tail prints its result and exits.
   assert.match(await millrace('tail', id), /terminal .*"state":"cancelled"/);
 });
 
-test('monitors are told of every end once, go on where they were, and can be forgotten', async () => {
+test('monitor prints each result once per group, resumes, and deletes the group', async () => {
   const ended = async (text: Promise<string>): Promise<readonly unknown[]> =>
     (await text)
       .split('\n')
@@ -92,8 +92,11 @@ test('monitors are told of every end once, go on where they were, and can be for
   // Another group is another reader.
   const pager = await ended(millrace('monitor', '--group', 'pager', '--once', '--json'));
   assert.deepEqual(new Set(pager), new Set([...before, id]));
-  assert.match(await millrace('groups'), /pager {2}gbe\.tasks\.\*\.terminal {2}0 behind, 0 held/);
-  assert.equal(await millrace('monitor', '--group', 'pager', '--forget'), 'forgot pager\n');
+  assert.match(
+    await millrace('groups'),
+    /pager {2}gbe\.tasks\.\*\.terminal {2}0 behind, 0 unacknowledged/,
+  );
+  assert.equal(await millrace('monitor', '--group', 'pager', '--forget'), 'deleted group pager\n');
   assert.doesNotMatch(await millrace('groups'), /pager/);
   assert.equal(
     await millrace('monitor', '--group', 'pager', '--forget'),
@@ -101,7 +104,7 @@ test('monitors are told of every end once, go on where they were, and can be for
   );
 });
 
-test('a command that cannot be carried out is reported by its exit code', async () => {
+test('reports a failed command by its exit code', async () => {
   const exitCode = async (...args: readonly string[]) => (await run(...args)).exitCode;
   assert.equal(await exitCode('enqueue', 'no-such-type', '{}'), 1);
   assert.equal(await exitCode('enqueue', 'email-send', '{'), 2);

@@ -146,7 +146,7 @@ export function flowCases(engine: string, enginesOf: () => Promise<Engines>): vo
     assert.match(drawn.stdout, /➜ webhook:down {2}\w+ after \d+ failures?, due .*503/);
     const nobody = await millrace('nobody', '--wait', '60000');
     assert.deepEqual([nobody.code, nobody.stdout], [1, '']);
-    assert.match(nobody.stderr, /nothing is known of 'nobody'/);
+    assert.match(nobody.stderr, /there is no trace of 'nobody'/);
     assert.equal((await millrace()).code, 2);
     assert.equal((await millrace(correlationId, '--tenant', 'demo', '--wait', '60000')).code, 1);
   });

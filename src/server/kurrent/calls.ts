@@ -4,13 +4,13 @@
 import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import { notAuthenticated, Refusal, status, trailerText } from './refusal.ts';
 import { encodeStatus, toStatus } from './status-details.ts';
 import { toRefusal } from './to-refusal.ts';
-import { whenAborted } from './when-aborted.ts';
 
 export interface CallInfo {
   readonly identity: KurrentIdentity;
@@ -168,26 +168,22 @@ export function createCallKit(
       void run(
         call,
         async (info) => {
-          const stop = whenAborted(info.signal);
+          using stop = whenAborted(info.signal);
           const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
           const either = Promise.race([ended, over]);
           // Whoever left the conversation earlier does not wait for its end.
           either.catch(() => undefined);
-          try {
-            await work(
-              {
-                listen: (onRequest) => void call.on('data', onRequest),
-                pause: () => void call.pause(),
-                resume: () => void call.resume(),
-                ended: either,
-              },
-              // What was done is still told to a client that is not let in any more.
-              sender(call, cancelled.signal),
-              info,
-            );
-          } finally {
-            stop.leave();
-          }
+          await work(
+            {
+              listen: (onRequest) => void call.on('data', onRequest),
+              pause: () => void call.pause(),
+              resume: () => void call.resume(),
+              ended: either,
+            },
+            // What was done is still told to a client that is not let in any more.
+            sender(call, cancelled.signal),
+            info,
+          );
         },
         () => call.end(),
         (error) => call.emit('error', error),
@@ -212,7 +208,7 @@ async function* untilAborted<Q>(
     yield* requests;
     return;
   }
-  const stop = whenAborted(signal);
+  using stop = whenAborted(signal);
   const over = stop.aborted.then(() => Promise.reject(aborted(signal)));
   over.catch(() => undefined);
   const iterator = requests[Symbol.asyncIterator]();
@@ -223,7 +219,6 @@ async function* untilAborted<Q>(
       yield next.value;
     }
   } finally {
-    stop.leave();
     // Not waited for: a client that says no more would hold it up.
     void iterator.return?.();
   }

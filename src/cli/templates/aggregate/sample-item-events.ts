@@ -1,4 +1,4 @@
-// The events of a sample item: what has happened to it, each with the schema of its payload.
+// The events of a sample item, each with the schema of its payload.
 
 import { defineEvent, type EventOf } from 'millrace/contracts';
 
@@ -6,7 +6,7 @@ export interface SampleItemDetails {
   readonly name: string;
 }
 
-/** A Standard Schema written by hand; one of zod, valibot or arktype fits in its place. */
+/** A hand-written Standard Schema; zod, valibot or arktype schemas work, too. */
 export const sampleItemDetails = {
   '~standard': {
     version: 1,
@@ -17,7 +17,7 @@ export const sampleItemDetails = {
     validate: (value: unknown) =>
       isDetails(value)
         ? { value: { name: value.name } }
-        : { issues: [{ message: 'must be a text that is not empty', path: ['name'] }] },
+        : { issues: [{ message: 'must be a non-empty string', path: ['name'] }] },
   },
 } as const;
 

@@ -1,4 +1,4 @@
-// Every name of a sample item, made by the builders: nobody writes one by hand.
+// All names of a sample item, made by the builders instead of by hand.
 
 import {
   buildStreamName,
@@ -12,14 +12,14 @@ import {
 
 const bc = 'sample-context';
 const agg = 'sample-item';
-/** Raised, together with the event types, when a payload changes so that old readers would break. */
+/** Raise it together with the event types when a payload change breaks old readers. */
 const version = 1;
 
 export const sampleItemNames = {
-  /** One stream holds one sample item's history. Tenants with a hyphen need the directory. */
+  /** One stream per sample item. Tenants with a hyphen need the directory. */
   stream: (tenant: string, id: string, tenants?: TenantLookup): string =>
     buildStreamName(bc, agg, version, tenant, id, tenants),
-  /** The index of all those streams, to subscribe to. */
+  /** All streams of sample items, for subscriptions. */
   category: categoryStream(bc, agg, version),
   subscription: buildSubscriptionName(bc, 'sample-item-projection', version),
 
@@ -29,10 +29,10 @@ export const sampleItemNames = {
   all: (tenant: string): string => redisKeys.setAll(tenant, bc, agg, version),
   byUpdated: (tenant: string): string => redisKeys.zsetByUpdated(tenant, bc, agg, version),
 
-  /** One queue per kind of work; BullMQ takes its name and its prefix apart. */
+  /** One queue per kind of work; BullMQ takes its name and prefix separately. */
   queue: (tenant: string): QueueAddress =>
     redisKeys.queueAddress(tenant, bc, agg, version, 'process'),
-  /** The same work on the same sample item has the same id, so that it is queued once. */
+  /** The same work on the same sample item has the same id, so it is queued once. */
   jobId: (tenant: string, id: string): string =>
     encodeJobId(redisKeys.jobId(tenant, bc, agg, 'process', id)),
 } as const;

@@ -1,4 +1,4 @@
-// From the events of a sample item to the document that queries read.
+// Projects the events of a sample item into the document that queries read.
 
 import type { DomainEventEnvelope } from 'millrace/contracts';
 import { sampleItemCreated, sampleItemUpdated } from './sample-item-events.ts';
@@ -8,17 +8,17 @@ export interface SampleItemDocument {
   readonly tenant: string;
   readonly name: string;
   readonly updatedAt: string;
-  /** The revision of the stream that the document stands at. */
+  /** The stream revision of the last applied event. */
   readonly revision: number;
 }
 
-/** The document after an event, pure, so that a rebuild gives the same documents again. */
+/** Pure, so that a rebuild creates the same documents. */
 export function projectSampleItem(
   document: SampleItemDocument | undefined,
   event: DomainEventEnvelope,
   revision: number,
 ): SampleItemDocument | undefined {
-  // Events are delivered at least once: one that the document has seen changes nothing.
+  // Events are delivered at least once: skip an event that was already applied.
   if (document !== undefined && document.revision >= revision) return document;
   const definition = [sampleItemCreated, sampleItemUpdated].find(({ type }) => type === event.type);
   if (definition === undefined) return document;

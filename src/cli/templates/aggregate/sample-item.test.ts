@@ -30,7 +30,7 @@ test('a sample item is created once', () => {
   assert.throws(() => decideSampleItem(createSampleItem({ name: 'again' }), state), /exists/);
 });
 
-test('a change of the name is recorded, the same name is not', () => {
+test('records a new name, but not the same name again', () => {
   const state = given(sampleItemCreated({ name: 'first' }));
   assert.deepEqual(decideSampleItem(updateSampleItem({ name: 'second' }), state), [
     sampleItemUpdated({ name: 'second' }),
@@ -38,16 +38,16 @@ test('a change of the name is recorded, the same name is not', () => {
   assert.deepEqual(decideSampleItem(updateSampleItem({ name: 'first' }), state), []);
 });
 
-test('what does not exist cannot be changed', () => {
+test('rejects a change of a sample item that does not exist', () => {
   const command = updateSampleItem({ name: 'second' });
   assert.throws(() => decideSampleItem(command, given()), /no such/);
 });
 
-test('a payload without a name is refused', () => {
+test('rejects a payload without a name', () => {
   assert.throws(() => sampleItemCreated({ name: ' ' }), /name/);
 });
 
-test('the document follows the events, and a repeated event changes nothing', () => {
+test('updates the document once per event', () => {
   const context = {
     tenant,
     aggregate: { bc: 'sample-context', type: 'sample-item', id: 'i-1' },
@@ -61,7 +61,7 @@ test('the document follows the events, and a repeated event changes nothing', ()
   assert.equal(document.revision, 1);
 });
 
-test('the stream leads back to the tenant and the sample item', () => {
+test('the stream name contains the tenant and the id', () => {
   const tenants = createTenantDirectory([tenant]);
   const parsed = parseStreamName(sampleItemNames.stream(tenant, 'i-1', tenants), tenants);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// The rules of a sample item, without a side effect: decide says what happens, evolve what it means.
+// The rules of a sample item, without side effects: decide returns events, evolve applies them.
 
 import { defineCommand, type CommandOf } from 'millrace/contracts';
 import {
@@ -21,14 +21,14 @@ export type SampleItemState =
 
 export const noSampleItem: SampleItemState = { exists: false };
 
-/** The events that follow a command, none when it changes nothing; throws when it must not happen. */
+/** Returns the events of a command, none if it changes nothing; throws if it is not allowed. */
 export function decideSampleItem(
   command: SampleItemCommand,
   state: SampleItemState,
 ): readonly SampleItemEvent[] {
   switch (command.type) {
     case 'sample-item.create':
-      if (state.exists) throw new Error('the sample item exists already');
+      if (state.exists) throw new Error('the sample item already exists');
       return [sampleItemCreated(command.payload)];
     case 'sample-item.update':
       if (!state.exists) throw new Error('there is no such sample item');

@@ -1,4 +1,4 @@
-// What leaves sample-context, and where to. `npx millrace outbox run` runs it.
+// The outgoing messages of sample-context and their destinations. Run it with `npx millrace outbox run`.
 
 import { webhookDestination } from 'millrace/adapters/webhook';
 import { defineOutbox } from 'millrace/platform';
@@ -6,10 +6,10 @@ import { defineOutbox } from 'millrace/platform';
 export default defineOutbox(({ webhookTimeoutMs }) => ({
   projectors: [
     {
-      // Its checkpoint has this name: another name starts from the first event.
+      // The name of the checkpoint: a new name starts from the first event.
       name: 'sub:sample-context:outbox:v1',
       mapper: {
-        // Identifiers and what the receiver needs; nothing for events that are nobody else's business.
+        // Send identifiers and what the receiver needs; return null for events that stay internal.
         map: ({ type, aggregate }) =>
           aggregate.bc === 'sample-context'
             ? {
@@ -27,7 +27,7 @@ export default defineOutbox(({ webhookTimeoutMs }) => ({
       endpoint: {
         id: 'partner',
         url: process.env['PARTNER_URL'] ?? 'https://partner.example/hook',
-        // whsec_…, agreed with the partner.
+        // whsec_…, shared with the partner.
         secrets: [process.env['PARTNER_SECRET'] ?? ''],
       },
       timeoutMs: webhookTimeoutMs,

@@ -1,12 +1,12 @@
 // PersistentSubscriptions/Read: the options first, then acknowledgements, against messages.
 
 import { createIds } from '../../../foundation/ids.ts';
+import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import { badRequest, shuttingDown } from '../refusal.ts';
 import { uuidText } from '../uuid.ts';
-import { whenAborted } from '../when-aborted.ts';
 import type { NackAction } from './group-types.ts';
 import { keyOf } from './group-key.ts';
 import type { Group } from './group.ts';
@@ -77,12 +77,11 @@ export async function readGroup(
       end(error instanceof Error ? error : new Error(String(error)));
     }
   });
-  const stop = whenAborted(context.stopping);
+  using stop = whenAborted(context.stopping);
   try {
     await Promise.race([requests.ended, dropped, stop.aborted]);
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
-    stop.leave();
     release();
     requests.pause();
     group?.disconnect(id);

@@ -1,11 +1,11 @@
 // Streams/BatchAppend: one call for all appends of a client, each answered by its correlation id as
 // soon as it is durable, in whatever order that happens.
 
+import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import type { WireBatchRequest, WireBatchResponse } from '../protocol/wire-types.ts';
 import { Refusal, shuttingDown, status } from '../refusal.ts';
-import { whenAborted } from '../when-aborted.ts';
 import { toStatus } from '../status-details.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
@@ -91,12 +91,11 @@ export async function batchAppend(
       }
     });
   });
-  const stop = whenAborted(context.stopping);
+  using stop = whenAborted(context.stopping);
   try {
     await Promise.race([requests.ended, broken, stop.aborted]);
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
-    stop.leave();
     requests.pause();
     // What was taken is finished and answered, also when the client says no more.
     if (inFlight > 0) await new Promise<void>((resolve) => (drained = resolve));

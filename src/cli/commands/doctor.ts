@@ -1,0 +1,191 @@
+// `millrace doctor`: checks that every configured engine is reachable, usable and safe, and how to fix it.
+
+import { basename } from 'node:path';
+import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/finding.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { errorCodes } from '../../foundation/error-codes.ts';
+import type { MillraceConfig } from '../../platform/millrace-config.ts';
+import { defineCommand, exitCodes, noArguments, usage, type CommandContext } from '../command.ts';
+import { defined, durationSeconds, jsonOption } from '../options.ts';
+import { packageVersion } from '../package-version.ts';
+import { storeOption, storeSections, storeUrl } from '../stores.ts';
+import type { Paint } from '../terminal/paint.ts';
+import { counted } from '../terminal/text.ts';
+
+const nodeVersionMin = '22.18';
+
+interface Subject {
+  readonly subject: string;
+  readonly url?: string;
+  readonly findings: readonly Finding[];
+}
+
+export const doctorCommand = defineCommand({
+  name: 'doctor',
+  summary:
+    'checks every configured engine: reachable, usable, safe, fast; shows how to fix problems',
+  usage: 'doctor [--store <url>] [--timeout <duration>] [--json]',
+  options: {
+    ...storeOption,
+    config: {
+      type: 'string',
+      value: 'file',
+      summary: 'configuration file (default: ./millrace.config.ts)',
+    },
+    timeout: {
+      type: 'string',
+      value: 'duration',
+      summary: 'time limit of each check (default: 5s)',
+    },
+    ...jsonOption,
+  },
+  examples: [
+    'millrace doctor',
+    'millrace doctor --store postgres://localhost/shop',
+    'MILLRACE_KEYS=redis://localhost:6379 millrace doctor --json',
+  ],
+  sections: [
+    ...storeSections,
+    {
+      title: 'Signs',
+      rows: [
+        ['✓', 'good'],
+        ['!', 'works, but may lose data or be slow'],
+        ['✗', 'does not work: the exit code is 1'],
+        ['?', 'could not be checked'],
+      ],
+    },
+  ],
+  async run(context, input) {
+    const { stdout, paint } = context;
+    const { values } = input;
+    noArguments(input);
+    const seconds = values.timeout === undefined ? 5 : durationSeconds('timeout', values.timeout);
+    if (seconds < 1) throw usage('--timeout must be at least 1s');
+    const process = { subject: 'process', findings: processFindings(context) };
+    const subjects = [process, ...(await engineSubjects(context, values, seconds * 1_000))];
+    const levels = subjects.flatMap(({ findings }) => findings.map(({ level }) => level));
+    const isBroken = levels.includes('broken');
+    stdout.write(
+      values.json === true
+        ? `${JSON.stringify({ ok: !isBroken, subjects }, null, 2)}\n`
+        : `${subjects.map((each) => section(each, paint)).join('\n')}\n${summary(levels, paint)}`,
+    );
+    return isBroken ? exitCodes.failed : exitCodes.ok;
+  },
+});
+
+async function engineSubjects(
+  context: CommandContext,
+  given: { readonly config?: string; readonly store?: string },
+  timeoutMs: number,
+): Promise<readonly Subject[]> {
+  const { cwd, env } = context;
+  try {
+    const { loadConfig } = await import('../../platform/millrace-config.ts');
+    const { examineEngines } = await import('../../platform/examine-engines.ts');
+    const config: MillraceConfig = await loadConfig({
+      cwd,
+      env,
+      ...defined({ file: given.config }),
+    });
+    const { engines = {}, migrate = 'auto', modules = [] } = config;
+    const store = given.store === undefined ? engines.store : storeUrl(context, given.store);
+    const urls = { ...engines, ...defined({ store }) };
+    const reports = await examineEngines(urls, { timeoutMs, migrate });
+    const detail = counted(modules.length, 'module');
+    return [
+      {
+        subject: 'configuration',
+        findings: [
+          { check: 'config', level: 'ok', detail },
+          ...(await taskTypesFindings(config.taskTypesFile)),
+        ],
+      },
+      ...reports.map(({ roles, url, findings }) => ({ subject: roles.join(', '), url, findings })),
+    ];
+  } catch (error) {
+    return [{ subject: 'configuration', findings: [brokenBy('config', error)] }];
+  }
+}
+
+/** An invalid file keeps tasks from opening; the finding names its field and line. */
+async function taskTypesFindings(file: string | undefined): Promise<readonly Finding[]> {
+  if (file === undefined) return [];
+  const check = 'task types';
+  try {
+    const { loadTaskTypes } = await import('../../tasks/watch-task-types.ts');
+    const types = await loadTaskTypes(file);
+    return [{ check, level: 'ok', detail: `${types.length} in ${basename(file)}` }];
+  } catch (error) {
+    return [brokenBy(check, error)];
+  }
+}
+
+function brokenBy(check: string, error: unknown): Finding {
+  if (!(error instanceof MillraceError)) throw error;
+  const { remedy } = errorCodes[error.code];
+  return { check, level: 'broken', detail: error.message, remedy };
+}
+
+/** A clock that was never set shows a time in the past. */
+const clockMinMs = Date.parse('2026-01-01');
+
+function processFindings({ env }: Pick<CommandContext, 'env'>): readonly Finding[] {
+  const version = process.versions.node;
+  const node: Finding = isAtLeast(version, nodeVersionMin)
+    ? { check: 'node', level: 'ok', detail: version }
+    : {
+        check: 'node',
+        level: 'broken',
+        detail: `${version} is too old`,
+        remedy: `Install Node ${nodeVersionMin} or newer.`,
+      };
+  const nowMs = Date.now();
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  const detail = `${new Date(nowMs).toISOString()}, time zone ${timeZone}`;
+  const clock: Finding =
+    nowMs >= clockMinMs
+      ? { check: 'clock', level: 'ok', detail }
+      : { check: 'clock', level: 'broken', detail, remedy: 'Set the clock of this machine (NTP).' };
+  const isUnchecked = env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0';
+  return [
+    { check: 'millrace', level: 'ok', detail: packageVersion() },
+    node,
+    clock,
+    ...(isUnchecked
+      ? [
+          {
+            check: 'TLS',
+            level: 'warning',
+            detail: 'NODE_TLS_REJECT_UNAUTHORIZED=0: server certificates are not verified',
+            remedy: 'Unset it; use NODE_EXTRA_CA_CERTS for private certificate authorities.',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+const signs = { ok: '✓', warning: '!', broken: '✗', unknown: '?' } as const;
+const colours = { ok: 'green', warning: 'yellow', broken: 'red', unknown: 'cyan' } as const;
+
+function section({ subject, url, findings }: Subject, paint: Paint): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const lines = findings.flatMap(({ check, level, detail, remedy }) => [
+    `  ${paint[colours[level]](signs[level])} ${check.padEnd(width)}  ${detail}`,
+    ...(remedy === undefined ? [] : [`    ${' '.repeat(width)}  ${paint.dim(remedy)}`]),
+  ]);
+  const title = url === undefined ? '' : `  ${paint.cyan(url)}`;
+  return [`${paint.bold(subject)}${title}`, ...lines, ''].join('\n');
+}
+
+function summary(levels: readonly FindingLevel[], paint: Paint): string {
+  const count = (level: FindingLevel): number => levels.filter((each) => each === level).length;
+  const [broken, warnings] = [count('broken'), count('warning')];
+  const parts = [
+    ...(broken > 0 ? [counted(broken, 'problem')] : []),
+    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
+  ];
+  if (parts.length === 0) return `${paint.green('no problems')}\n`;
+  return `${paint[broken > 0 ? 'red' : 'yellow'](parts.join(', '))}\n`;
+}

@@ -1,0 +1,144 @@
+// `millrace outbox run`: projectors and dispatcher of an outbox definition in one process.
+
+import { existsSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { MillraceError } from '../../foundation/error.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
+import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
+import type { OutboxSettings } from '../../platform/outbox-environment.ts';
+import { defineCommand, exitCodes, noArguments, type CommandContext } from '../command.ts';
+import { displayUrl, outboxSections, storeOption, storeUrl } from '../stores.ts';
+
+export const outboxRun = defineCommand({
+  name: 'outbox run',
+  summary: 'projects events into the outbox and sends due messages, until Ctrl-C',
+  usage: 'outbox run [--config <file>] [--drain]',
+  options: {
+    ...storeOption,
+    config: {
+      type: 'string',
+      value: 'file',
+      summary: 'outbox definition (default: outbox.config.ts)',
+    },
+    drain: {
+      type: 'boolean',
+      summary: 'stops when all events are projected and no message is due',
+    },
+    verbose: { type: 'boolean', summary: 'logs every message instead of problems only' },
+    json: { type: 'boolean', summary: 'logs JSON lines' },
+  },
+  examples: [
+    'millrace outbox run',
+    'millrace outbox run --config services/payments/outbox.config.ts --json',
+    'OUTBOX_CLAIM_BATCH_SIZE=500 millrace outbox run --drain',
+  ],
+  sections: [
+    ...outboxSections,
+    {
+      title: 'Environment',
+      rows: [
+        ['ESDB_CONNECTION_STRING', 'event store, used if MILLRACE_STORE is not set'],
+        ['ESDB_SUBSCRIPTION_PREFIX', 'event types to project: payment.,account.'],
+        ['OUTBOX_CLAIM_BATCH_SIZE', 'messages per claim (default: 100)'],
+        ['OUTBOX_MAX_ATTEMPTS', 'attempts before a message is dead (default: 10)'],
+        ['OUTBOX_TICK_INTERVAL_MS', 'poll interval without a notification (default: 1000)'],
+        ['OUTBOX_DEADLETTER_TOPIC', 'destination of dead messages: outbox.dead, webhook:dead'],
+        ['WEBHOOK_TIMEOUT_MS', 'timeout of a webhook call (default: 5000)'],
+        ['KAFKA_BROKERS, REDIS_HOST, REDIS_PORT', 'available to the outbox definition'],
+      ],
+    },
+  ],
+  async run(context, input) {
+    const { stdout, signal, env, isTTY } = context;
+    const { values } = input;
+    noArguments(input);
+    const { readOutboxEnvironment } = await import('../../platform/outbox-environment.ts');
+    const { createLogger } = await import('../../telemetry/create-logger.ts');
+    const { startOutbox } = await import('../../platform/start-outbox.ts');
+    const settings = readOutboxEnvironment(env);
+    const definition = await loadDefinition(context, values.config, settings);
+    const store = storeUrl(context, values.store ?? settings.store);
+    const outbox = storeUrl(context, settings.outbox ?? store);
+    using log = createLogger({
+      stream: stdout,
+      format: values.json === true ? 'json' : 'text',
+      hasColours: isTTY && (env['NO_COLOR'] ?? '') === '',
+      timestampKey: 'time',
+      messageKey: 'message',
+      level: values.verbose === true ? 'debug' : 'info',
+    });
+    await using running = await startOutbox(definition, {
+      settings,
+      store,
+      outbox,
+      observer: { log },
+    });
+    const { projectors = [], destinations } = definition;
+    log.info(
+      {
+        store: projectors.length === 0 ? undefined : await displayUrl(context, store),
+        outbox: await displayUrl(context, outbox),
+        projectors: projectors.map((each) => each.name),
+        destinations: Object.keys(destinations),
+        batchSize: settings.batchSize,
+      },
+      'outbox started',
+    );
+    const stopped = whenAborted(signal).aborted;
+    if (values.drain === true) {
+      await Promise.race([running.whenDrained(signal), stopped]);
+      if (!signal.aborted) log.info(await running.ledger.counts(), 'outbox drained');
+    } else {
+      await stopped;
+    }
+    log.info({}, 'outbox stopping');
+    return exitCodes.ok;
+  },
+});
+
+const configNames = ['ts', 'mts', 'js', 'mjs'].map((extension) => `outbox.config.${extension}`);
+
+async function loadDefinition(
+  { cwd }: Pick<CommandContext, 'cwd'>,
+  given: string | undefined,
+  settings: OutboxSettings,
+): Promise<OutboxDefinition> {
+  const paths = (given === undefined ? configNames : [given]).map((name) => resolve(cwd, name));
+  const path = paths.find((each) => existsSync(each));
+  if (path === undefined) {
+    throw invalidConfig(
+      given === undefined
+        ? 'there is no outbox.config.ts here: create one with millrace new outbox, or pass --config'
+        : `there is no file '${given}'`,
+    );
+  }
+  const shown = relative(cwd, path);
+  let definition: unknown;
+  try {
+    const exported = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+    const module = exported.default as OutboxModule | undefined;
+    definition = typeof module === 'function' ? await module(settings) : module;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw invalidConfig(`${shown} cannot be loaded: ${reason.split('\n')[0]}`, error);
+  }
+  if (isDefinition(definition)) return definition;
+  throw invalidConfig(`${shown} must export defineOutbox({ destinations, … }) as its default`);
+}
+
+/** Checks the shape, since the file may use another copy of this package. */
+function isDefinition(value: unknown): value is OutboxDefinition {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'destinations' in value &&
+    typeof value.destinations === 'object' &&
+    value.destinations !== null &&
+    (!('projectors' in value) || value.projectors === undefined || Array.isArray(value.projectors))
+  );
+}
+
+function invalidConfig(message: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', message, { details: { field: 'config' }, cause });
+}

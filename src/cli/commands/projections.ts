@@ -1,0 +1,238 @@
+// `millrace projections …`: shows, rebuilds, switches and retires versions of read models.
+
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { namedVersion } from '../../projections/named-version.ts';
+import type { ProjectionStore } from '../../projections/projection-host.ts';
+import type { Projection } from '../../projections/projection.ts';
+import type { ReadModelStore } from '../../projections/read-model-store.ts';
+import type { RebuildProgress } from '../../projections/rebuild-progress.ts';
+import { audited } from '../audit.ts';
+import {
+  defineCommand,
+  didYouMean,
+  exitCodes,
+  noArguments,
+  oneArgument,
+  printResult,
+  usage,
+  type Command,
+  type CommandContext,
+} from '../command.ts';
+import { defined, jsonOption } from '../options.ts';
+import { openExistingStore, storeOption, storeSections } from '../stores.ts';
+import { createProgress, progressBar } from '../terminal/progress.ts';
+import { counted, grouped } from '../terminal/text.ts';
+
+const oneProjection = 'projection, such as sub:banking:accounts:v2';
+
+const modulesOption = {
+  modules: {
+    type: 'string',
+    multiple: true,
+    value: 'file',
+    summary: 'file that exports projections, and `readModels` if they are not in the store',
+  },
+} as const;
+
+const status = defineCommand({
+  name: 'projections status',
+  summary: 'lists the versions of read models: which one queries use, and the lag of each',
+  usage: 'projections status',
+  options: { ...storeOption, ...jsonOption },
+  examples: [
+    'millrace projections status',
+    'millrace projections status --store postgres://localhost/shop --json',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { stdout, paint } = context;
+    const { values } = input;
+    noArguments(input);
+    await using store = await openExistingStore(context, values.store);
+    const { projectionStatus } = await import('../../projections/switch-projection.ts');
+    const all = await projectionStatus(store);
+    if (values.json === true) {
+      stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+      return exitCodes.ok;
+    }
+    if (all.length === 0) stdout.write('no projections: none was ever started on this store\n');
+    for (const each of all) {
+      const { family, version, projection, active, behind, paused, deadLetters } = each;
+      const notes = [
+        behind === undefined ? 'never started' : `${counted(behind, 'event')} behind`,
+        ...(paused ? ['paused'] : []),
+        ...(deadLetters > 0 ? [paint.yellow(counted(deadLetters, 'dead letter'))] : []),
+      ];
+      const state = active ? paint.green(`${each.status}, active`) : each.status;
+      stdout.write(`${family} v${version}  ${state}  ${projection}  ${notes.join(', ')}\n`);
+    }
+    return exitCodes.ok;
+  },
+});
+
+const rebuild = defineCommand({
+  name: 'projections rebuild',
+  summary: 'builds a new version of a read model while queries use the old one; resumable',
+  usage: 'projections rebuild <projection> --modules <file>',
+  options: { ...modulesOption, ...storeOption, ...jsonOption },
+  examples: [
+    'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts',
+    'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts --json',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { stderr, signal, paint } = context;
+    const { values } = input;
+    const name = oneArgument(input, oneProjection);
+    if (values.modules === undefined) throw usage(`${input.name} needs --modules <file>`);
+    const { projections, readModels } = await loadProjections(context, values.modules);
+    const projection = projections.get(name);
+    if (projection === undefined) {
+      throw usage(`no module exports the projection ${didYouMean(name, projections.keys())}`);
+    }
+    await using store = await openExistingStore(context, values.store);
+    const { rebuildProjection } = await import('../../projections/rebuild-projection.ts');
+    const progress = createProgress(stderr);
+    const action = { store, action: 'projection.rebuild', target: name };
+    const result = await audited(context, action, () =>
+      rebuildProjection(store, projection, {
+        signal,
+        onProgress: (now) => progress.show(progressBar(now.done, progressText(now))),
+        ...defined({ readModels }),
+      }),
+    ).finally(() => progress.clear());
+    const { events, deadLetters } = result;
+    const dead =
+      deadLetters === 0 ? '' : `, ${paint.yellow(`${grouped(deadLetters)} dead letters`)}`;
+    return printResult(context, values, {
+      json: result,
+      text:
+        `${paint.green('built')} ${name} from ${grouped(events)} events${dead}\n` +
+        `next: millrace projections switch ${name}`,
+    });
+  },
+});
+
+const activate = defineCommand({
+  name: 'projections switch',
+  summary: 'makes queries use this version, which must have caught up',
+  usage: 'projections switch <projection>',
+  options: { ...storeOption, ...jsonOption },
+  examples: ['millrace projections switch sub:banking:accounts:v2'],
+  sections: storeSections,
+  async run(context, input) {
+    const { values } = input;
+    const name = oneArgument(input, oneProjection);
+    await using store: ProjectionStore = await openExistingStore(context, values.store);
+    const version = await namedVersion(store.readModelVersions, name);
+    const { switchProjection } = await import('../../projections/switch-projection.ts');
+    const action = { store, action: 'projection.switch', target: version.name };
+    await audited(context, action, () => switchProjection(store, version));
+    const { bc, aggregate, version: number } = version.readModel;
+    return printResult(context, values, {
+      json: { family: `${bc}.${aggregate}`, active: number },
+      text: `${context.paint.green('switched')} ${bc}.${aggregate} to v${number}`,
+    });
+  },
+});
+
+const retire = defineCommand({
+  name: 'projections retire',
+  summary: 'stops an inactive version and removes its documents; resumable',
+  usage: 'projections retire <projection> --yes',
+  options: {
+    ...modulesOption,
+    yes: { type: 'boolean', summary: 'confirms the removal of its documents' },
+    ...storeOption,
+    ...jsonOption,
+  },
+  examples: ['millrace projections retire sub:banking:accounts:v1 --yes'],
+  sections: storeSections,
+  async run(context, input) {
+    const { stderr, signal, paint } = context;
+    const { values } = input;
+    const name = oneArgument(input, oneProjection);
+    if (values.yes !== true) {
+      throw usage(`${input.name} removes all documents of ${name}: pass --yes to confirm`);
+    }
+    const { readModels } = await loadProjections(context, values.modules);
+    await using store: ProjectionStore = await openExistingStore(context, values.store);
+    const version = await namedVersion(store.readModelVersions, name);
+    const { retireProjection } = await import('../../projections/switch-projection.ts');
+    const progress = createProgress(stderr);
+    const action = { store, action: 'projection.retire', target: version.name };
+    const removed = await audited(context, action, () =>
+      retireProjection(store, version, {
+        signal,
+        onProgress: (count) => progress.show(`${grouped(count)} documents removed`),
+        ...defined({ readModels }),
+      }),
+    ).finally(() => progress.clear());
+    return printResult(context, values, {
+      json: { removed },
+      text: `${paint.green('retired')} ${version.name}: ${grouped(removed)} documents removed`,
+    });
+  },
+});
+
+export const projectionCommands: readonly Command[] = [status, rebuild, activate, retire];
+
+interface ProjectionModules {
+  readonly projections: ReadonlyMap<string, Projection>;
+  /** Undefined: those of the event store. */
+  readonly readModels: ReadModelStore | undefined;
+}
+
+async function loadProjections(
+  { cwd }: Pick<CommandContext, 'cwd'>,
+  files: readonly string[] = [],
+): Promise<ProjectionModules> {
+  const projections = new Map<string, Projection>();
+  let readModels: ReadModelStore | undefined;
+  for (const file of files) {
+    const exported = await importFile(resolve(cwd, file), file);
+    for (const [name, value] of Object.entries(exported)) {
+      if (name === 'readModels') readModels = value as ReadModelStore;
+      for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (isProjection(each)) projections.set(each.name, each);
+      }
+    }
+  }
+  return { projections, readModels };
+}
+
+async function importFile(path: string, shown: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw usage(`--modules ${shown} cannot be loaded: ${reason.split('\n')[0]}`, { cause: error });
+  }
+}
+
+/** Checks the shape, since the file may use another copy of this package. */
+function isProjection(value: unknown): value is Projection {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'name' in value &&
+    typeof value.name === 'string' &&
+    'readModel' in value &&
+    'idOf' in value &&
+    'apply' in value &&
+    typeof value.apply === 'function'
+  );
+}
+
+function progressText({ events, eventsPerSecond, secondsLeft }: RebuildProgress): string {
+  const left = secondsLeft === undefined ? '' : `, ${durationText(secondsLeft)} left`;
+  return `${grouped(events)} events, ${grouped(Math.round(eventsPerSecond))}/s${left}`;
+}
+
+function durationText(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3_600) return `${Math.ceil(whole / 60)} min`;
+  return `${(whole / 3_600).toFixed(1)} h`;
+}

@@ -1,0 +1,467 @@
+// `millrace stream …`: reads, appends to, follows and deletes streams of the event store.
+
+import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { StreamInfo, StreamMetadata } from '../../store/event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import {
+  defineCommand,
+  exitCodes,
+  oneArgument,
+  printResult,
+  usage,
+  type Command,
+  type CommandContext,
+} from '../command.ts';
+import {
+  defined,
+  durationSeconds,
+  eventFilterOf,
+  eventFilterOptions,
+  expectedRevision,
+  jsonOption,
+  pairs,
+  wholeNumber,
+} from '../options.ts';
+import { openExistingStore, openStore, storeOption, storeSections } from '../stores.ts';
+import type { Paint } from '../terminal/paint.ts';
+import { fieldLines, printable } from '../terminal/text.ts';
+import { writeOut } from '../terminal/write-out.ts';
+
+const oneStream = 'stream, such as banking.currency.v1-core-USD';
+
+const expectedOption = {
+  expected: {
+    type: 'string',
+    value: 'revision',
+    summary: 'fails unless this is the revision of the last event',
+  },
+} as const;
+
+const streamRead = defineCommand({
+  name: 'stream read',
+  summary: "shows a stream's events (NDJSON with --json)",
+  usage: 'stream read <stream> [--from <revision>] [--backwards] [--limit <N>]',
+  options: {
+    ...storeOption,
+    from: {
+      type: 'string',
+      value: 'revision',
+      summary: 'first revision to show (default: the first event, or the last with --backwards)',
+    },
+    backwards: { type: 'boolean', summary: 'newest events first' },
+    limit: { type: 'string', value: 'N', summary: 'maximum number of events' },
+    ...jsonOption,
+  },
+  examples: [
+    'millrace stream read banking.currency.v1-core-USD',
+    'millrace stream read banking.currency.v1-core-USD --backwards --limit 1 --json',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { stdout, stderr, signal, paint } = context;
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    const from = wholeNumber('from', values.from);
+    const limit = wholeNumber('limit', values.limit);
+    const json = values.json === true;
+    await using store = await openExistingStore(context, values.store);
+    const reader = store.readStream(stream, {
+      direction: values.backwards === true ? 'backwards' : 'forwards',
+      signal,
+      ...defined({ from, limit }),
+    });
+    let events = 0;
+    for await (const page of reader.pages()) {
+      events += page.length;
+      const lines = page.map((event) => eventText(event, { paint, json, withStream: false }));
+      await writeOut(stdout, lines.join(''), signal);
+    }
+    if (events === 0 && !json) stderr.write(`no events in '${stream}'\n`);
+    return exitCodes.ok;
+  },
+});
+
+/** Far above every store's limit for a payload, which the store checks. */
+const inputCharsMax = 64 * 1_048_576;
+
+const streamAppend = defineCommand({
+  name: 'stream append',
+  summary: 'appends an event to a stream',
+  usage: 'stream append <stream> --type <event-type> --data <json|-> [options]',
+  options: {
+    ...storeOption,
+    type: { type: 'string', value: 'event-type', summary: 'such as currency.renamed.v1' },
+    data: { type: 'string', value: 'json', summary: 'payload; - reads it from stdin' },
+    expected: {
+      type: 'string',
+      value: 'revision',
+      summary: 'any (default), none, exists, or the revision of the last event',
+    },
+    tenant: {
+      type: 'string',
+      value: 'key',
+      summary: 'tenant, if its name contains a hyphen: demo-za',
+    },
+    'event-id': {
+      type: 'string',
+      value: 'id',
+      summary: 'an event with the same id is appended only once',
+    },
+    correlation: {
+      type: 'string',
+      value: 'id',
+      summary: 'flow that the event belongs to (default: a new one)',
+    },
+    causation: { type: 'string', value: 'id', summary: 'event or command that caused the event' },
+    'idempotency-key': {
+      type: 'string',
+      value: 'key',
+      summary: 'idempotency key of the original request',
+    },
+    user: { type: 'string', value: 'id', summary: 'user who caused the event' },
+    header: {
+      type: 'string',
+      multiple: true,
+      value: 'name=value',
+      summary: 'header (repeatable); dataSubject=<id> encrypts the payload',
+    },
+    ...jsonOption,
+  },
+  examples: [
+    `millrace stream append banking.currency.v1-core-USD --type currency.created.v1 --data '{"name":"Dollar"}'`,
+    'millrace stream append banking.currency.v1-core-USD --type currency.renamed.v1 --data - --expected 0 < payload.json',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { signal, paint } = context;
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    const { type, data, user } = values;
+    if (type === undefined) throw usage('stream append needs --type, such as currency.created.v1');
+    if (data === undefined) throw usage(`stream append needs --data, such as '{"name":"Dollar"}'`);
+    const expected = expectedRevision(values.expected);
+    const headers = values.header === undefined ? undefined : pairs('header', values.header);
+    const { tenant, bc, agg, id } = partsOf(stream, values.tenant);
+    const payload = parsePayload(data === '-' ? await readInput(context) : data);
+    const { createEnvelope } = await import('../../contracts/envelope.ts');
+    const envelope = createEnvelope(
+      { type, payload },
+      {
+        tenant,
+        aggregate: { bc, type: agg, id },
+        ...defined({
+          eventId: values['event-id'],
+          correlationId: values.correlation,
+          causationId: values.causation,
+          idempotencyKey: values['idempotency-key'],
+          user: user === undefined ? undefined : { id: user },
+          headers,
+        }),
+      },
+    );
+    await using store = await openStore(context, values.store);
+    const { revision, position, repeated } = await store.append(stream, [envelope], {
+      signal,
+      ...defined({ expected }),
+    });
+    const done = paint.green(repeated ? 'already appended:' : 'appended');
+    return printResult(context, values, {
+      json: { stream, eventId: envelope.eventId, revision, position, repeated },
+      text: `${done} ${type} at revision ${revision} of ${stream}`,
+    });
+  },
+});
+
+const streamTail = defineCommand({
+  name: 'stream tail',
+  summary: 'follows one stream or all streams until Ctrl-C (NDJSON with --json)',
+  usage: 'stream tail [<stream>] [options]',
+  options: {
+    ...storeOption,
+    ...eventFilterOptions,
+    'from-start': { type: 'boolean', summary: 'shows existing events first' },
+    limit: { type: 'string', value: 'N', summary: 'stops after this number of events' },
+    ...jsonOption,
+  },
+  examples: [
+    'millrace stream tail',
+    'millrace stream tail banking.currency.v1-core-USD --from-start',
+    'millrace stream tail --category banking.currency.v1 --type-prefix currency.re --json',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { stdout, stderr, signal, paint } = context;
+    const { values, positionals } = input;
+    const stream = positionals.length === 0 ? undefined : oneArgument(input, oneStream);
+    const filter = eventFilterOf(values);
+    if (stream !== undefined && filter !== undefined) {
+      throw usage('stream tail takes a stream or a filter, not both');
+    }
+    const json = values.json === true;
+    const from = values['from-start'] === true ? {} : ({ after: 'end' } as const);
+    let left = wholeNumber('limit', values.limit) ?? Number.POSITIVE_INFINITY;
+    await using store = await openExistingStore(context, values.store);
+    const feed =
+      stream === undefined
+        ? store.subscribe({ ...from, signal, ...defined({ filter }) })
+        : store.subscribeToStream(stream, { ...from, signal });
+    for await (const item of feed) {
+      if (item.kind === 'caughtUp' && stderr.isTTY === true) {
+        stderr.write(paint.dim('waiting for events; press Ctrl-C to stop\n'));
+      }
+      if (item.kind !== 'events') continue;
+      const events = item.events.slice(0, left);
+      left -= events.length;
+      const withStream = stream === undefined;
+      const lines = events.map((event) => eventText(event, { paint, json, withStream }));
+      await writeOut(stdout, lines.join(''), signal);
+      if (left === 0) break;
+    }
+    return exitCodes.ok;
+  },
+});
+
+const streamInfo = defineCommand({
+  name: 'stream info',
+  summary: "shows a stream's revision, retention and state",
+  usage: 'stream info <stream>',
+  options: { ...storeOption, ...jsonOption },
+  examples: ['millrace stream info banking.currency.v1-core-USD'],
+  sections: storeSections,
+  async run(context, input) {
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    await using store = await openExistingStore(context, values.store);
+    const info = await store.streamInfo(stream);
+    if (info === undefined) return unknownStream(context, values, stream);
+    return printResult(context, values, { json: info, text: infoText(info).trimEnd() });
+  },
+});
+
+const streamMetadata = defineCommand({
+  name: 'stream metadata',
+  summary: "shows or changes a stream's retention",
+  usage:
+    'stream metadata <stream> [--max-count <N>] [--max-age <duration>] [--truncate-before <revision>]',
+  options: {
+    ...storeOption,
+    'max-count': {
+      type: 'string',
+      value: 'N',
+      summary: 'keeps only the last N events; none removes the limit',
+    },
+    'max-age': {
+      type: 'string',
+      value: 'duration',
+      summary: 'keeps only events younger than 90s, 12h, 30d; none removes the limit',
+    },
+    'truncate-before': {
+      type: 'string',
+      value: 'revision',
+      summary: 'hides events before this revision; none removes the limit',
+    },
+    ...jsonOption,
+  },
+  examples: [
+    'millrace stream metadata banking.currency.v1-core-USD',
+    'millrace stream metadata banking.currency.v1-core-USD --max-count 100 --max-age none',
+  ],
+  sections: storeSections,
+  async run(context, input) {
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    const changes: Changes = {
+      maxCount: change(values['max-count'], (text) => wholeNumber('max-count', text)),
+      maxAgeSeconds: change(values['max-age'], (text) => durationSeconds('max-age', text)),
+      truncateBefore: change(values['truncate-before'], (text) =>
+        wholeNumber('truncate-before', text),
+      ),
+    };
+    await using store = await openExistingStore(context, values.store);
+    const info = await store.streamInfo(stream);
+    const isChanged = Object.values(changes).some((each) => each !== undefined);
+    if (info === undefined && !isChanged) return unknownStream(context, values, stream);
+    const metadata = merge(info?.metadata ?? {}, changes);
+    if (isChanged) {
+      if (info !== undefined) assertLive(info);
+      await store.setStreamMetadata(stream, metadata);
+    }
+    return printResult(context, values, {
+      json: { stream, metadata },
+      text: metadataText(metadata).trimEnd() || 'no retention limits: all events are kept',
+    });
+  },
+});
+
+const streamDelete = defineCommand({
+  name: 'stream delete',
+  summary: "hides all of a stream's events; the next append reopens the stream",
+  usage: 'stream delete <stream> [--expected <revision>]',
+  options: { ...storeOption, ...expectedOption, ...jsonOption },
+  examples: ['millrace stream delete banking.currency.v1-core-USD --expected 12'],
+  sections: storeSections,
+  async run(context, input) {
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    const expected = expectedRevision(values.expected);
+    await using store = await openExistingStore(context, values.store);
+    const info = await store.streamInfo(stream);
+    if (info === undefined) return unknownStream(context, values, stream);
+    if (info.deleted === 'tombstone') {
+      throw new MillraceError('STREAM_DELETED', `stream '${stream}' already has a tombstone`, {
+        details: { stream },
+      });
+    }
+    await store.deleteStream(stream, defined({ expected }));
+    return printResult(context, values, {
+      json: { stream, deleted: 'soft' },
+      text: `${context.paint.green('deleted')} ${stream}; the next append continues its revisions`,
+    });
+  },
+});
+
+const streamTombstone = defineCommand({
+  name: 'stream tombstone',
+  summary: 'deletes a stream permanently: it can no longer be read or appended to',
+  usage: 'stream tombstone <stream> --yes [--expected <revision>]',
+  options: {
+    ...storeOption,
+    ...expectedOption,
+    yes: { type: 'boolean', summary: 'confirms the permanent deletion' },
+    ...jsonOption,
+  },
+  examples: ['millrace stream tombstone banking.currency.v1-core-USD --yes'],
+  sections: storeSections,
+  async run(context, input) {
+    const { values } = input;
+    const stream = oneArgument(input, oneStream);
+    const expected = expectedRevision(values.expected);
+    if (values.yes !== true) {
+      throw usage(`a tombstone deletes '${stream}' permanently: pass --yes to confirm`);
+    }
+    await using store = await openExistingStore(context, values.store);
+    const info = await store.streamInfo(stream);
+    if (info === undefined) return unknownStream(context, values, stream);
+    await store.tombstoneStream(stream, defined({ expected }));
+    return printResult(context, values, {
+      json: { stream, deleted: 'tombstone' },
+      text: `${context.paint.green('permanently deleted')} ${stream}`,
+    });
+  },
+});
+
+export const streamCommands: readonly Command[] = [
+  streamRead,
+  streamAppend,
+  streamTail,
+  streamInfo,
+  streamMetadata,
+  streamDelete,
+  streamTombstone,
+];
+
+function unknownStream(
+  { stdout, stderr }: CommandContext,
+  { json }: { readonly json?: boolean | undefined },
+  stream: string,
+): number {
+  if (json === true) stdout.write('null\n');
+  else stderr.write(`there is no stream '${stream}'\n`);
+  return exitCodes.failed;
+}
+
+interface EventTextOptions {
+  readonly paint: Paint;
+  readonly json: boolean;
+  readonly withStream: boolean;
+}
+
+function eventText(event: RecordedEvent, { paint, json, withStream }: EventTextOptions): string {
+  if (json) return `${JSON.stringify(event)}\n`;
+  const place = withStream ? `${event.stream} ${event.revision}` : String(event.revision);
+  const parts = [
+    paint.bold(printable(place)),
+    paint.dim(event.recordedAt),
+    paint.cyan(printable(event.type)),
+    printable(JSON.stringify(event.payload)),
+  ];
+  return `${parts.join('  ')}\n`;
+}
+
+/** The parser needs to know a tenant whose name contains a hyphen. */
+function partsOf(stream: string, tenant: string | undefined): ParsedStreamName {
+  if (tenant === undefined) return parseStreamName(stream);
+  const parts = parseStreamName(stream, new Set([tenant]));
+  if (parts.tenant === tenant) return parts;
+  throw new MillraceError(
+    'TENANT_MISMATCH',
+    `stream '${stream}' belongs to tenant '${parts.tenant}', not to '${tenant}'`,
+    { details: { stream, tenant } },
+  );
+}
+
+async function readInput({ stdin }: CommandContext): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of stdin()) {
+    text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
+    if (text.length > inputCharsMax) throw usage('--data from stdin is too large for an event');
+  }
+  return text + decoder.decode();
+}
+
+function parsePayload(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw usage('--data is not JSON', { cause: error });
+  }
+}
+
+const states = { no: 'live', soft: 'deleted', tombstone: 'permanently deleted' } as const;
+
+function infoText({ stream, revision, deleted, metadata }: StreamInfo): string {
+  const fields = [
+    ['stream', stream],
+    ['revision', revision === -1 ? 'no events yet' : revision],
+    ['state', states[deleted]],
+  ] as const;
+  return fieldLines(fields, { width: 18 }) + metadataText(metadata);
+}
+
+function metadataText({ maxCount, maxAgeSeconds, truncateBefore, custom }: StreamMetadata): string {
+  const fields = [
+    ['max-count', maxCount],
+    ['max-age', maxAgeSeconds === undefined ? undefined : `${maxAgeSeconds} s`],
+    ['truncate-before', truncateBefore],
+    ['custom', custom],
+  ] as const;
+  return fieldLines(fields, { width: 18 });
+}
+
+/** Undefined keeps the limit, `none` removes it. */
+type Change = number | 'none' | undefined;
+type Limit = 'maxCount' | 'maxAgeSeconds' | 'truncateBefore';
+type Changes = Readonly<Record<Limit, Change>>;
+
+function change(text: string | undefined, read: (text: string) => number): Change {
+  return text === undefined || text === 'none' ? text : read(text);
+}
+
+function merge(metadata: StreamMetadata, changes: Changes): StreamMetadata {
+  const merged: { -readonly [Key in keyof StreamMetadata]: StreamMetadata[Key] } = { ...metadata };
+  for (const [name, value] of Object.entries(changes) as [Limit, Change][]) {
+    if (value === 'none') delete merged[name];
+    else if (value !== undefined) merged[name] = value;
+  }
+  return merged;
+}
+
+/** New metadata replaces the old, which also holds the deletion mark: it would restore the stream. */
+function assertLive({ stream, deleted }: StreamInfo): void {
+  if (deleted === 'no') return;
+  throw new MillraceError('STREAM_DELETED', `stream '${stream}' is deleted: it has no retention`, {
+    details: { stream },
+  });
+}

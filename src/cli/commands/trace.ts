@@ -1,0 +1,91 @@
+// `millrace trace`: everything that one request caused, as a tree.
+
+import { systemClock } from '../../foundation/clock.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
+import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
+import type { TraceHost } from '../../traces/trace-index.ts';
+import { defineCommand, exitCodes, oneArgument, type CommandContext } from '../command.ts';
+import { jsonOption, wholeNumber } from '../options.ts';
+import {
+  openExistingStore,
+  openOutbox,
+  outboxSections,
+  outboxUrl,
+  storeOption,
+} from '../stores.ts';
+import { traceText } from './trace-text.ts';
+
+type Host = EventStore & Partial<SubscriptionHost & TraceHost>;
+
+export const traceCommand = defineCommand({
+  name: 'trace',
+  summary: 'shows the commands, events, handlers, deliveries and jobs of one flow as a tree',
+  usage: 'trace <correlationId>',
+  options: {
+    ...storeOption,
+    tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
+    wait: {
+      type: 'string',
+      value: 'ms',
+      summary: 'maximum wait for the trace index to catch up (default: 2000)',
+    },
+    ...jsonOption,
+  },
+  examples: ['millrace trace order-4711', 'millrace trace order-4711 --json'],
+  sections: outboxSections,
+  async run(context, input) {
+    const { stdout, paint, signal } = context;
+    const { values } = input;
+    const correlationId = oneArgument(input, 'correlation id');
+    const waitMs = wholeNumber('wait', values.wait);
+    await using opened = new AsyncDisposableStack();
+    const store: Host = opened.use(await openExistingStore(context, values.store));
+    // A store without a trace index keeps it in the database of the outbox.
+    const side: Host =
+      store.traces === undefined
+        ? opened.use(await openExistingStore(context, outboxUrl(context, undefined)))
+        : store;
+    const { subscriptions: storage, traces } = side;
+    if (storage === undefined || traces === undefined) {
+      throw new MillraceError('NOT_SUPPORTED', 'this store does not keep traces', {
+        details: { field: 'store' },
+      });
+    }
+    const ledger = await openLedger(context, values.store);
+    if (ledger !== undefined) opened.use(ledger);
+    const { tracesOver } = await import('../../platform/platform-traces.ts');
+    const { tenant } = values;
+    const trace = await tracesOver({ store, storage, traces, ledger }, { clock: systemClock }).get(
+      correlationId,
+      { tenant, waitMs, signal },
+    );
+    if (trace.nodes.length === 0 && trace.missing === 0) {
+      const reason = trace.complete
+        ? ''
+        : '; the trace index has not caught up (is the platform running?)';
+      throw new MillraceError('TRACE_UNKNOWN', `there is no trace of '${correlationId}'${reason}`, {
+        details: { correlationId },
+      });
+    }
+    stdout.write(
+      values.json === true ? `${JSON.stringify(trace, null, 2)}\n` : traceText(trace, paint),
+    );
+    return exitCodes.ok;
+  },
+});
+
+/** Undefined if the configuration names no outbox and none exists: then there are no deliveries. */
+async function openLedger(
+  context: CommandContext,
+  store: string | undefined,
+): Promise<OutboxLedger | undefined> {
+  const isNamed = (context.env['MILLRACE_OUTBOX'] ?? '') !== '';
+  try {
+    return await openOutbox(context, isNamed ? undefined : store);
+  } catch (error) {
+    if (!isNamed && hasCode(error, 'CONFIG_INVALID')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,459 @@
+// Runs the product in one process until the signal fires, for `millrace start` and `millrace dev`.
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createTenantDirectory } from '../contracts/tenant.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { whenAborted } from '../foundation/when-aborted.ts';
+import { withinTime } from '../foundation/within-time.ts';
+import type { Platform } from '../platform/create-platform.ts';
+import { loadConfig, type MillraceConfig } from '../platform/millrace-config.ts';
+import type { Tokens } from '../platform/open-tokens.ts';
+import { platformRoles, rolesOf, type PlatformRole } from '../platform/platform-role.ts';
+import { tokenState } from '../platform/token.ts';
+import { isLoopback } from '../server/kurrent/listen.ts';
+import type { NtfyHandler } from '../server/ntfy/index.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
+import { defined, durationSeconds, oneOf, wholeNumber } from './options.ts';
+import { packageVersion } from './package-version.ts';
+import { displayUrl, storeOption, storeUrl } from './stores.ts';
+import { counted } from './terminal/text.ts';
+
+export const productOptions = {
+  ...storeOption,
+  config: {
+    type: 'string',
+    value: 'file',
+    summary: 'configuration file (default: ./millrace.config.ts)',
+  },
+  roles: {
+    type: 'string',
+    value: 'a,b',
+    summary: `roles of this process: ${platformRoles.join(', ')} (default: all)`,
+  },
+  host: { type: 'string', value: 'address', summary: 'address to listen on (default: 127.0.0.1)' },
+  port: {
+    type: 'string',
+    value: 'N',
+    summary: 'port of the HTTP API (default: 7480; 0 picks a free one)',
+  },
+  'kurrent-port': {
+    type: 'string',
+    value: 'N',
+    summary: 'port of the KurrentDB protocol (default: 2113; 0 picks a free one)',
+  },
+  'kurrent-auth': {
+    type: 'string',
+    value: 'how',
+    summary: 'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
+  },
+  tenants: {
+    type: 'string',
+    value: 'a-b,c-d',
+    summary: 'tenants with a hyphen in their name (tenants of tokens are known)',
+  },
+  'no-kurrent': { type: 'boolean', summary: 'does not serve the KurrentDB protocol' },
+  'ntfy-port': {
+    type: 'string',
+    value: 'N',
+    summary: 'separate port for ntfy clients (default: that of the HTTP API; 0 picks a free one)',
+  },
+  'no-ntfy': { type: 'boolean', summary: 'does not serve ntfy topics' },
+  'tls-cert': { type: 'string', value: 'file', summary: 'TLS certificate (PEM)' },
+  'tls-key': { type: 'string', value: 'file', summary: 'private key of the certificate (PEM)' },
+  'shutdown-timeout': {
+    type: 'string',
+    value: 'duration',
+    summary: 'maximum time for running work to finish after a stop signal (default: 30s)',
+  },
+} as const;
+
+export interface ProductHooks {
+  /** Event store to use instead of the configured engines, unless `--store` is given. */
+  readonly store?: string | undefined;
+  /** Runs when everything is started, instead of creating the first token; returns banner lines. */
+  readonly ready?: (running: RunningProduct) => Promise<readonly BannerLine[]>;
+  /** Prints one line of JSON instead of the banner. */
+  readonly isJson?: boolean;
+}
+
+export interface RunningProduct {
+  readonly platform: Platform;
+  readonly config: MillraceConfig;
+  /** Of the HTTP API. */
+  readonly url: string | undefined;
+}
+
+export type BannerLine = readonly [name: string, text: string];
+
+/** A failure in any step closes everything that the steps before have opened. */
+export async function runProduct(
+  context: CommandContext,
+  values: Values<typeof productOptions>,
+  hooks: ProductHooks = {},
+): Promise<number> {
+  const settings = await readSettings(context, values, hooks.store);
+  await using opened = new AsyncDisposableStack();
+  const telemetry = await openTelemetry(context, opened);
+  const platform = await startPlatform(settings, telemetry, opened);
+  const product: Product = { context, settings, telemetry, platform, opened };
+  const urls = await startServers(product);
+  await printBanner(product, urls, hooks);
+  await whenAborted(context.signal).aborted;
+  return shutDown(product, hooks);
+}
+
+interface Settings {
+  readonly config: MillraceConfig;
+  readonly roles: readonly PlatformRole[] | undefined;
+  readonly serves: { readonly api: boolean; readonly kurrent: boolean; readonly ntfy: boolean };
+  readonly host: string;
+  readonly tls: Tls | undefined;
+  readonly port: number;
+  /** Undefined: ntfy shares the port of the HTTP API. */
+  readonly ntfyPort: number | undefined;
+  readonly kurrentPort: number;
+  readonly kurrentAuth: 'tokens' | 'none';
+  readonly tenants: readonly string[];
+  readonly shutdown: ShutdownTimes;
+}
+
+interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+interface ShutdownTimes {
+  readonly totalMs: number;
+  /** For requests, which close first since they may wait for handlers. */
+  readonly requestsMs: number;
+  /** For handlers and deliveries; the rest is for checkpoints, outcomes and leases. */
+  readonly workMs: number;
+}
+
+/** Reads and checks the command line and the configuration before anything is opened. */
+async function readSettings(
+  context: CommandContext,
+  values: Values<typeof productOptions>,
+  ownStore: string | undefined,
+): Promise<Settings> {
+  const { cwd, env } = context;
+  const written = await loadConfig({ cwd, env, ...defined({ file: values.config }) });
+  const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
+  const api = roles?.includes('api') ?? true;
+  const settings: Settings = {
+    config: { ...written, ...enginesOf(context, written, values.store, ownStore) },
+    roles,
+    serves: {
+      api,
+      kurrent: api && values['no-kurrent'] !== true,
+      ntfy: api && values['no-ntfy'] !== true,
+    },
+    host: values.host ?? written.server?.host ?? '127.0.0.1',
+    tls: await readTls(cwd, values['tls-cert'], values['tls-key']),
+    port: wholeNumber('port', values.port) ?? written.server?.port ?? 7480,
+    ntfyPort: wholeNumber('ntfy-port', values['ntfy-port']),
+    kurrentPort: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
+    kurrentAuth: oneOf('kurrent-auth', ['tokens', 'none'], values['kurrent-auth'] ?? 'none'),
+    tenants: values.tenants?.split(',').map((name) => name.trim()) ?? [],
+    shutdown: shutdownTimes(values['shutdown-timeout']),
+  };
+  if (api && !isLoopback(settings.host)) assertSafeHost(settings);
+  return settings;
+}
+
+/** The store of the command line, or the command's own one, which replaces all configured engines. */
+function enginesOf(
+  context: CommandContext,
+  { engines }: MillraceConfig,
+  given: string | undefined,
+  own: string | undefined,
+): Pick<MillraceConfig, 'engines'> {
+  if (given !== undefined) return { engines: { ...engines, store: storeUrl(context, given) } };
+  return own === undefined ? {} : { engines: { store: storeUrl(context, own) } };
+}
+
+async function readTls(
+  cwd: string,
+  certFile: string | undefined,
+  keyFile: string | undefined,
+): Promise<Tls | undefined> {
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined || keyFile === undefined) {
+    throw usage('--tls-cert and --tls-key must be given together');
+  }
+  const [cert, key] = await Promise.all([readPem(cwd, certFile), readPem(cwd, keyFile)]);
+  return { cert, key };
+}
+
+async function readPem(cwd: string, file: string): Promise<string> {
+  try {
+    return await readFile(resolve(cwd, file), 'utf8');
+  } catch (error) {
+    throw new MillraceError('CONFIG_INVALID', `cannot read '${file}'`, { cause: error });
+  }
+}
+
+function shutdownTimes(text: string | undefined): ShutdownTimes {
+  const seconds = text === undefined ? 30 : durationSeconds('shutdown-timeout', text);
+  if (seconds < 1) throw usage('--shutdown-timeout must be at least 1s');
+  const totalMs = seconds * 1_000;
+  return { totalMs, requestsMs: totalMs * 0.5, workMs: totalMs * 0.4 };
+}
+
+/** Other machines can reach this host: it needs authentication and TLS. */
+function assertSafeHost({ host, serves, kurrentAuth, tls }: Settings): void {
+  const isOpen = serves.kurrent && kurrentAuth === 'none';
+  if (!isOpen && tls !== undefined) return;
+  const problem = isOpen
+    ? 'would accept connections without authentication: create a token (millrace token create) and start with --kurrent-auth tokens'
+    : 'would send secrets over the network in plain text: pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy';
+  throw new MillraceError('CONFIG_INVALID', `--host ${host} ${problem}`, {
+    details: { field: isOpen ? 'kurrent-auth' : 'tls-cert', host },
+  });
+}
+
+/** Opened first and closed last, so that it also reports the shutdown. */
+async function openTelemetry(
+  { env }: CommandContext,
+  opened: AsyncDisposableStack,
+): Promise<Telemetry> {
+  const { createTelemetry } = await import('../telemetry/index.ts');
+  return opened.use(await createTelemetry({ env, version: packageVersion() }));
+}
+
+async function startPlatform(
+  { config, roles, serves, shutdown }: Settings,
+  telemetry: Telemetry,
+  opened: AsyncDisposableStack,
+): Promise<Platform> {
+  const { createPlatform } = await import('../platform/create-platform.ts');
+  const { kurrentStoreOptions } = await import('../server/kurrent/kurrent-store-options.ts');
+  const { platformCollectors } = await import('../telemetry/index.ts');
+  const platform = opened.use(
+    await createPlatform({
+      ...config,
+      drainMs: shutdown.workMs,
+      usesBus: serves.ntfy,
+      ...defined({ roles }),
+      ...(serves.kurrent ? kurrentStoreOptions : {}),
+      observer: telemetry.observer,
+    }),
+  );
+  telemetry.collect(platformCollectors(platform));
+  await platform.start();
+  return platform;
+}
+
+interface Product {
+  readonly context: CommandContext;
+  readonly settings: Settings;
+  readonly telemetry: Telemetry;
+  readonly platform: Platform;
+  readonly opened: AsyncDisposableStack;
+}
+
+interface ServerUrls {
+  http?: string;
+  ntfy?: string;
+  kurrent?: string;
+}
+
+interface Server extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** All servers close at the same time, and before everything that was opened earlier. */
+async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
+  const { settings, opened } = product;
+  const { serves, ntfyPort } = settings;
+  const urls: ServerUrls = {};
+  const ntfy = serves.ntfy ? opened.use(await openNtfyHandler(product, urls)) : undefined;
+  const servers: AsyncDisposable[] = [];
+  opened.defer(async () => {
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+  });
+  const keep = (server: Server): string => {
+    servers.push(server);
+    return server.url;
+  };
+  if (serves.api) {
+    const shared = ntfyPort === undefined ? ntfy : undefined;
+    urls.http = keep(await startHttpApi(product, shared));
+    if (shared !== undefined) urls.ntfy = urls.http;
+  }
+  if (ntfy !== undefined && ntfyPort !== undefined) {
+    const { startNtfyServer } = await import('../server/ntfy/index.ts');
+    const { host, tls } = settings;
+    urls.ntfy = keep(await startNtfyServer(ntfy, { host, port: ntfyPort, tls }));
+  }
+  if (serves.kurrent) urls.kurrent = keep(await startKurrentProtocol(product));
+  return urls;
+}
+
+async function openNtfyHandler(
+  { context, settings, telemetry, platform }: Product,
+  urls: Readonly<ServerUrls>,
+): Promise<NtfyHandler> {
+  const { openNtfy } = await import('../server/ntfy/index.ts');
+  return openNtfy(platform, {
+    ...defined({ settings: settings.config.notify }),
+    isLoopback: isLoopback(settings.host),
+    cwd: context.cwd,
+    url: () => urls.ntfy,
+    version: packageVersion(),
+    observer: telemetry.observer,
+  });
+}
+
+async function startHttpApi(
+  { settings, telemetry, platform }: Product,
+  ntfy: NtfyHandler | undefined,
+): Promise<Server> {
+  const { startApi } = await import('../server/api/start-api.ts');
+  const { config, host, port, tls, shutdown } = settings;
+  return startApi(platform, {
+    ...config.server,
+    host,
+    port,
+    tls,
+    limits: { ...config.server?.limits, drainMsMax: shutdown.requestsMs },
+    version: packageVersion(),
+    observer: telemetry.observer,
+    metrics: () => telemetry.metrics(),
+    ...defined({ beside: ntfy }),
+  });
+}
+
+async function startKurrentProtocol({ settings, platform }: Product): Promise<Server> {
+  const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
+  const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
+  const { engines, tokens } = platform;
+  const given = createTenantDirectory(settings.tenants);
+  const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
+  return startKurrentServer(engines.store, {
+    host,
+    port,
+    tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+    limits: { stopMsMax: shutdown.requestsMs },
+    ...defined({ authenticate, tls }),
+  });
+}
+
+async function printBanner(
+  { context, settings, platform }: Product,
+  urls: Readonly<ServerUrls>,
+  { ready, isJson }: ProductHooks,
+): Promise<void> {
+  const { stdout, paint } = context;
+  const { http, ntfy, kurrent } = urls;
+  const store = await displayUrl(context, platform.engines.urls.store);
+  const lines: BannerLine[] = [['event store', paint.cyan(store)]];
+  if (http !== undefined) {
+    lines.push(['HTTP', `${paint.cyan(http)}  ${paint.dim(`(${http}/docs)`)}`]);
+  }
+  if (ntfy !== undefined) {
+    lines.push([
+      'ntfy',
+      `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`,
+    ]);
+  }
+  if (kurrent !== undefined) {
+    lines.push(
+      ['KurrentDB', `${paint.cyan(kurrent)}  ${paint.dim('(official clients)')}`],
+      ['', paint.dim(await kurrentAccess(settings, platform.tokens))],
+    );
+  }
+  let adminToken: string | undefined;
+  if (ready !== undefined) {
+    lines.push(...(await ready({ platform, config: settings.config, url: http })));
+  } else {
+    const first = settings.serves.api ? await createFirstToken(platform.tokens) : undefined;
+    if (first !== undefined && 'secret' in first) {
+      adminToken = first.secret;
+      lines.push(['admin token', `${paint.bold(first.secret)}  ${paint.dim('(shown only once)')}`]);
+    } else if (first !== undefined) {
+      lines.push(['no token', `${first.problem}; create one with millrace token create`]);
+    }
+    lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
+  }
+  const ownNtfy = settings.ntfyPort === undefined ? undefined : ntfy;
+  stdout.write(
+    isJson === true
+      ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminToken })}\n`
+      : bannerText(lines, context),
+  );
+}
+
+function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): string {
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return [
+    `${paint.bold('Millrace')} is running: append an event once, and everything else follows.`,
+    '',
+    ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
+    '',
+    paint.dim('Press Ctrl-C to stop.'),
+    '',
+  ].join('\n');
+}
+
+async function kurrentAccess(
+  { kurrentAuth, tls }: Settings,
+  tokens: Pick<Tokens, 'list'>,
+): Promise<string> {
+  if (kurrentAuth === 'none') {
+    return 'no authentication, local connections only (--kurrent-auth tokens requires tokens)';
+  }
+  const { length } = await liveTokens(tokens);
+  if (length === 0) {
+    return 'no active tokens: create one with npm run millrace -- token create <name> --scope admin';
+  }
+  const note = tls === undefined ? '; official clients send credentials over TLS only' : '';
+  return `authentication with ${counted(length, 'active token')}${note}`;
+}
+
+/** Without a first token, no request could be authenticated and no token created over HTTP. */
+async function createFirstToken(
+  tokens: Tokens,
+): Promise<{ readonly secret: string } | { readonly problem: string } | undefined> {
+  if ((await liveTokens(tokens)).length > 0) return undefined;
+  try {
+    return await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' });
+  } catch (error) {
+    // Another process that started at the same time has created it.
+    if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
+    // KurrentDB lets only its administrators write system streams.
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function liveTokens(tokens: Pick<Tokens, 'list'>): Promise<readonly object[]> {
+  const nowMs = Date.now();
+  return (await tokens.list()).filter((token) => tokenState(token, nowMs) === 'live');
+}
+
+async function shutDown(
+  { context, settings, opened }: Product,
+  { isJson }: ProductHooks,
+): Promise<number> {
+  const { stdout, stderr, paint } = context;
+  const { totalMs } = settings.shutdown;
+  const seconds = totalMs / 1_000;
+  if (isJson !== true) {
+    const text = `Stopping: running work has ${seconds} s to finish; a second signal ends it immediately.\n`;
+    stdout.write(paint.dim(text));
+  }
+  let problem = `shutdown timed out after ${seconds} s; other processes take over when the leases expire`;
+  try {
+    const isDone = await withinTime(
+      opened.disposeAsync().then(() => true),
+      { ms: totalMs, late: () => false },
+    );
+    if (isDone) return exitCodes.ok;
+  } catch (error) {
+    problem = `shutdown failed: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  stderr.write(`${paint.red('millrace:')} ${problem}\n`);
+  return exitCodes.failed;
+}

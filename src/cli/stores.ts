@@ -1,0 +1,135 @@
+// Opens the event store and the outbox of a command: from `--store`, the environment, or the default file.
+
+import { isAbsolute, relative, resolve } from 'node:path';
+import { MillraceError } from '../foundation/error.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { OpenEventStoreOptions } from '../platform/index.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { CommandContext, HelpSection } from './command.ts';
+
+const storeDefault = 'sqlite:.millrace/events.db';
+const storeVariable = 'MILLRACE_STORE';
+const outboxVariable = 'MILLRACE_OUTBOX';
+
+export const storeOption = {
+  store: { type: 'string', value: 'url', summary: `event store (default: ${storeDefault})` },
+} as const;
+
+export const storeSections: readonly HelpSection[] = [
+  {
+    title: 'Stores',
+    rows: [
+      ['sqlite:<file>', 'a local file, without a server'],
+      ['postgres://user:password@host/database', 'PostgreSQL; ?schema=<name> selects the schema'],
+      [storeVariable, 'environment variable, used if --store is not given'],
+    ],
+  },
+];
+
+export const outboxSections: readonly HelpSection[] = storeSections.map((section) => ({
+  ...section,
+  rows: [
+    ...section.rows,
+    [outboxVariable, 'environment variable, for an outbox in another database than the events'],
+  ],
+}));
+
+type StoreContext = Pick<CommandContext, 'cwd' | 'env'>;
+
+/** Relative file paths are resolved against the current directory. */
+export function storeUrl(context: StoreContext, given: string | undefined): string {
+  return urlOf(context, given, [storeVariable]);
+}
+
+/** The outbox's own URL, or that of the event store. */
+export function outboxUrl(context: StoreContext, given: string | undefined): string {
+  return urlOf(context, given, [outboxVariable, storeVariable]);
+}
+
+function urlOf(
+  { cwd, env }: StoreContext,
+  given: string | undefined,
+  variables: readonly string[],
+): string {
+  const set = variables
+    .map((name) => env[name])
+    .find((value) => value !== undefined && value !== '');
+  const url = given ?? set ?? storeDefault;
+  const path = /^sqlite:(?:\/\/)?([^:].*)$/i.exec(url)?.[1];
+  return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(cwd, path)}`;
+}
+
+/** The URL for messages: without a password, and with a file path relative to the current directory. */
+export async function displayUrl({ cwd }: Pick<StoreContext, 'cwd'>, url: string): Promise<string> {
+  const { redactStoreUrl } = await import('../platform/store-url.ts');
+  const path = /^sqlite:(.+)$/.exec(url)?.[1];
+  if (path === undefined) return redactStoreUrl(url);
+  const near = relative(cwd, path);
+  return `sqlite:${near === '' || near.startsWith('..') ? path : near}`;
+}
+
+/** Creates the store if it does not exist. */
+export async function openStore(
+  context: StoreContext,
+  given: string | undefined,
+  options: OpenEventStoreOptions = {},
+): Promise<EventStore> {
+  const { openEventStore } = await import('../platform/open-event-store.ts');
+  return openEventStore(storeUrl(context, given), options);
+}
+
+/** Fails if the store does not exist, so that a mistyped path creates no file; migrates nothing. */
+export async function openExistingStore(
+  context: StoreContext,
+  given: string | undefined,
+): Promise<EventStore> {
+  const url = storeUrl(context, given);
+  const { eventStoreSchema } = await import('../platform/event-store-schema.ts');
+  const schema = await eventStoreSchema(url);
+  const { length: left } = await schema.pending();
+  if (left > 0) {
+    const store = await displayUrl(context, url);
+    const problem =
+      left === schema.steps.length
+        ? `there is no event store at ${store} yet`
+        : `the schema of ${store} lacks ${left} of ${schema.steps.length} migrations`;
+    throw new MillraceError('CONFIG_INVALID', `${problem}: run millrace migrate`, {
+      details: { store, left },
+    });
+  }
+  return openStore(context, given, { migrate: 'off' });
+}
+
+/** Fails if the outbox does not exist; creates neither a file nor a schema. */
+export async function openOutbox(
+  context: StoreContext,
+  given: string | undefined,
+): Promise<OutboxLedger> {
+  const url = outboxUrl(context, given);
+  // Opening a ledger would create the SQLite file.
+  if (url.startsWith('sqlite:')) {
+    const store = await openExistingStore(context, url);
+    await store[Symbol.asyncDispose]();
+  }
+  const { openOutboxLedger } = await import('../platform/open-outbox-ledger.ts');
+  const ledger = await openOutboxLedger(url, { migrate: 'off' });
+  try {
+    await ledger.paused();
+    return ledger;
+  } catch (error) {
+    await ledger[Symbol.asyncDispose]();
+    if (!isMissing(error)) throw error;
+    const store = await displayUrl(context, url);
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      `there is no outbox at ${store} yet: run millrace migrate --outbox`,
+      { cause: error, details: { store } },
+    );
+  }
+}
+
+/** PostgreSQL's codes for a missing schema and a missing table. */
+function isMissing(error: unknown): boolean {
+  const code = error instanceof MillraceError ? error.details['code'] : undefined;
+  return code === '3F000' || code === '42P01';
+}
