@@ -42,7 +42,7 @@ test('no more calls go at once than there are places; some wait, the rest comes 
     refused,
     [50, 100, 150].map((afterMs) => ({
       kind: 'retry',
-      error: 'its concurrency is used up',
+      error: 'concurrency limit',
       afterMs,
       attempted: false,
     })),
@@ -95,7 +95,7 @@ test('a stop ends the wait for a place, and no attempt is used up', async () => 
   stop.abort();
   assert.deepEqual(await waits, {
     kind: 'retry',
-    error: 'the process stops',
+    error: 'the process is stopping',
     afterMs: 0,
     attempted: false,
   });

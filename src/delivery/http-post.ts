@@ -116,7 +116,11 @@ function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
   return new Promise((resolve, reject) => {
     let isOut = false;
     let answer: (() => HttpPosted) | undefined;
-    const onAbort = (): void => void request.destroy(abortReason(signal));
+    const onAbort = (): void => {
+      const reason = abortReason(signal);
+      request.destroy(reason);
+      end(reason);
+    };
     const end = (error?: unknown): void => {
       signal.removeEventListener('abort', onAbort);
       if (answer === undefined) reject(new HttpFailure(error, isOut));

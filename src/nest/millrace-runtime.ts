@@ -5,7 +5,7 @@ import { buildSubscriptionName } from '../contracts/subscription-name.ts';
 import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { Deliver } from '../outbox/deliver-message.ts';
+import type { Deliver } from '../outbox/attempt-delivery.ts';
 import { createOutboxDispatcher, type OutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { claimOfJobId, deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName, fitsType, parseDeliveryQueueName } from './delivery-queue-name.ts';
+import {
+  claimOfJobId,
+  deliveryJobId,
+  deliveryQueueName,
+  fitsType,
+  parseDeliveryQueueName,
+} from './delivery-job.ts';
 import { deliveryQueueConformance } from './delivery-queue.conformance.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { propertyRuns } from '../testing/property-runs.ts';

@@ -1,8 +1,7 @@
 // A queue in this process, for unit tests and for a process that is dispatcher and worker in one.
 
 import { createWaiters } from '../store/waiters.ts';
-import { deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName, fitsType } from './delivery-queue-name.ts';
+import { deliveryJobId, deliveryQueueName, fitsType } from './delivery-job.ts';
 import type { DeliveryJob, DeliveryQueue, WorkOptions } from './delivery-queue.ts';
 
 interface Queued {

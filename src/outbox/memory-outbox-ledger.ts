@@ -2,7 +2,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
-import { createWaiters } from '../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
@@ -17,7 +17,6 @@ import type {
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
-import { waitWithPoll } from './wait-with-poll.ts';
 
 interface Entry {
   readonly id: string;

@@ -4,6 +4,7 @@ import { MillraceError } from '../foundation/error.ts';
 import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import type { Deliver } from './attempt-delivery.ts';
 import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import {
@@ -370,7 +371,25 @@ test('what does not end when it is stopped is cut off, and is no attempt', async
   assert.deepEqual(await ledger.counts(), { PENDING: 1, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
 });
 
-test('an attempt that takes too long has failed, whether it heeds its signal or not', async () => {
+test('of the time limits of dispatcher and deliver function the shorter one fires', async () => {
+  for (const [own, asked] of [
+    [20_000, 5],
+    [5, 20_000],
+  ] as const) {
+    const ledger = memoryOutboxLedger();
+    await enqueued(ledger, { maxAttempts: 1 });
+    const deliver: Deliver = (_message, { limit }) => {
+      limit?.(asked);
+      return never;
+    };
+    await using dispatcher = await start(ledger, deliver, { timeoutMs: own });
+    await settled(ledger, dispatcher);
+    const [message] = await ledger.list({ status: 'DEAD' });
+    assert.equal(message?.lastError, 'no answer within 5 ms');
+  }
+});
+
+test('an attempt that exceeds its time limit has failed, whether it obeys its signal or not', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, { maxAttempts: 1 });
   await using dispatcher = await start(ledger, () => never, { timeoutMs: 5 });

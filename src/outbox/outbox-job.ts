@@ -1,8 +1,7 @@
 // What a ledger remembers of the jobs that carried a message through a queue: the queue forgets a job when it
 // is done. A worker writes it with the claim that it takes over, so no message costs one more write.
 
-import { deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName } from './delivery-queue-name.ts';
+import { deliveryJobId, deliveryQueueName } from './delivery-job.ts';
 import type { OutboxMessage } from './outbox-message.ts';
 
 export interface OutboxJob {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import type { Deliver } from './deliver-message.ts';
+import type { Deliver } from './attempt-delivery.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';

@@ -13,7 +13,7 @@ import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { OnDead } from '../outbox/tell-outcome.ts';
+import type { OnDead } from '../outbox/report-outcome.ts';
 import type { OutboxSettings } from './outbox-environment.ts';
 
 interface SendingParts {

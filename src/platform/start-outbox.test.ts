@@ -23,7 +23,7 @@ test('WEBHOOK_TIMEOUT_MS ends a webhook that hangs, unless its destination has a
   await outbox.ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'webhook:own' })]);
   await eventually('both failed', async () => (await outbox.ledger.counts()).FAILED === 2);
   const errors = (await outbox.ledger.list({})).map(({ lastError }) => lastError);
-  assert.deepEqual(errors, ['no outcome within 20 ms', 'no outcome within 30 ms']);
+  assert.deepEqual(errors, ['no answer within 20 ms', 'no answer within 30 ms']);
 });
 
 test('a dead message is told of once at OUTBOX_DEADLETTER_TOPIC, and a dead letter of it never', async () => {

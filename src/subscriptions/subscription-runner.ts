@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { nextTurn } from '../store/next-turn.ts';
@@ -321,14 +321,7 @@ export function createSubscriptionRunner<Transaction>(
     }
   }
 
-  const lifecycle = createLifecycle({ start, stop });
-  return {
-    get state() {
-      return lifecycle.state;
-    },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
+  return withLifecycle<Omit<SubscriptionRunner, keyof Lifecycle>>(createLifecycle({ start, stop }), {
     get status() {
       return { name, worker, paused, shards: owned.statuses() };
     },
@@ -359,7 +352,7 @@ export function createSubscriptionRunner<Transaction>(
       owned.look();
       wake();
     },
-  };
+  });
 }
 
 function storageOf<Transaction>(

@@ -3,8 +3,7 @@
 
 import type { PoolClient } from 'pg';
 import type { Clock } from '../../foundation/clock.ts';
-import { waitWithPoll } from '../../outbox/wait-with-poll.ts';
-import { createWaiters } from '../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../store/waiters.ts';
 import { checkOut, type PostgresConnection } from './postgres-connection.ts';
 import { quoteName } from './postgres-schema-names.ts';
 

@@ -9,9 +9,8 @@ import type { OutboxRow } from '../../outbox/check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine } from '../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../outbox/outbox-ledger.ts';
-import { waitWithPoll } from '../../outbox/wait-with-poll.ts';
 import { nextTurn } from '../../store/next-turn.ts';
-import { createWaiters } from '../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../store/waiters.ts';
 import { openSqliteFile, type SqliteFile } from './sqlite-file.ts';
 import {
   claimPlace,

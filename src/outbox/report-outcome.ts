@@ -1,4 +1,4 @@
-// What was written down is told: to the log, to the metrics, and of the dead to whoever asked for them.
+// Reports a stored outcome: to the log, to the metrics, and a dead message to `onDead`.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -6,7 +6,7 @@ import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
-/** After a message was written down as dead: for a topic of dead letters. A failure is logged. */
+/** Called after a message was stored as dead, for example to publish it to a dead-letter topic. A failure is logged. */
 export type OnDead = (message: ClaimedMessage, error: string) => void | Promise<void>;
 
 export interface SettledMessage {
@@ -14,18 +14,18 @@ export interface SettledMessage {
   readonly outcome: OutboxOutcome;
 }
 
-export function tellOutcome(
+export function reportOutcome(
   { message, outcome }: SettledMessage,
   settled: SettleOutcome | undefined,
   to: {
     readonly source: string;
     readonly observer: Observer;
     readonly onDead: OnDead | undefined;
-    /** What is being told, for whoever stops. */
-    readonly telling: Set<Promise<void>>;
+    /** Calls of `onDead` that have not ended; a stop waits for them. */
+    readonly reports: Set<Promise<void>>;
   },
 ): void {
-  const { source, observer, telling } = to;
+  const { source, observer, reports } = to;
   const { integrationType, eventType } = message;
   const attributes = { integrationType, eventType };
   if (outcome.kind === 'released') return;
@@ -39,11 +39,11 @@ export function tellOutcome(
   if (outcome.kind === 'sent') return observer.count?.('outbox_sent_total', attributes);
   if (outcome.kind === 'failed') return observer.count?.('outbox_failed_total', attributes);
   observer.count?.('outbox_dead_total', attributes);
-  const told = tellDead(message, outcome.error, to).finally(() => telling.delete(told));
-  telling.add(told);
+  const report = reportDead(message, outcome.error, to).finally(() => reports.delete(report));
+  reports.add(report);
 }
 
-async function tellDead(
+async function reportDead(
   message: ClaimedMessage,
   error: string,
   { observer, onDead }: { readonly observer: Observer; readonly onDead: OnDead | undefined },
@@ -55,18 +55,18 @@ async function tellDead(
   }
 }
 
-/** Of the dead that were written down somebody should still hear, if it does not take too long. */
-export async function whenTold(
-  telling: ReadonlySet<Promise<void>>,
+/** Waits for the running calls of `onDead`, at most `drainMs`. */
+export async function whenReported(
+  reports: ReadonlySet<Promise<void>>,
   { clock, drainMs }: { readonly clock: Clock; readonly drainMs: number },
 ): Promise<void> {
-  const told = new AbortController();
-  const longEnough = clock.sleep(drainMs, told.signal).catch(() => undefined);
-  await Promise.race([Promise.all(telling), longEnough]);
-  told.abort();
+  const reported = new AbortController();
+  const limit = clock.sleep(drainMs, reported.signal).catch(() => undefined);
+  await Promise.race([Promise.all(reports), limit]);
+  reported.abort();
 }
 
-/** Whether the next one of its key may be claimed now. */
+/** Whether the next message of the same ordering key can be claimed now. */
 export function freesOthers({ message, outcome }: SettledMessage): boolean {
   return message.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
 }
