@@ -78,7 +78,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     const cancelling = new AbortController();
     const queue = createDispatchQueue();
     const attempt = {
-      ...{ deliver, schedule, clock, observer, timeoutMs, leaseMs, source },
+      deliver,
+      schedule,
+      clock,
+      observer,
+      timeoutMs,
+      leaseMs,
+      source,
       operation: 'OUTBOX_DIRECT_SEND',
       deadlines: createCallDeadlines(clock, cancelling.signal),
     } as const;

@@ -63,10 +63,8 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const cancelling = new AbortController();
     const reports = new Set<Promise<void>>();
     const deadlines = createCallDeadlines(clock, cancelling.signal);
-    const attempt = {
-      ...{ deliver, schedule, clock, observer, timeoutMs, leaseMs },
-      ...{ source, operation, deadlines },
-    } as const;
+    const time = { clock, timeoutMs, leaseMs, deadlines };
+    const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
     const batch = {
       sizeMax: limits.claimBatchMax,
       clock,

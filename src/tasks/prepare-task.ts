@@ -1,18 +1,27 @@
-// From what a caller asks for to what an engine stores.
+// Checks the requests of callers and workers, and turns them into what an engine stores and claims by.
 
 import { checkSubjectToken } from '../contracts/subject-tokens.ts';
 import { idFromKey, type IdSource } from '../foundation/ids.ts';
-import { encodeValue, invalid, refOf, shortText, toLabels, wholeNumber } from './check-task.ts';
-import type { EnqueueEntry } from './task-engine.ts';
+import {
+  checkWorker,
+  encodeValue,
+  invalid,
+  refOf,
+  shortText,
+  toLabels,
+  wholeNumber,
+} from './check-task.ts';
+import { deadlineGraceMs } from './task-decision.ts';
+import type { ClaimRequest, EnqueueEntry } from './task-engine.ts';
 import { neverMs, type TaskHead } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import type { TaskInfo, TaskRun } from './task-record.ts';
 import type { SignalMaker } from './task-signal.ts';
-import { concurrencyKeyOf, type TaskType } from './task-type.ts';
-import type { NewTask } from './tasks.ts';
+import { concurrencyKeyOf, type KnownTypes, type TaskType } from './task-type.ts';
+import type { ClaimOptions, NewTask } from './tasks.ts';
 
 /**
- * The id of the job that a key names, as long as the type has no dedupe window.
+ * The id of the job with this key, for types without a dedupe window.
  *
  * @example
  * import { taskIdOf } from 'millrace/tasks';
@@ -97,7 +106,7 @@ export function prepareTask(
 
 function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
   if (delayMs !== undefined && runAt !== undefined) {
-    throw invalid('delayMs', 'and runAt say the same thing: give one of them');
+    throw invalid('delayMs', 'and runAt exclude each other: set one of them');
   }
   if (runAt !== undefined) {
     if (!(runAt instanceof Date) || Number.isNaN(runAt.getTime())) {
@@ -107,4 +116,38 @@ function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
   }
   if (delayMs === undefined) return nowMs;
   return nowMs + wholeNumber('delayMs', delayMs, { min: 0, max: limits.durationMsMax });
+}
+
+export function claimRequest(
+  asked: ClaimOptions,
+  { types, nowMs }: { readonly types: KnownTypes; readonly nowMs: number },
+): ClaimRequest {
+  const leaseMs = leaseOf(asked.leaseMs);
+  const rules = Object.entries(asked.types).map(([name, limit]) => {
+    const type = types.workable(name);
+    return {
+      type: name,
+      limit: wholeNumber(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
+      deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
+      rate: type.rate,
+      keyLimit: type.concurrencyLimit,
+      mayBeHanded: type.onLost === 'retry',
+    };
+  });
+  const room = rules.reduce((sum, { limit }) => sum + limit, 0);
+  const limit = wholeNumber('limit', asked.limit ?? Math.min(room, limits.batchMax), {
+    min: 0,
+    max: limits.batchMax,
+  });
+  return {
+    worker: checkWorker(asked.worker),
+    aliveUntilMs: nowMs + leaseMs,
+    rules: rules.filter((rule) => rule.limit > 0),
+    limit,
+    nowMs,
+  };
+}
+
+export function leaseOf(leaseMs: number = limits.leaseMsDefault): number {
+  return wholeNumber('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
 }

@@ -11,7 +11,6 @@ import { durationMs, type Duration } from './duration.ts';
 import { undoName } from './decide-end.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import type { TaskFailure } from './task-record.ts';
-import { runWithin } from './run-within.ts';
 import type { StepOptions, StepScope, TaskContext, TaskDefinition } from './task-definition.ts';
 import type { ChildOutcome, ClaimedTask, StepStart, Tasks } from './tasks.ts';
 
@@ -364,4 +363,55 @@ function failureOf(error: unknown): TaskFailure {
 /** As it was thrown in the run that it failed in, as far as a record tells. */
 function errorOf(failure: TaskFailure | undefined): Error {
   return Object.assign(new Error(failure?.message ?? 'the step failed'), { code: failure?.code });
+}
+
+interface StepLimits {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly heartbeatMs: number | undefined;
+  readonly name: string;
+  /** Receives the heartbeat function, because reporting progress is a heartbeat, too. */
+  readonly onBeat: (beat: () => void) => void;
+}
+
+/** Runs a step within its time limit. When it expires the step's signal fires, and the step is not waited for. */
+async function runWithin<Result>(
+  run: (scope: StepScope) => Result | Promise<Result>,
+  { clock, signal, timeoutMs, heartbeatMs, name, onBeat }: StepLimits,
+): Promise<Result> {
+  const over = new AbortController();
+  const tooLate = new AbortController();
+  const endMs = clock.now() + timeoutMs;
+  let beatMs = clock.now();
+  const beat = (): void => void (beatMs = clock.now());
+  onBeat(beat);
+
+  async function watch(): Promise<never> {
+    for (;;) {
+      const aliveMs = heartbeatMs === undefined ? endMs : Math.min(endMs, beatMs + heartbeatMs);
+      const leftMs = aliveMs - clock.now();
+      if (leftMs <= 0) break;
+      await clock.sleep(Math.min(leftMs, 2_147_483_647), over.signal);
+    }
+    const error = new MillraceError('TASK_STEP_TIMEOUT', `step ${name} exceeded its time limit`, {
+      details: { name, timeoutMs, heartbeatMs },
+    });
+    tooLate.abort(error);
+    throw error;
+  }
+
+  const stopped = Promise.withResolvers<never>();
+  const onStop = (): void => stopped.reject(signal.reason);
+  signal.addEventListener('abort', onStop, { once: true });
+  const watching = watch();
+  watching.catch(() => undefined);
+  stopped.promise.catch(() => undefined);
+  try {
+    const scope = { signal: AbortSignal.any([signal, tooLate.signal]), beat };
+    return await Promise.race([run(scope), watching, stopped.promise]);
+  } finally {
+    over.abort();
+    signal.removeEventListener('abort', onStop);
+  }
 }

@@ -5,7 +5,6 @@
 import { hasCode } from '../foundation/error.ts';
 import { consumerGroups } from '../contracts/subject-groups.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
-import { insideOf } from './tasks-inside.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface TaskOrchestratorOptions {
@@ -40,7 +39,7 @@ export function startTaskOrchestrator(
   tasks: Tasks,
   { consume, group: ensure, everyMs = 5_000 }: TaskOrchestratorOptions,
 ): AsyncDisposable {
-  const { clock, observer, subjects, wakeParent } = insideOf(tasks);
+  const { clock, observer, subjects, wakeParent } = tasks.core;
   // Also of types that are no longer configured: their last jobs are still worked off.
   const consumers = new Map<string, AsyncDisposable>();
   const failing = new Set<string>();

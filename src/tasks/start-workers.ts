@@ -5,7 +5,6 @@ import { hostname } from 'node:os';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { startBeatThread } from './beat-thread.ts';
 import { invalid } from './check-task.ts';
-import { insideOf } from './tasks-inside.ts';
 import { runTask } from './run-task.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import { taskLimits as limits } from './task-limits.ts';
@@ -77,7 +76,7 @@ export function startWorkers(
   definitions: readonly TaskDefinition<any>[],
   options: WorkersOptions = {},
 ): TaskWorkers {
-  const { clock, observer, engine, signals, subjects, decideContext } = insideOf(tasks);
+  const { clock, observer, engine, signals, subjects, decideContext } = tasks.core;
   const { leaseMs = limits.leaseMsDefault, drainMs = 20_000, beatsFromThread = true } = options;
   const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));

@@ -1,7 +1,6 @@
 // What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
 
 import assert from 'node:assert/strict';
-import { insideOf } from './tasks-inside.ts';
 import { taskTypeOf } from './task-job.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from './task-type.ts';
@@ -212,8 +211,8 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-    // As if whoever ended it had been killed right behind it.
-    const { engine } = insideOf(tasks);
+    // As if the process had been killed right after it stored the end.
+    const { engine } = tasks.core;
     await engine.exchange(
       [
         {

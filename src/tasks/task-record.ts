@@ -4,6 +4,7 @@ import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
 import { neverMs } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
+import type { TimelineEntry } from './tasks.ts';
 
 /** What went wrong, as data. */
 export interface TaskFailure {
@@ -266,4 +267,49 @@ function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
       return [label.slice(0, at), label.slice(at + 1)];
     }),
   );
+}
+
+/** The history of a job, and the start and end of its steps, in order. */
+export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
+  const { history } = runOf(task);
+  const { head } = task;
+  const entries = history.map(({ atMs, what, step, worker, text }) => ({
+    atMs,
+    what,
+    step,
+    worker,
+    text,
+  }));
+  // A claim is recorded by the change that follows it.
+  const isClaimKnown = history.some(
+    ({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs,
+  );
+  if (head.state === 'running' && !isClaimKnown) {
+    const claimed = { atMs: head.claimedAtMs, what: 'claimed', worker: head.worker };
+    entries.push({ ...claimed, step: undefined, text: undefined });
+  }
+  const steps = stepsOf(task).flatMap(([step, record]) => [
+    {
+      atMs: record.startedAtMs,
+      what: `${record.kind} started`,
+      step,
+      worker: undefined,
+      text: undefined,
+    },
+    ...(record.endedAtMs === undefined
+      ? []
+      : [
+          {
+            atMs: record.endedAtMs,
+            what: `${record.kind} ${record.state}`,
+            step,
+            worker: undefined,
+            text: record.error?.message,
+          },
+        ]),
+  ]);
+  return [...entries, ...steps]
+    .map((entry, at) => ({ entry, at }))
+    .toSorted((a, b) => a.entry.atMs - b.entry.atMs || a.at - b.at)
+    .map(({ entry: { atMs, ...rest } }) => ({ at: new Date(atMs), ...rest }));
 }

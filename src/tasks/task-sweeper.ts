@@ -5,15 +5,15 @@
 import { hasCode } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { parseCron } from './cron.ts';
-import { insideOf, type TasksInside } from './tasks-inside.ts';
 import { decideLost } from './decide-end.ts';
 import { decideDue } from './decide-queued.ts';
-import { expectedSignals } from './expected-signals.ts';
-import type { StoredTask } from './task-job.ts';
+import type { DecideContext } from './task-decision.ts';
+import { isTerminal, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { runOf } from './task-record.ts';
+import { infoOf, runOf, stepsOf } from './task-record.ts';
+import type { TaskSignal } from './task-signal.ts';
 import type { TaskType } from './task-type.ts';
-import type { Tasks } from './tasks.ts';
+import type { TaskCore, Tasks } from './tasks.ts';
 
 /** What one sweep did. */
 export interface TasksSwept {
@@ -69,8 +69,8 @@ export function createTaskSweep(
   tasks: Tasks,
   { everyMs = 5_000 }: TaskSweeperOptions = {},
 ): TaskSweep {
-  const inside = insideOf(tasks);
-  const { engine, clock, observer, signals } = inside;
+  const { core } = tasks;
+  const { engine, clock, observer, signals } = core;
   const memory: SweepMemory = {
     waitingCursor: undefined,
     signalCursor: undefined,
@@ -83,12 +83,12 @@ export function createTaskSweep(
   async function sweep(): Promise<TasksSwept> {
     const startedMs = clock.now();
     const swept = {
-      lost: await takeLost(inside),
-      due: await tellDue(inside),
-      woken: await wakeParents(inside, memory),
-      signals: await repairSignals(inside, memory, startedMs),
-      ticks: await enqueueTicks(tasks, inside, everyMs),
-      removed: await removeOld(tasks, inside, memory),
+      lost: await takeLost(core),
+      due: await tellDue(core),
+      woken: await wakeParents(core, memory),
+      signals: await repairSignals(core, memory, startedMs),
+      ticks: await enqueueTicks(tasks, core, everyMs),
+      removed: await removeOld(tasks, core, memory),
     };
     await engine.tidy(clock.now());
     for (const { worker, aliveUntilMs } of await engine.workers()) {
@@ -107,7 +107,7 @@ export function createTaskSweep(
   return { sweep };
 }
 
-async function takeLost({ engine, clock, change, observer }: TasksInside): Promise<number> {
+async function takeLost({ engine, clock, change, observer }: TaskCore): Promise<number> {
   let lost = 0;
   for (let page = 0; page < pagesMax; page += 1) {
     const nowMs = clock.now();
@@ -127,14 +127,14 @@ async function takeLost({ engine, clock, change, observer }: TasksInside): Promi
   return lost;
 }
 
-async function tellDue({ engine, clock, change }: TasksInside): Promise<number> {
+async function tellDue({ engine, clock, change }: TaskCore): Promise<number> {
   const found = await engine.dueScheduled({ nowMs: clock.now(), limit: limits.batchMax });
   return (await Promise.all(found.map((task) => change(task, decideDue)))).filter(Boolean).length;
 }
 
 /** Whoever ended the last child may have died before it woke the parent. */
 async function wakeParents(
-  { engine, wakeParent }: TasksInside,
+  { engine, wakeParent }: TaskCore,
   memory: SweepMemory,
 ): Promise<number> {
   let woken = 0;
@@ -155,11 +155,11 @@ async function wakeParents(
 
 /** A page of all jobs each time, all of them once something is missing, and where needed all new ones. */
 async function repairSignals(
-  inside: TasksInside,
+  core: TaskCore,
   memory: SweepMemory,
   startedMs: number,
 ): Promise<number> {
-  const { engine } = inside;
+  const { engine } = core;
   let repaired = 0;
   const oldestMs = startedMs - signalAgeMsMax;
   for (let isWalking = true; isWalking;) {
@@ -168,7 +168,7 @@ async function repairSignals(
       { cursor: memory.signalCursor, limit: limits.batchMax },
     );
     const isFirst = memory.signalCursor === undefined;
-    const missing = await repairOf(inside, tasks);
+    const missing = await repairOf(core, tasks);
     repaired += missing;
     // From the start, once: what is missing here is missing before, too.
     memory.signalCursor = missing > 0 && !isFirst && repaired === missing ? undefined : cursor;
@@ -180,7 +180,7 @@ async function repairSignals(
       { updatedFromMs: Math.max(oldestMs, memory.updatedFromMs - signalGraceMs) },
       { cursor, limit: limits.batchMax },
     );
-    repaired += await repairOf(inside, listing.tasks);
+    repaired += await repairOf(core, listing.tasks);
     cursor = listing.cursor;
     if (cursor === undefined) break;
   }
@@ -189,7 +189,7 @@ async function repairSignals(
 }
 
 async function repairOf(
-  { engine, clock, signals }: TasksInside,
+  { engine, clock, signals }: TaskCore,
   listed: readonly StoredTask[],
 ): Promise<number> {
   const ended = listed.filter(({ head }) => head.endedAtMs > 0);
@@ -203,10 +203,30 @@ async function repairOf(
   return expected.length === 0 ? 0 : engine.repair(expected, nowMs);
 }
 
-/** Each tick has an id of its own: however many enqueue it, it is one job. */
+/** The signals that the streams should hold for a job in its current state. Steps of ended jobs are not repeated. */
+function expectedSignals(
+  task: StoredTask,
+  { signals, nowMs }: Pick<DecideContext, 'signals' | 'nowMs'>,
+): readonly TaskSignal[] {
+  const { head } = task;
+  const info = infoOf(task);
+  if (isTerminal(head.state)) {
+    return [signals.ended(head, info, { error: runOf(task).error?.message })];
+  }
+  const isQueued = head.state === 'queued' || (head.state === 'scheduled' && head.dueAtMs <= nowMs);
+  const steps = stepsOf(task).flatMap(([step, { kind, state, fence, attempts, error }]) => {
+    if (state === 'running' || kind === 'sleep') return [];
+    const what = { kind: `step-${state}`, step, attempt: attempts };
+    const all = error === undefined ? what : { ...what, error: error.message };
+    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, all)];
+  });
+  return isQueued ? [signals.queued(head, info), ...steps] : steps;
+}
+
+/** The key of a tick is its time: however many sweepers enqueue it, it is one job. */
 async function enqueueTicks(
   tasks: Tasks,
-  { clock, observer }: TasksInside,
+  { clock, observer }: TaskCore,
   everyMs: number,
 ): Promise<number> {
   const nowMs = clock.now();
@@ -248,7 +268,7 @@ function* ticksOf(
 
 async function removeOld(
   tasks: Tasks,
-  { engine, clock }: TasksInside,
+  { engine, clock }: TaskCore,
   memory: SweepMemory,
 ): Promise<number> {
   let removed = 0;
@@ -279,7 +299,7 @@ async function removeOld(
  */
 export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {}): AsyncDisposable {
   const { everyMs = 5_000 } = options;
-  const { clock, observer } = insideOf(tasks);
+  const { clock, observer } = tasks.core;
   const sweeper = createTaskSweep(tasks, options);
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -1,5 +1,6 @@
 // How jobs of a type are run; in YAML an entry of `task_types` (parse-task-types.ts).
 
+import { MillraceError } from '../foundation/error.ts';
 import type { RateRule } from './task-engine.ts';
 import { taskLimits as limits } from './task-limits.ts';
 
@@ -92,4 +93,41 @@ export function concurrencyKeyOf(
   const isPlain = typeof value === 'string' || typeof value === 'number';
   // Tenants never mix: the same customer id of two tenants is two keys.
   return isPlain ? `${tenant}|${String(value)}`.slice(0, limits.keyCharsMax) : '';
+}
+
+/** The configured task types, and those that were configured before. */
+export interface KnownTypes {
+  readonly all: () => readonly TaskType[];
+  /** Throws `TASK_TYPE_UNKNOWN` for a type that is not configured. */
+  readonly configured: (name: string) => TaskType;
+  /** Also a type that is no longer configured: its remaining jobs run by the old rules. */
+  readonly workable: (name: string) => TaskType;
+  /** The same, with the defaults for a type that was never configured in this process. */
+  readonly rulesOf: (name: string) => TaskType;
+  readonly set: (next: readonly TaskType[]) => void;
+}
+
+export function createKnownTypes(initial: readonly TaskType[]): KnownTypes {
+  let types = new Map(initial.map((type) => [type.name, type]));
+  const retired = new Map<string, TaskType>();
+
+  function configured(name: string): TaskType {
+    const type = types.get(name);
+    if (type !== undefined) return type;
+    throw new MillraceError('TASK_TYPE_UNKNOWN', `task type '${name}' is not configured`, {
+      details: { type: name, known: [...types.keys()].slice(0, 50) },
+    });
+  }
+
+  return {
+    all: () => [...types.values()],
+    configured,
+    workable: (name) => types.get(name) ?? retired.get(name) ?? configured(name),
+    rulesOf: (name) => types.get(name) ?? retired.get(name) ?? taskType(name),
+    set(next) {
+      for (const [name, type] of types) retired.set(name, type);
+      types = new Map(next.map((type) => [type.name, type]));
+      for (const name of types.keys()) retired.delete(name);
+    },
+  };
 }

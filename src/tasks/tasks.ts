@@ -1,9 +1,14 @@
 // What callers, workers of any language and administrators use: jobs of types, over any engine.
 
-import type { TraceContext } from '../foundation/observer.ts';
-import type { TaskCapabilities, TypeCount, TypeMode } from './task-engine.ts';
+import type { Subjects } from '../contracts/subjects.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Observer, TraceContext } from '../foundation/observer.ts';
+import type { TaskChanges } from './task-changes.ts';
+import type { DecideContext } from './task-decision.ts';
+import type { TaskCapabilities, TaskEngine, TypeCount, TypeMode } from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
 import type { StepRecord, Task, TaskFailure } from './task-record.ts';
+import type { SignalMaker } from './task-signal.ts';
 import type { TaskType } from './task-type.ts';
 
 export interface NewTask {
@@ -224,6 +229,16 @@ export interface TaskHolding {
   release(token: TaskToken): Promise<void>;
 }
 
+/** What the loops of this folder need in addition to the calls of `Tasks`. Not for applications. */
+export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
+  readonly engine: TaskEngine;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly signals: SignalMaker;
+  readonly subjects: Subjects<string>;
+  readonly decideContext: (type: string) => DecideContext;
+}
+
 /**
  * Tasks.
  *
@@ -239,6 +254,8 @@ export interface TaskHolding {
  */
 export interface Tasks extends TaskHolding, AsyncDisposable {
   readonly capabilities: TaskCapabilities;
+  /** For `startWorkers`, `startTaskSweeper`, `startTaskOrchestrator` and `watchTaskTypes`: a wrapper passes it on. */
+  readonly core: TaskCore;
 
   /** Resolves when it is stored. Rejects with `TASKS_UNAVAILABLE`: repeat it with the same key. */
   enqueue(task: NewTask): Promise<Enqueued>;

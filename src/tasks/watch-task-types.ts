@@ -2,7 +2,6 @@
 // go on.
 
 import { readFile } from 'node:fs/promises';
-import { insideOf } from './tasks-inside.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
 import type { TaskType } from './task-type.ts';
 import type { Tasks } from './tasks.ts';
@@ -40,7 +39,7 @@ export function watchTaskTypes(
     readonly complete?: ((types: readonly TaskType[]) => readonly TaskType[]) | undefined;
   } = {},
 ): AsyncDisposable {
-  const { observer, clock } = insideOf(tasks);
+  const { observer, clock } = tasks.core;
   const stopping = new AbortController();
   const { signal } = stopping;
   let seen: string | undefined;

@@ -1,5 +1,5 @@
-// What workers say of the jobs that they hold. The record of each is remembered while it is held: only its
-// holder changes it, so that a step costs one write and no read.
+// The calls of a worker about a job that it holds. The record of a held job is cached: only its holder changes it,
+// so a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './check-task.ts';
@@ -17,63 +17,66 @@ import type { TaskEngine } from './task-engine.ts';
 import type { TaskExchange } from './task-exchange.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { firstEvent, runOf, stepOf, type TaskFailure } from './task-record.ts';
-import type { ChildOutcome, Enqueued, NewTask, TaskHolding, TaskToken } from './tasks.ts';
+import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
+import { endedChildren, type TaskChanges } from './task-changes.ts';
+import type { Enqueued, NewTask, TaskHolding, TaskToken } from './tasks.ts';
 
-export interface HoldsContext {
-  readonly engine: TaskEngine;
-  readonly exchange: TaskExchange;
-  readonly decideContext: (type: string) => DecideContext;
-  readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
-  /** It has ended: whoever waits for it is told. */
-  readonly afterEnd: (task: StoredTask) => Promise<void>;
-  /** Wakes a parent whose children have all ended. */
-  readonly wakeParent: (id: string) => Promise<boolean>;
-}
-
-export interface TaskHolds extends TaskHolding {
+/** The cached records of the jobs that workers of this process hold. */
+export interface HeldTasks {
+  /** Undefined: not cached under this fence. */
+  get(token: TaskToken): StoredTask | undefined;
   remember(task: StoredTask): void;
   /** `fence`: only while it is held under this one. */
   forget(id: string, fence?: number): void;
 }
 
-export function createTaskHolds(context: HoldsContext): TaskHolds {
-  const { engine, exchange, decideContext } = context;
+export function createHeldTasks(): HeldTasks {
   const held = new Map<string, StoredTask>();
+  return {
+    get({ id, fence }) {
+      const task = held.get(id);
+      return task?.head.fence === fence ? task : undefined;
+    },
+    remember(task) {
+      held.delete(task.head.id);
+      held.set(task.head.id, task);
+      // The oldest record goes; its holder then costs one more read.
+      if (held.size > limits.holdsMax) held.delete(held.keys().next().value ?? '');
+    },
+    forget(id, fence) {
+      if (fence === undefined || held.get(id)?.head.fence === fence) held.delete(id);
+    },
+  };
+}
 
-  function remember(task: StoredTask): void {
-    held.delete(task.head.id);
-    held.set(task.head.id, task);
-    // The oldest one goes; its holder costs a read more.
-    if (held.size > limits.holdsMax) held.delete(held.keys().next().value ?? '');
-  }
+export interface HoldingContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
+  readonly engine: TaskEngine;
+  readonly exchange: TaskExchange;
+  readonly held: HeldTasks;
+  readonly decideContext: (type: string) => DecideContext;
+  readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
+}
 
-  function forget(id: string, fence?: number): void {
-    if (fence === undefined || held.get(id)?.head.fence === fence) held.delete(id);
-  }
+export function createTaskHolding(context: HoldingContext): TaskHolding {
+  const { engine, exchange, held, decideContext } = context;
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task?.head.state !== 'running' || task.head.fence !== fence) throw stale(id);
-    // Two that load at once: what the first has said since is newer than what the second has read.
-    const before = heldNow({ id, fence });
+    // Of two concurrent loads, the cached record may already be newer than the one read here.
+    const before = held.get({ id, fence });
     if (before !== undefined && before.head.revision >= task.head.revision) return before;
-    remember(task);
+    held.remember(task);
     return task;
-  }
-
-  function heldNow({ id, fence }: TaskToken): StoredTask | undefined {
-    const task = held.get(id);
-    return task?.head.fence === fence ? task : undefined;
   }
 
   async function taskOf(token: TaskToken): Promise<StoredTask> {
     refOf(token.id);
-    const task = heldNow(token);
+    const task = held.get(token);
     if (task !== undefined) return task;
     const loaded = await load(token);
-    // What was said of it meanwhile was decided on this record, too.
-    return heldNow(token) ?? loaded;
+    // A call that ran during the load may have changed the cached record.
+    return held.get(token) ?? loaded;
   }
 
   async function write<D extends Decision>(
@@ -81,19 +84,19 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
     decide: (task: StoredTask, context: DecideContext) => D,
     known?: StoredTask,
   ): Promise<D> {
-    // Not awaited where it is known: of two that speak at once, the second builds on the first.
-    let task = known ?? heldNow(token);
+    // No await if it is cached: of two concurrent calls, the second builds on the first.
+    let task = known ?? held.get(token);
     if (task === undefined) {
       const loaded = await taskOf(token);
-      task = heldNow(token) ?? loaded;
+      task = held.get(token) ?? loaded;
     }
     const { id, type } = task.head;
     const now = decideContext(type);
     const decided = decide(task, now);
     const after = applyDecision(task, decided, now.nowMs);
-    // Before it is stored: what the holder says next builds on it, and goes behind it.
-    if (after.head.state === 'running') remember(after);
-    else held.delete(id);
+    // Before it is stored: the next call of the holder builds on this change, and is stored after it.
+    if (after.head.state === 'running') held.remember(after);
+    else held.forget(id);
     try {
       const { head, fields, signals } = decided;
       const guard = known === undefined ? { fence: token.fence } : bothOf(token, known);
@@ -102,36 +105,33 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       const outcome = await exchange.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
-      // Unknown what is stored: the next call reads it. Under a newer fence it is another's word.
-      forget(id, token.fence);
+      // The stored state is unknown, so the next call reads it. A record under a newer fence stays.
+      held.forget(id, token.fence);
       throw error;
     }
     if (isTerminal(after.head.state)) await context.afterEnd(after);
     return decided;
   }
 
-  /** Decided on exactly this record: what somebody sent meanwhile must not be missed. */
+  /** Decides on exactly the stored record: an event that arrives concurrently must not be missed. */
   async function writeExactly(
     token: TaskToken,
     decide: (task: StoredTask, context: DecideContext) => Decision,
   ): Promise<void> {
     for (;;) {
-      held.delete(token.id);
+      held.forget(token.id);
       const task = await load(token);
       try {
         await write(token, decide, task);
         return;
       } catch (error) {
-        // Somebody sent something: look again. Whoever has lost it is told by the load.
+        // An event arrived: decide again. If the job is no longer held, the load rejects.
         if (!hasCode(error, 'TASK_STALE')) throw error;
       }
     }
   }
 
   return {
-    remember,
-    forget,
-
     async startStep(token, { name, kind = 'step', timeoutMs }) {
       checkName('name', name);
       await write(token, (task, decide) => {
@@ -172,7 +172,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
         throw invalid('until', 'must be a valid Date');
       }
       const task = await taskOf(token);
-      // Whoever runs from the start says it again: it sleeps on, and not anew; or it has slept.
+      // A run from the start repeats the call: the first wake-up time stays.
       const before = stepOf(task, name)?.untilMs;
       const untilMs = before ?? until.getTime();
       if (before !== undefined && before <= decideContext(task.head.type).nowMs) {
@@ -216,7 +216,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       const enqueued = await context.enqueueMany(
         tasks.map((task, at) => ({
           ...task,
-          // Tenants never mix: a child is of its parent's.
+          // A child always belongs to the tenant of its parent.
           tenant: tenant === '' ? undefined : tenant,
           key: `${parentId}/${name}/${at}`,
           dedupeWindowMs: 0,
@@ -233,7 +233,7 @@ export function createTaskHolds(context: HoldsContext): TaskHolds {
       await write(token, (task, decide) =>
         decideWait(task, { kind: 'children', step: name, ids }, decide),
       );
-      // The last one may have ended before it was known that somebody waits.
+      // The last child may have ended before the wait was stored.
       await context.wakeParent(parentId);
       return { kind: 'released' };
     },
@@ -268,32 +268,7 @@ function bothOf({ fence }: TaskToken, { head }: StoredTask) {
 function checkSteps(task: StoredTask): void {
   const count = Object.keys(task.fields).length;
   if (count < limits.stepsMax) return;
-  throw invalid('name', `is one step too many: a job has at most ${limits.stepsMax}`);
-}
-
-/** Undefined: not all of them have. One that is gone has ended long ago. */
-export async function endedChildren(
-  engine: TaskEngine,
-  ids: readonly string[],
-): Promise<readonly ChildOutcome[] | undefined> {
-  const refs = ids.map(refOf);
-  const heads = await engine.heads(refs);
-  if (heads.some((head) => head !== undefined && !isTerminal(head.state))) return undefined;
-  const tasks = await engine.get(refs);
-  return tasks.map((task, at): ChildOutcome => {
-    const id = ids[at] ?? '';
-    const state = task?.head.state;
-    if (task === undefined || state === undefined || !isTerminal(state)) {
-      return { id, state: 'failed', error: { message: 'its record is gone' } };
-    }
-    const { result, error } = runOf(task);
-    return {
-      id,
-      state,
-      ...(result === undefined ? {} : { result }),
-      ...(error === undefined || state === 'completed' ? {} : { error }),
-    };
-  });
+  throw invalid('name', `exceeds the limit of ${limits.stepsMax} steps per job`);
 }
 
 function toFailure({ message, code, isTerminal: isLast }: TaskFailure): TaskFailure {
