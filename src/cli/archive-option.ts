@@ -42,7 +42,7 @@ export async function openArchive(
   { cwd, env }: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<ColdStorage> {
-  const { archiveKeysOf, openColdStorage } = await import('../platform/open-bus.ts');
+  const { archiveKeysOf, openColdStorage } = await import('../platform/engines/open-bus.ts');
   const set = env[variable] === '' ? undefined : env[variable];
   return openColdStorage(given ?? set ?? archiveDefault, { cwd, keys: archiveKeysOf(env) });
 }

@@ -51,7 +51,7 @@ export const archiveRestoreCommand: Command = {
       throw usage(`${name} takes --to <subject>, or --same-subject`);
     }
     const storage = await openArchive(context, values.archive);
-    const { busUrlOf, openBus } = await import('../platform/open-bus.ts');
+    const { busUrlOf, openBus } = await import('../platform/engines/open-bus.ts');
     const named = values.bus ?? (env[variable] === '' ? undefined : env[variable]);
     const url = busUrlOf({ store: storeUrl(context, undefined), bus: named });
     // A file's path counts from where the command runs.

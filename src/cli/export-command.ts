@@ -81,7 +81,7 @@ async function toStdout(
   { stdout, signal }: CommandContext,
   exportOptions: ExportOptions,
 ): Promise<void> {
-  const { exportEvents } = await import('../platform/export-events.ts');
+  const { exportEvents } = await import('../platform/transfer/export-events.ts');
   for await (const piece of exportEvents(store, exportOptions)) {
     await writeOut(stdout, piece, signal);
   }
@@ -96,7 +96,7 @@ async function toFile(
     options: fileOptions,
   }: { readonly out: string; readonly json: boolean; readonly options: ExportFileOptions },
 ): Promise<void> {
-  const { exportToFile } = await import('../platform/export-file.ts');
+  const { exportToFile } = await import('../platform/transfer/export-file.ts');
   const result = await exportToFile(store, resolve(cwd, out), fileOptions);
   const more = result.resumedAfter === undefined ? '' : ' more';
   stdout.write(

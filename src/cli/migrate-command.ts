@@ -39,8 +39,8 @@ export const migrateCommand: Command = {
     const url = (ofOutbox ? outboxUrl : storeUrl)(context, values.store);
     const store = await shownStore(context, url);
     const schema = ofOutbox
-      ? await (await import('../platform/outbox-schema.ts')).outboxSchema(url)
-      : await (await import('../platform/event-store-schema.ts')).eventStoreSchema(url);
+      ? await (await import('../platform/engines/engine-schemas.ts')).outboxSchema(url)
+      : await (await import('../platform/engines/engine-schemas.ts')).eventStoreSchema(url);
 
     if (values.print === true) {
       const steps = values.all === true ? schema.steps : await schema.pending();

@@ -19,7 +19,7 @@ export async function openOutbox(
     const store = await openExistingStore(context, url);
     await store[Symbol.asyncDispose]();
   }
-  const { openOutboxLedger } = await import('../platform/open-outbox-ledger.ts');
+  const { openOutboxLedger } = await import('../platform/engines/open-outbox-ledger.ts');
   const ledger = await openOutboxLedger(url, { migrate: 'off' });
   try {
     await ledger.paused();

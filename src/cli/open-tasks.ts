@@ -1,14 +1,14 @@
 // Tasks as the command line works on them: where the configuration of the folder has them.
 
-import { loadConfig } from '../platform/millrace-config.ts';
-import { busUrlOf, openBus } from '../platform/open-bus.ts';
-import { openTasks, tasksUrlOf } from '../platform/open-tasks.ts';
+import { loadConfig } from '../platform/config/millrace-config.ts';
+import { busUrlOf, openBus } from '../platform/engines/open-bus.ts';
+import { openTasks, tasksUrlOf } from '../platform/engines/open-tasks.ts';
 import type { Bus } from '../bus/bus.ts';
 import { taskStates, type TaskState } from '../tasks/task-job.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
 import type { Task } from '../tasks/task-record.ts';
 import type { TaskQuery, Tasks } from '../tasks/tasks.ts';
-import { loadTaskTypes } from '../tasks/watch-task-types.ts';
+import { loadTaskTypes } from '../tasks/run/watch-task-types.ts';
 import { usage, type Command, type CommandContext } from './command.ts';
 import { sinceTime } from './letter-filter-options.ts';
 import { pairs } from './option-values.ts';

@@ -5,7 +5,7 @@ import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxDefinition, OutboxModule } from '../platform/define-outbox.ts';
-import type { OutboxSettings } from '../platform/outbox-environment.ts';
+import type { OutboxSettings } from '../platform/config/outbox-environment.ts';
 import type { CommandContext } from './command.ts';
 
 const names = ['outbox.config.ts', 'outbox.config.mts', 'outbox.config.js', 'outbox.config.mjs'];

@@ -45,7 +45,7 @@ export const outboxRunCommand: Command = {
     const { stdout, paint, signal, env } = context;
     const { values, positionals } = readArgs({ name, args: context.args }, options);
     if (positionals.length > 0) throw usage(`${name} takes options only, not '${positionals[0]}'`);
-    const { readOutboxEnvironment } = await import('../platform/outbox-environment.ts');
+    const { readOutboxEnvironment } = await import('../platform/config/outbox-environment.ts');
     const { startOutbox } = await import('../platform/start-outbox.ts');
     const settings = readOutboxEnvironment(env);
     const definition = await loadOutboxModule(context, values.config, settings);

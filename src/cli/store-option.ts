@@ -61,7 +61,7 @@ function urlOf(
 
 /** As the person who runs it would write it, and without its password. */
 export async function shownStore({ cwd }: Pick<StoreContext, 'cwd'>, url: string): Promise<string> {
-  const { redactStoreUrl } = await import('../platform/store-url.ts');
+  const { redactStoreUrl } = await import('../platform/engines/store-url.ts');
   const path = /^sqlite:(.+)$/.exec(url)?.[1];
   if (path === undefined) return redactStoreUrl(url);
   const near = relative(cwd, path);
@@ -74,7 +74,7 @@ export async function openStore(
   given: string | undefined,
   options: OpenEventStoreOptions = {},
 ): Promise<EventStore> {
-  const { openEventStore } = await import('../platform/open-event-store.ts');
+  const { openEventStore } = await import('../platform/engines/open-event-store.ts');
   return openEventStore(storeUrl(context, given), options);
 }
 
@@ -85,7 +85,7 @@ export async function openExistingStore(
   options: OpenEventStoreOptions = {},
 ): Promise<EventStore> {
   const url = storeUrl(context, given);
-  const { eventStoreSchema } = await import('../platform/event-store-schema.ts');
+  const { eventStoreSchema } = await import('../platform/engines/engine-schemas.ts');
   const schema = await eventStoreSchema(url);
   const { length: left } = await schema.pending();
   if (left > 0) {

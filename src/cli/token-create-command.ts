@@ -1,6 +1,6 @@
 // `millrace token create`: makes a token and shows its secret, once.
 
-import { tokenScopes, type TokenScope } from '../platform/token.ts';
+import { tokenScopes, type TokenScope } from '../platform/tokens/token.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import { onRecord } from './on-record.ts';
 import { timeAhead } from './option-values.ts';
@@ -38,7 +38,7 @@ export const tokenCreateCommand: Command = {
     const scopes = (values.scope ?? ['read']).map(scopeOf);
     const expiresAt =
       values.expires === undefined ? undefined : timeAhead('expires', values.expires, Date.now());
-    const { openTokens } = await import('../platform/open-tokens.ts');
+    const { openTokens } = await import('../platform/tokens/open-tokens.ts');
     await using store = await openStore(context, values.store);
     await using tokens = await openTokens(store);
     const deed = { action: 'token.create', target: name };

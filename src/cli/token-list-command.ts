@@ -1,6 +1,6 @@
 // `millrace token list`: all tokens and what became of them; never a secret.
 
-import { tokenState, type Token } from '../platform/token.ts';
+import { tokenState, type Token } from '../platform/tokens/token.ts';
 import { exitCodes, readArgs, usage, type Command } from './command.ts';
 import type { Paint } from './paint.ts';
 import { jsonOption, openExistingStore, storeOption, storeSections } from './store-option.ts';
@@ -18,7 +18,7 @@ export const tokenListCommand: Command = {
     const { stdout, paint } = context;
     const { values, positionals } = readArgs({ name: 'token list', args: context.args }, options);
     if (positionals.length > 0) throw usage('token list takes no argument');
-    const { openTokens } = await import('../platform/open-tokens.ts');
+    const { openTokens } = await import('../platform/tokens/open-tokens.ts');
     await using store = await openExistingStore(context, values.store);
     await using tokens = await openTokens(store);
     const nowMs = Date.now();

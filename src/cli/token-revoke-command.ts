@@ -20,7 +20,7 @@ export const tokenRevokeCommand: Command = {
     const [nameOrId, ...rest] = positionals;
     if (nameOrId === undefined || rest.length > 0)
       throw usage('token revoke takes a name or an id');
-    const { openTokens } = await import('../platform/open-tokens.ts');
+    const { openTokens } = await import('../platform/tokens/open-tokens.ts');
     await using store = await openExistingStore(context, values.store);
     await using tokens = await openTokens(store);
     const deed = { action: 'token.revoke', target: nameOrId };

@@ -5,7 +5,7 @@ import type { DestinationSettings } from '../delivery/create-delivery.ts';
 import type { DeliveryMessage } from '../delivery/delivery-message.ts';
 import type { Destination } from '../delivery/destination.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { ModuleContext } from '../platform/platform-module.ts';
+import type { ModuleContext } from '../platform/modules/platform-module.ts';
 import { deliveryIdOf, toldBy } from './customer-bus.ts';
 import { customerContact, type CustomerContact } from './customer-contact.ts';
 import { inboxDelivered, inboxReminded } from './customer-events.ts';

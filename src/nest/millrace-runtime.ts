@@ -12,8 +12,8 @@ import {
   startOutboxProjector,
   type OutboxProjectorDefinition,
 } from '../outbox/outbox-projector.ts';
-import { openEventStore } from '../platform/open-event-store.ts';
-import { openOutboxLedger } from '../platform/open-outbox-ledger.ts';
+import { openEventStore } from '../platform/engines/open-event-store.ts';
+import { openOutboxLedger } from '../platform/engines/open-outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscription, type SubscriptionDefinition } from '../subscriptions/subscription.ts';

@@ -10,9 +10,9 @@ import { hasCode } from '../foundation/error.ts';
 import { projection, readModel } from '../projections/index.ts';
 import { reactor } from '../reactors/index.ts';
 import { createPlatform, type PlatformConfig } from './create-platform.ts';
-import type { PlatformRole } from './platform-role.ts';
-import { completeUrls } from './platform-engines.ts';
-import { defineModule } from './platform-module.ts';
+import type { PlatformRole } from './config/platform-role.ts';
+import { completeUrls } from './engines/platform-engines.ts';
+import { defineModule } from './modules/platform-module.ts';
 
 const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
 const open = defineCommand('account.open', z.object({ owner: z.string().min(1) }));

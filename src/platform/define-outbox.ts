@@ -6,7 +6,7 @@ import type { Lifecycle } from '../foundation/lifecycle.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 
 /** Sends what is due, until it is stopped. */
 export interface OutboxSender extends Lifecycle {

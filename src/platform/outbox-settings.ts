@@ -14,7 +14,7 @@ import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import type { OnDead } from '../outbox/report-outcome.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 
 interface SendingParts {
   readonly ledger: OutboxLedger;

@@ -8,7 +8,7 @@ import { startProjection, type ProjectionRunner } from '../projections/start-pro
 import { waitForProjection } from '../projections/wait-for-projection.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
-import type { PlatformEngines } from './platform-engines.ts';
+import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
 export interface PlatformProjections {

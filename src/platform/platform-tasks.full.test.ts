@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { task } from '../tasks/index.ts';
 import { createPlatform, defineModule } from './index.ts';
-import { tasksUrlOf } from './open-tasks.ts';
+import { tasksUrlOf } from './engines/open-tasks.ts';
 
 test('jobs are where the bus is, unless somebody says', () => {
   const store = 'sqlite:/a/events.db';

@@ -4,17 +4,17 @@ import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { startTaskOrchestrator } from '../tasks/start-orchestrator.ts';
-import { startWorkers } from '../tasks/start-workers.ts';
+import { startTaskOrchestrator } from '../tasks/run/start-orchestrator.ts';
+import { startWorkers } from '../tasks/run/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
-import { startTaskSweeper } from '../tasks/task-sweeper.ts';
+import { startTaskSweeper } from '../tasks/run/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { loadTaskTypes, watchTaskTypes } from '../tasks/watch-task-types.ts';
-import { busUrlOf, openBus } from './open-bus.ts';
-import { openTasks, tasksUrlOf } from './open-tasks.ts';
-import type { PlatformEngines } from './platform-engines.ts';
-import type { AnyTask } from './platform-module.ts';
+import { loadTaskTypes, watchTaskTypes } from '../tasks/run/watch-task-types.ts';
+import { busUrlOf, openBus } from './engines/open-bus.ts';
+import { openTasks, tasksUrlOf } from './engines/open-tasks.ts';
+import type { PlatformEngines } from './engines/platform-engines.ts';
+import type { AnyTask } from './modules/platform-module.ts';
 
 export interface PlatformTasks extends AsyncDisposable {
   /** The same each time. */

@@ -6,7 +6,7 @@ import { createLifecycle } from '../foundation/lifecycle.ts';
 import { eventually, newMessage } from '../outbox/ledger-fixture.conformance.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxDefinition } from './define-outbox.ts';
-import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
+import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { startOutbox } from './start-outbox.ts';
 
 const start = (definition: OutboxDefinition, env: Readonly<Record<string, string>> = {}) =>

@@ -11,11 +11,11 @@ import type { EventStore } from '../store/event-store.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
-import { openEventStore } from './open-event-store.ts';
-import { openOutboxLedger } from './open-outbox-ledger.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import { openEventStore } from './engines/open-event-store.ts';
+import { openOutboxLedger } from './engines/open-outbox-ledger.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { isSameDatabase } from './store-url.ts';
+import { isSameDatabase } from './engines/store-url.ts';
 
 export interface StartOutboxOptions {
   readonly settings: OutboxSettings;

@@ -1,6 +1,6 @@
 // Times as people write them: `30s`, `1h`, `250ms`, `1h30m`.
 
-import { invalid } from './check-task.ts';
+import { invalid } from './rules/check-task.ts';
 import { taskLimits } from './task-limits.ts';
 
 /** Milliseconds, or a text such as `30s`, `5m`, `1h30m`, `7d`. */

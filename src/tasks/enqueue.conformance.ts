@@ -1,7 +1,7 @@
 // What is stored, what is a duplicate, and what is refused.
 
 import assert from 'node:assert/strict';
-import { taskIdOf } from './prepare-task.ts';
+import { taskIdOf } from './rules/prepare-task.ts';
 import { taskLimits } from './task-limits.ts';
 import {
   claimOne,

@@ -1,6 +1,6 @@
 // The records of the memory engine with their indexes and streams, and its claims.
 
-import { selectClaims, type ClaimMemory } from './select-claims.ts';
+import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { eventually } from '../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Logger, Observer } from '../foundation/observer.ts';
-import { startWorkers } from './start-workers.ts';
+import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
-import { startTaskSweeper } from './task-sweeper.ts';
+import { startTaskSweeper } from './run/task-sweeper.ts';
 import {
   caseTypes,
   claimOne,

@@ -8,7 +8,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
-import { watchTaskTypes } from './watch-task-types.ts';
+import { watchTaskTypes } from './run/watch-task-types.ts';
 
 const document = `
 task_types:

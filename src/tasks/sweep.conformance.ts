@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { taskTypeOf } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 import {
   caseTypes,

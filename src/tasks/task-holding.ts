@@ -2,17 +2,17 @@
 // so a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
-import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './check-task.ts';
-import { decideCompensated, decideComplete, decideEnding, decideFailure } from './decide-end.ts';
-import { decideRelease } from './decide-queued.ts';
+import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
+import { decideCompensated, decideComplete, decideEnding, decideFailure } from './rules/decide-end.ts';
+import { decideRelease } from './rules/decide-queued.ts';
 import {
   decideProgress,
   decideStepFailure,
   decideStepFinish,
   decideStepStart,
   decideWait,
-} from './decide-step.ts';
-import { applyDecision, type DecideContext, type Decision } from './task-decision.ts';
+} from './rules/decide-step.ts';
+import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { TaskExchange } from './task-exchange.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';

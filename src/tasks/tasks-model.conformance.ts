@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { hasCode } from '../foundation/error.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
-import { deadlineGraceMs } from './task-decision.ts';
+import { deadlineGraceMs } from './rules/task-decision.ts';
 import { isTerminal, type TaskState } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import {
   claimSome,
   email,

@@ -8,11 +8,11 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
-import { startWorkers } from './start-workers.ts';
+import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
 import type { TaskChange, TaskEngine } from './task-engine.ts';
 import { isTerminal } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 
 type Bug = 'none' | 'no-fence' | 'step-not-stored' | 'sweeper-takes-live';

@@ -4,7 +4,7 @@ import type { Subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer, TraceContext } from '../foundation/observer.ts';
 import type { TaskChanges } from './task-changes.ts';
-import type { DecideContext } from './task-decision.ts';
+import type { DecideContext } from './rules/task-decision.ts';
 import type { TaskCapabilities, TaskEngine, TypeCount, TypeMode } from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
 import type { StepRecord, Task, TaskFailure } from './task-record.ts';

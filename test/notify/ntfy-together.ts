@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { openTopics } from '../../src/notify/topics.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 import {

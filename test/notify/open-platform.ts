@@ -1,7 +1,7 @@
 // Apart from `our-ntfy.ts`: the processes that serve ntfy alone need not load the platform.
 
 import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
-import type { PlatformModule } from '../../src/platform/platform-module.ts';
+import type { PlatformModule } from '../../src/platform/modules/platform-module.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 
 /** A platform over a temporary folder; both end with the stack. */

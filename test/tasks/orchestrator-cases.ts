@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bus } from '../../src/bus/index.ts';
-import { decideComplete } from '../../src/tasks/decide-end.ts';
+import { decideComplete } from '../../src/tasks/rules/decide-end.ts';
 import { startTaskOrchestrator, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 

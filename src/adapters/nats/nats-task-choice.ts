@@ -1,7 +1,7 @@
 // Who is next, of what a process knows. Several processes would choose the same: each job has one of them
 // that takes it first, and the others come to it when they have nothing better to do.
 
-import { selectClaims, type ClaimMemory } from '../../tasks/select-claims.ts';
+import { selectClaims, type ClaimMemory } from '../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../tasks/task-engine.ts';
 import type { TaskHead } from '../../tasks/task-job.ts';
 import type { TaskIndex } from './nats-task-index.ts';

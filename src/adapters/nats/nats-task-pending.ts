@@ -1,7 +1,7 @@
 // Jobs that may be claimed, once they are due: by type, priority and tenant, each in its order, so that a
 // claim looks at a few of them however many wait.
 
-import { inOrder } from '../../tasks/select-claims.ts';
+import { inOrder } from '../../tasks/rules/select-claims.ts';
 import type { TaskHead } from '../../tasks/task-job.ts';
 import { createSortedList, type SortedList } from './sorted-list.ts';
 

@@ -1,6 +1,6 @@
 // Who is next, inside the writer thread: the rules of select-claims over the index of what is ready.
 
-import { selectClaims, type ClaimMemory } from '../../tasks/select-claims.ts';
+import { selectClaims, type ClaimMemory } from '../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../tasks/task-job.ts';
 import type { BusQuery } from './sqlite-bus-query.ts';

@@ -11,8 +11,8 @@ import type {
   TaskQuery,
   Tasks,
 } from '../../tasks/tasks.ts';
-import { serverSentEvents } from '../../platform/server-sent-events.ts';
-import { route, type Answer, type ApiRequest, type Route } from '../http/route.ts';
+import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
+import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {
   audited,
   checkChosen,

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
-import { notAuthenticated, type Principal } from './principal.ts';
-import { route, type Route } from './route.ts';
+import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 
 const principals: Readonly<Record<string, Principal>> = {
   reader: { kind: 'token', name: 'reader', tenant: 'core', scopes: ['read'] },

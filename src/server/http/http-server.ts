@@ -9,10 +9,10 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import { checkAccess, notAuthenticated, type Authenticate, type Principal } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
-import type { Answer, ApiRequest, ErrorShape, Route } from './route.ts';
+import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
 import { writeAnswer } from './write-answer.ts';
 

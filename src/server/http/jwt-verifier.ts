@@ -7,8 +7,8 @@ import { checkTenant } from '../../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import { tokenScopes, type TokenScope } from '../../platform/token.ts';
-import { notAuthenticated, type Principal } from './principal.ts';
+import { tokenScopes, type TokenScope } from '../../platform/tokens/token.ts';
+import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
 
 export interface JwtOptions {
   /** HS256: a shared secret of at least 32 bytes. */

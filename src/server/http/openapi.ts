@@ -1,6 +1,6 @@
 // The routes as an OpenAPI 3.1 document: what checks the requests is what describes them.
 
-import type { AnswerInfo, Route } from './route.ts';
+import type { AnswerInfo, Route } from '../../platform/modules/route.ts';
 
 export interface OpenApiInfo {
   readonly title: string;

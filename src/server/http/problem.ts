@@ -2,7 +2,7 @@
 
 import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
 import type { MillraceError } from '../../foundation/error.ts';
-import type { ProblemDetails } from '../../platform/route.ts';
+import type { ProblemDetails } from '../../platform/modules/route.ts';
 
 /** Codes that are nobody's mistake but ours are a 500, and are not told what they were. */
 const statuses: Partial<Record<ErrorCode, number>> = {

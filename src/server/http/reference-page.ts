@@ -2,8 +2,8 @@
 
 import type { TSchema } from 'typebox';
 import { headersOf, type OpenApiInfo } from './openapi.ts';
-import type { Access } from './principal.ts';
-import type { Route } from './route.ts';
+import type { Access } from '../../platform/modules/principal.ts';
+import type { Route } from '../../platform/modules/route.ts';
 
 export function referencePage(routes: readonly Route[], info: OpenApiInfo): string {
   const groups = Map.groupBy(routes, ({ tag }) => tag);

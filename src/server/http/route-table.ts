@@ -2,7 +2,7 @@
 // slow; a segment that is written out wins over a parameter.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { Method, Route } from './route.ts';
+import type { Method, Route } from '../../platform/modules/route.ts';
 
 export interface RouteTable {
   /** Undefined: no such path. `allow` without a route: the path is there, by other methods. */

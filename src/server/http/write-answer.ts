@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Answer } from './route.ts';
+import type { Answer } from '../../platform/modules/route.ts';
 
 export async function writeAnswer(
   response: ServerResponse,

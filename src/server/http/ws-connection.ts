@@ -6,12 +6,12 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/module-web.ts';
+import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import { checkAccess, notAuthenticated, type Authenticate, type Principal } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
-import type { ApiRequest } from './route.ts';
-import type { SentEvent } from '../../platform/server-sent-events.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
+import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
 import {
   readMessage,

@@ -3,7 +3,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import type { ModuleSocket } from '../../platform/module-web.ts';
+import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import { checked } from './read-inputs.ts';
 
 function message<const Name extends string, Properties extends TProperties>(

@@ -9,8 +9,8 @@ import { openUserDirectory } from '../../notify/open-user-directory.ts';
 import { openTopics, type NotifyEmail } from '../../notify/topics.ts';
 import { createUpstreamPolls } from '../../notify/upstream-polls.ts';
 import type { Platform } from '../../platform/create-platform.ts';
-import type { NotifySettings } from '../../platform/notify-settings.ts';
-import type { VerifiedToken } from '../../platform/open-tokens.ts';
+import type { NotifySettings } from '../../platform/config/notify-settings.ts';
+import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
 export interface OpenNtfyOptions {

@@ -1,0 +1,50 @@
+// The outbox's ledger by its URL: in a file, or in PostgreSQL; only the chosen adapter is loaded.
+
+import { MillraceError } from '../../foundation/error.ts';
+import type { Observer } from '../../foundation/observer.ts';
+import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
+import { parseStoreUrl } from './store-url.ts';
+
+export interface OpenOutboxLedgerOptions {
+  /** PostgreSQL: `off` expects the schema to be there; a file is always brought up to date. */
+  readonly migrate?: 'auto' | 'off';
+  /** PostgreSQL: default `core_outbox`, whatever the event store's schema is. */
+  readonly schema?: string;
+  readonly observer?: Observer;
+}
+
+/**
+ * Opens the ledger that a URL names: `sqlite:<file>` (it may be the event store's), `postgres://…` or
+ * `memory:`.
+ *
+ * @example
+ * import { openOutboxLedger } from 'millrace/platform';
+ *
+ * await using ledger = await openOutboxLedger('sqlite:.millrace/events.db');
+ * console.log(await ledger.counts());
+ */
+export async function openOutboxLedger(
+  url: string,
+  options: OpenOutboxLedgerOptions = {},
+): Promise<OutboxLedger> {
+  const target = parseStoreUrl(url);
+  if (target.engine === 'sqlite') {
+    const { sqliteOutboxLedger } = await import('../../adapters/sqlite/index.ts');
+    return sqliteOutboxLedger(`sqlite:${target.path}`);
+  }
+  if (target.engine === 'postgres') {
+    const { postgresOutboxLedger } = await import('../../adapters/postgres/index.ts');
+    return postgresOutboxLedger(target.connection, options);
+  }
+  if (target.engine === 'memory') {
+    const { memoryOutboxLedger } = await import('../../outbox/memory-outbox-ledger.ts');
+    return memoryOutboxLedger();
+  }
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    `there is no outbox in ${target.engine}: name a database for it, as MILLRACE_OUTBOX=postgres://…`,
+    {
+      details: { field: 'outbox', engine: target.engine },
+    },
+  );
+}
