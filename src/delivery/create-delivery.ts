@@ -140,7 +140,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     const { integrationType } = message;
     const { breaker } = settings;
-    const mayProbe = breaker === undefined ? undefined : breakers.mayProbe(integrationType, breaker);
+    const mayProbe =
+      breaker === undefined ? undefined : breakers.mayProbe(integrationType, breaker);
     if (mayProbe !== undefined && !(await mayProbe)) {
       return notTried('the breaker is open', deliveryLimits.breakerRefreshMs);
     }

@@ -126,7 +126,7 @@ export function runUntilStopped(
 export function withLifecycle<Part extends object>(
   lifecycle: Lifecycle,
   part: Part,
-): Lifecycle & Part {
+): Lifecycle & NoInfer<Part> {
   const members = {
     ...Object.getOwnPropertyDescriptors(lifecycle),
     ...Object.getOwnPropertyDescriptors(part),

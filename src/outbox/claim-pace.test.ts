@@ -32,9 +32,17 @@ test('is behind while full claims are sent before the next one, and then needs a
   const full = { ...dry, claimed: 100 };
   const first = nextPace(firstPace(sizes), full, sizes);
   assert.deepEqual([first.isBehind, first.needsSecondClaim], [true, false]);
-  const fast = nextPace(first, { ...full, limit: 200, claimed: 200, waiting: 300, sent: 150 }, sizes);
+  const fast = nextPace(
+    first,
+    { ...full, limit: 200, claimed: 200, waiting: 300, sent: 150 },
+    sizes,
+  );
   assert.deepEqual([fast.isBehind, fast.needsSecondClaim], [true, true]);
-  const slower = nextPace(fast, { ...busy, limit: 400, claimed: 400, waiting: 301, sent: 150 }, sizes);
+  const slower = nextPace(
+    fast,
+    { ...busy, limit: 400, claimed: 400, waiting: 301, sent: 150 },
+    sizes,
+  );
   assert.deepEqual([slower.isBehind, slower.needsSecondClaim], [false, false]);
   assert.equal(nextPace(first, { ...dry, claimed: 99 }, sizes).isBehind, false);
   assert.deepEqual(paceAfterFailure(fast), { ...fast, ...alone });

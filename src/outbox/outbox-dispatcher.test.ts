@@ -456,7 +456,7 @@ test('a message that ended every process that began to send it is dead without b
   await settled(ledger, dispatcher);
   assert.equal(sent, 0);
   const [message] = await ledger.list({ status: 'DEAD' });
-  assert.match(message?.lastError ?? '', /started 3 times without an end/);
+  assert.match(message?.lastError ?? '', /started 3 times without an outcome/);
 });
 
 test('counts and times have the names of the document, and logs hold no payload', async () => {

@@ -11,12 +11,7 @@ import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import {
-  freesOthers,
-  reportOutcome,
-  whenReported,
-  type SettledMessage,
-} from './report-outcome.ts';
+import { freesOthers, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
 export interface QueueWorkerOptions extends SendingOptions {

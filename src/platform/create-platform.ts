@@ -166,8 +166,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const work = opening.use(platformWork(engines.urls, { clock, observer }));
   const tokens = opening.use(await openTokens(store, { clock, observer }));
   const { tenants } = tokens;
-  const { handle, load } = opening.use(bindCommands(engines, modules, { observer, clock, tenants }));
-  const { delivery, options: sendOptions } = sendingBy(outbox, modules.destinations)({
+  const { handle, load } = opening.use(
+    bindCommands(engines, modules, { observer, clock, tenants }),
+  );
+  const { delivery, options: sendOptions } = sendingBy(
+    outbox,
+    modules.destinations,
+  )({
     ledger,
     clock,
     observer,

@@ -321,38 +321,41 @@ export function createSubscriptionRunner<Transaction>(
     }
   }
 
-  return withLifecycle<Omit<SubscriptionRunner, keyof Lifecycle>>(createLifecycle({ start, stop }), {
-    get status() {
-      return { name, worker, paused, shards: owned.statuses() };
+  return withLifecycle<Omit<SubscriptionRunner, keyof Lifecycle>>(
+    createLifecycle({ start, stop }),
+    {
+      get status() {
+        return { name, worker, paused, shards: owned.statuses() };
+      },
+      async whenCaughtUp(signal) {
+        const last = await admin.lastPosition(undefined, subscription.filter);
+        await waitFor(last, signal);
+      },
+      async waitFor(position, signal) {
+        const here = reachedHere();
+        if (here !== undefined && here >= position) return;
+        const last = await admin.lastPosition(position, subscription.filter);
+        await waitFor(last, signal);
+      },
+      lag: () => admin.lag(name),
+      async pause() {
+        await admin.pause(name);
+        wake();
+      },
+      async resume() {
+        await admin.resume(name);
+        wake();
+      },
+      async reset(to) {
+        await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
+        wake();
+      },
+      look() {
+        owned.look();
+        wake();
+      },
     },
-    async whenCaughtUp(signal) {
-      const last = await admin.lastPosition(undefined, subscription.filter);
-      await waitFor(last, signal);
-    },
-    async waitFor(position, signal) {
-      const here = reachedHere();
-      if (here !== undefined && here >= position) return;
-      const last = await admin.lastPosition(position, subscription.filter);
-      await waitFor(last, signal);
-    },
-    lag: () => admin.lag(name),
-    async pause() {
-      await admin.pause(name);
-      wake();
-    },
-    async resume() {
-      await admin.resume(name);
-      wake();
-    },
-    async reset(to) {
-      await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
-      wake();
-    },
-    look() {
-      owned.look();
-      wake();
-    },
-  });
+  );
 }
 
 function storageOf<Transaction>(

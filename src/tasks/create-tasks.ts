@@ -6,7 +6,14 @@ import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { checkName, checkWorker, encodeValue, refOf, toFilter, wholeNumber } from './rules/check-task.ts';
+import {
+  checkName,
+  checkWorker,
+  encodeValue,
+  refOf,
+  toFilter,
+  wholeNumber,
+} from './rules/check-task.ts';
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { createGather } from './gather.ts';

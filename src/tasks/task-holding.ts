@@ -3,7 +3,12 @@
 
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
-import { decideCompensated, decideComplete, decideEnding, decideFailure } from './rules/decide-end.ts';
+import {
+  decideCompensated,
+  decideComplete,
+  decideEnding,
+  decideFailure,
+} from './rules/decide-end.ts';
 import { decideRelease } from './rules/decide-queued.ts';
 import {
   decideProgress,

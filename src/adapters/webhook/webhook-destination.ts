@@ -105,27 +105,27 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     const id = webhookId(idempotencyKey);
     const timestampMs = clock.now();
     const posted = await client.post({
-        url,
-        signal,
-        body: content.body,
-        headers: {
-          'user-agent': 'millrace-webhook',
-          ...lowerCased(target.headers),
-          ...tracing(message),
-          ...content.headers,
-          'idempotency-key': encodeHeader(idempotencyKey),
-          'webhook-id': id,
-          'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
-          'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
-        },
-      });
-      const { status, body, headers } = posted;
-      return outcomeOfAnswer({
-        status,
-        body,
-        retryAfter: headers['retry-after'],
-        nowMs: clock.now(),
-      });
+      url,
+      signal,
+      body: content.body,
+      headers: {
+        'user-agent': 'millrace-webhook',
+        ...lowerCased(target.headers),
+        ...tracing(message),
+        ...content.headers,
+        'idempotency-key': encodeHeader(idempotencyKey),
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
+        'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
+      },
+    });
+    const { status, body, headers } = posted;
+    return outcomeOfAnswer({
+      status,
+      body,
+      retryAfter: headers['retry-after'],
+      nowMs: clock.now(),
+    });
   }
 
   async function noteHealth(target: WebhookEndpoint, outcome: DeliveryOutcome): Promise<void> {

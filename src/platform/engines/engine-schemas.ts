@@ -21,7 +21,8 @@ export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
   const target = parseStoreUrl(url);
   if (target.engine === 'sqlite') return sqliteSchema(resolve(target.path));
   if (target.engine === 'postgres') {
-    const { migratePostgres, postgresMigrations } = await import('../../adapters/postgres/index.ts');
+    const { migratePostgres, postgresMigrations } =
+      await import('../../adapters/postgres/index.ts');
     const { connection, schema } = target;
     return postgresSchema(connection, schema, {
       steps: postgresMigrations(schema),

@@ -104,10 +104,7 @@ export async function startApi(
 }
 
 /** Bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
-function authenticateByTokens(
-  tokens: Pick<Tokens, 'verify'>,
-  jwt?: JwtVerifier,
-): Authenticate {
+function authenticateByTokens(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
   return async (authorization) => {
     if (authorization === undefined) return undefined;
     const secret = /^bearer +(\S+)$/i.exec(authorization)?.[1];

@@ -9,7 +9,12 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from '../../platform/modules/principal.ts';
+import {
+  checkAccess,
+  notAuthenticated,
+  type Authenticate,
+  type Principal,
+} from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
 import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';

@@ -6,9 +6,18 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/modules/module-web.ts';
+import type {
+  ModuleSocket,
+  SocketClient,
+  SocketSession,
+} from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from '../../platform/modules/principal.ts';
+import {
+  checkAccess,
+  notAuthenticated,
+  type Authenticate,
+  type Principal,
+} from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';

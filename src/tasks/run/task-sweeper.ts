@@ -133,10 +133,7 @@ async function tellDue({ engine, clock, change }: TaskCore): Promise<number> {
 }
 
 /** Whoever ended the last child may have died before it woke the parent. */
-async function wakeParents(
-  { engine, wakeParent }: TaskCore,
-  memory: SweepMemory,
-): Promise<number> {
+async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory): Promise<number> {
   let woken = 0;
   for (let page = 0; page < pagesMax; page += 1) {
     const { tasks, cursor } = await engine.list(
