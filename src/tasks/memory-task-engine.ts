@@ -1,4 +1,4 @@
-// Tasks without a database, for unit tests and the simulator: the same rules, in one process, gone with it.
+// An engine in memory, for unit tests and the simulator: the same rules, within one process.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -16,7 +16,7 @@ import type {
 import { isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
-/** The engine, and what its streams were told. */
+/** The engine with access to its streams. */
 export interface MemoryTaskEngine extends TaskEngine {
   streamOf(subject: string): readonly TaskSignal[];
   deleteStream(subject: string): void;
@@ -58,7 +58,7 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
       failIfClosed();
       if (signal.aborted) throw aborted(signal);
       const over = new AbortController();
-      // Joined before the look: what comes in between wakes us.
+      // Joined before the claim: a job that is enqueued in between ends the wait.
       const either = AbortSignal.any([signal, over.signal]);
       const woken = waiters.wait(either, () => false);
       try {
@@ -191,7 +191,7 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
 
     async repair(signals) {
       failIfClosed();
-      return rows.tell(signals);
+      return rows.publish(signals);
     },
     streamOf: (subject) => [...(streams.get(subject)?.values() ?? [])],
     deleteStream: (subject) => void streams.delete(subject),

@@ -13,7 +13,7 @@ import type { TaskSignal } from './task-signal.ts';
 
 export interface MemoryTaskRows {
   readonly tasks: Map<string, StoredTask>;
-  /** Those that may be claimed, once they are due, by type. */
+  /** Ids of jobs that may be claimed when due, by type. */
   readonly pending: ReadonlyMap<string, ReadonlySet<string>>;
   readonly running: ReadonlySet<string>;
   readonly streams: Map<string, Map<string, TaskSignal>>;
@@ -22,8 +22,8 @@ export interface MemoryTaskRows {
   change(change: TaskChange, nowMs: number): ChangeOutcome;
   find(ids: Iterable<string>, fits: (head: TaskHead) => boolean, limit: number): StoredTask[];
   remove(id: string): boolean;
-  /** How many of them were new to their streams. */
-  tell(signals: readonly TaskSignal[]): number;
+  /** Returns how many were not yet in their streams. */
+  publish(signals: readonly TaskSignal[]): number;
   forgetDedupes(nowMs: number): void;
 }
 
@@ -34,8 +34,8 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
   const dedupes = new Map<string, { readonly id: string; readonly untilMs: number }>();
   const streams = new Map<string, Map<string, TaskSignal>>();
 
-  function tell(signals: readonly TaskSignal[]): number {
-    let told = 0;
+  function publish(signals: readonly TaskSignal[]): number {
+    let added = 0;
     for (const signal of signals) {
       let stream = streams.get(signal.subject);
       if (stream === undefined) {
@@ -44,9 +44,9 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       }
       if (stream.has(signal.id)) continue;
       stream.set(signal.id, signal);
-      told += 1;
+      added += 1;
     }
-    return told;
+    return added;
   }
 
   function put(task: StoredTask): void {
@@ -73,7 +73,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       dedupes.set(place, { id: head.id, untilMs: dedupe.untilMs });
     }
     put({ head, fields });
-    tell(signals);
+    publish(signals);
     return { kind: 'enqueued' };
   }
 
@@ -95,7 +95,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       head: changed.state === 'running' ? changed : { ...changed, worker: '' },
       fields: next,
     });
-    tell(signals);
+    publish(signals);
     return { kind: 'done', revision: changed.revision };
   }
 
@@ -107,7 +107,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     put,
     enqueue,
     change,
-    tell,
+    publish,
     find(ids, fits, limit) {
       const list: StoredTask[] = [];
       for (const id of ids) {
@@ -130,7 +130,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
 
 export interface MemoryClaims {
   readonly claimed: readonly StoredTask[];
-  /** When something may be claimed that was not now: due later, or held back by a rate. */
+  /** When the next job may be claimed: when one becomes due, or a rate allows it. */
   readonly freeAtMs: number;
 }
 
@@ -161,7 +161,7 @@ export function createMemoryClaims(
     let freeAtMs = Infinity;
     const rules = request.rules.filter(({ type }) => !isPaused(type));
     const taken = new Map<string, number>();
-    // A fair part for each first, then what others left.
+    // First a fair part for each type, then what the others left.
     for (const isFair of [true, false]) {
       for (const [at, rule] of rules.entries()) {
         const room = request.limit - claimed.length;

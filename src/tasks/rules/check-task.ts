@@ -1,4 +1,4 @@
-// The edge of tasks: what is refused, by a typed error, before an engine sees it.
+// Validation of arguments: throws a typed error before an engine is called.
 
 import { encodePayload } from '../../contracts/json-payload.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
@@ -31,7 +31,7 @@ export function shortText(field: string, value: unknown, charsMax: number): stri
 
 const nameOf = /^[A-Za-z0-9._:#-]+$/;
 
-/** Of steps and events: they become names of fields in every engine. */
+/** Names of steps and events, which become field names in every engine. */
 export function checkName(field: string, value: unknown): string {
   const fits =
     typeof value === 'string' && value.length <= limits.stepNameCharsMax && nameOf.test(value);
@@ -40,7 +40,7 @@ export function checkName(field: string, value: unknown): string {
   throw invalid(field, `must be 1 to ${limits.stepNameCharsMax} ${chars}`);
 }
 
-/** The JSON of a value that is kept with a job. */
+/** The JSON of a value that is stored with a job. */
 export function encodeValue(field: string, value: unknown): string {
   try {
     return encodePayload(value === undefined ? null : value, {
@@ -57,7 +57,7 @@ const idOf = /^[a-z][a-z0-9-]{0,63}\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 export function refOf(id: unknown): TaskRef {
   if (typeof id === 'string' && idOf.test(id)) return { id, type: taskTypeOf(id) };
-  throw invalid('id', 'must be the id of a job, as enqueue gives it: email-send.0199…');
+  throw invalid('id', 'must be a job id as returned by enqueue: email-send.0199…');
 }
 
 export function checkWorker(worker: unknown): string {
@@ -69,12 +69,12 @@ const labelName = /^[A-Za-z0-9._-]+$/;
 export function toLabels(labels: Readonly<Record<string, string>> = {}): readonly string[] {
   const entries = Object.entries(labels);
   if (entries.length > limits.labelsMax) {
-    throw invalid('labels', `must be at most ${limits.labelsMax}`);
+    throw invalid('labels', `must have at most ${limits.labelsMax} entries`);
   }
   return entries
     .map(([name, value]) => {
       if (!labelName.test(name) || name.length > limits.labelCharsMax) {
-        throw invalid('labels', `have a name that is not letters, digits, ".", "_" or "-"`);
+        throw invalid('labels', `must have names of letters, digits, ".", "_" and "-"`);
       }
       return `${name}=${shortText(`labels.${name}`, value, limits.labelCharsMax)}`;
     })

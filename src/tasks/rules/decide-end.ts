@@ -1,10 +1,10 @@
-// How a job comes to its end, as pure decisions: completed, failed after its attempts, cancelled, lost; and undone
-// before that where it has compensations.
+// How a job ends, as pure decisions: completed, failed after its attempts, cancelled or lost; with compensations, it is
+// undone first.
 
 import {
-  letGo,
-  noted,
-  told,
+  released,
+  addHistory,
+  progressSignal,
   waitAfter,
   type DecideContext,
   type Decision,
@@ -31,7 +31,7 @@ export function decideComplete(
 }
 
 /**
- * An attempt failed: again after a while, or the end, which is after its compensations where it has some.
+ * A failed attempt: the job is retried after a delay, or it ends, after its compensations if it has some.
  */
 export function decideFailure(
   task: StoredTask,
@@ -47,18 +47,22 @@ export function decideFailure(
   if (isOver) return decideEnding(task, { state: 'failed', error: failure }, { ...context, what });
   const untilMs =
     nowMs + (context.retryAfterMs ?? waitAfter(type.backoff, failures, context.random));
-  const run = noted(task, nowMs, { what, worker: task.head.worker, text: failure.message });
+  const run = addHistory(task, nowMs, { what, worker: task.head.worker, text: failure.message });
   const wait: TaskWait = { kind: 'retry', untilMs };
   return {
-    head: { ...letGo, state: 'waiting', dueAtMs: untilMs, failures },
+    head: { ...released, state: 'waiting', dueAtMs: untilMs, failures },
     fields: { run: JSON.stringify({ ...run, error: failure, waitsFor: wait }) },
     signals: [
-      told(task, signals, { kind: 'attempt-failed', attempt: failures, error: failure.message }),
+      progressSignal(task, signals, {
+        kind: 'attempt-failed',
+        attempt: failures,
+        error: failure.message,
+      }),
     ],
   };
 }
 
-/** It is not to complete: what was done is undone first, by a worker; then it ends. */
+/** The job will not complete: a worker first runs its compensations, then it ends. */
 export function decideEnding(
   task: StoredTask,
   ending: NonNullable<TaskRun['ending']>,
@@ -68,7 +72,7 @@ export function decideEnding(
   const { waitsFor: _waitsFor, ...run } = runOf(task);
   const failures = task.head.failures + (ending.state === 'failed' ? 1 : 0);
   if (run.ending !== undefined) {
-    // The undoing itself came to an end that is none: what the job was to end as, it is.
+    // A compensation failed: the job ends as failed.
     const error = { ...ending.error, message: `compensation failed: ${ending.error.message}` };
     const decision = ended(task, { ...run, error }, { state: 'failed', what }, context);
     return { ...decision, head: { ...decision.head, failures } };
@@ -82,9 +86,15 @@ export function decideEnding(
     );
     return { ...decision, head: { ...decision.head, failures } };
   }
-  const next = noted(task, nowMs, { what: 'compensating', text: ending.error.message });
+  const next = addHistory(task, nowMs, { what: 'compensating', text: ending.error.message });
   const { waitsFor: _none, ...kept } = next;
-  const head = { ...letGo, state: 'queued' as const, dueAtMs: nowMs, failures: 0, cancelAtMs: 0 };
+  const head = {
+    ...released,
+    state: 'queued' as const,
+    dueAtMs: nowMs,
+    failures: 0,
+    cancelAtMs: 0,
+  };
   return {
     head,
     fields: { run: JSON.stringify({ ...kept, error: ending.error, ending }) },
@@ -99,7 +109,7 @@ export function decideCompensated(task: StoredTask, context: DecideContext): Dec
   return ended(task, { ...run, error }, { state, what: `${state}, compensated` }, context);
 }
 
-/** Undefined: it has ended already, or is being undone. */
+/** Undefined: it has already ended, or its compensations are running. */
 export function decideCancel(
   task: StoredTask,
   cancel: { readonly reason: string; readonly deadlineMs: number },
@@ -112,13 +122,13 @@ export function decideCancel(
     const error = { message: cancel.reason, code: 'TASK_CANCELLED' };
     return decideEnding(task, { state: 'cancelled', error }, context);
   }
-  // Its worker is told, and ends it; from the deadline on the sweeper does. `run` is the worker's to write.
+  // Its worker is notified and ends it; after the deadline the sweeper does. Only the worker writes `run`.
   return head.cancelAtMs === 0
     ? { head: { cancelAtMs: context.nowMs + cancel.deadlineMs }, fields: {}, signals: [] }
     : undefined;
 }
 
-/** The sweeper's: its worker is gone, its step hung, or its cancel was not heard. */
+/** Called by the sweeper: the worker is gone, the step hangs, or the worker did not obey the cancellation. */
 export function decideLost(
   task: StoredTask,
   cause: 'worker' | 'deadline' | 'cancel',
@@ -131,19 +141,19 @@ export function decideLost(
   }
   const message =
     cause === 'deadline'
-      ? `a step took longer than it may, with ${task.head.worker}`
-      : `its worker is gone: ${task.head.worker}`;
+      ? `a step exceeded its time limit, in worker ${task.head.worker}`
+      : `worker ${task.head.worker} is gone`;
   const failure = {
     message,
     code: cause === 'deadline' ? 'TASK_STEP_TIMEOUT' : 'TASK_WORKER_LOST',
     ...(type.onLost === 'fail' ? { isTerminal: true } : {}),
   };
-  // It was given up without a word: nothing is gained by waiting.
+  // Waiting longer would not help.
   const what = cause === 'deadline' ? 'timed out' : 'lost';
   return decideFailure(task, failure, { ...context, what, retryAfterMs: 0 });
 }
 
-/** Steps whose work is to be undone, the last one first. */
+/** Steps to compensate, the last one first. */
 function compensations(task: StoredTask): readonly string[] {
   return stepsOf(task)
     .filter(
@@ -168,8 +178,8 @@ function ended(
   { state, what }: { readonly state: 'completed' | 'failed' | 'cancelled'; readonly what: string },
   { nowMs, signals }: DecideContext,
 ): Decision {
-  const head = { ...letGo, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
-  const last = noted(task, nowMs, { what, text: run.error?.message }, run);
+  const head = { ...released, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
+  const last = addHistory(task, nowMs, { what, text: run.error?.message }, run);
   const after: TaskHead = { ...task.head, ...head };
   const { parentId } = task.head;
   return {
@@ -177,8 +187,10 @@ function ended(
     fields: { run: JSON.stringify(last) },
     signals: [
       signals.ended(after, infoOf(task), { error: run.error?.message }),
-      // For the orchestrator, who advances the job that waits for it.
-      ...(parentId === '' ? [] : [told(task, signals, { kind: 'ended', state, parentId })]),
+      // For the orchestrator, which wakes the parent.
+      ...(parentId === ''
+        ? []
+        : [progressSignal(task, signals, { kind: 'ended', state, parentId })]),
     ],
   };
 }

@@ -1,10 +1,10 @@
-// How a job comes back to the queue, as pure decisions: done again, woken, due, or given back.
+// How a job returns to the queue, as pure decisions: retried, woken, due, or released.
 
-import { letGo, noted, type DecideContext, type Decision } from './task-decision.ts';
+import { released, addHistory, type DecideContext, type Decision } from './task-decision.ts';
 import { isTerminal, type StoredTask } from '../task-job.ts';
 import { eventField, infoOf, runOf, stepField, stepsOf } from '../task-record.ts';
 
-/** Undefined: it has not ended, so there is nothing to do again. */
+/** Undefined: it has not ended, so it cannot be retried. */
 export function decideRetry(
   task: StoredTask,
   how: { readonly fromStep?: string | undefined; readonly by?: string | undefined },
@@ -14,7 +14,7 @@ export function decideRetry(
   if (!isTerminal(head.state)) return undefined;
   const steps = stepsOf(task);
   const from = steps.find(([name]) => name === how.fromStep)?.[1].at ?? Number.POSITIVE_INFINITY;
-  // What was undone has to be done again; and what failed is tried again anyway.
+  // Compensated and failed steps run again.
   const undone = new Set(
     steps.flatMap(([name]) => (name.startsWith('undo:') ? [name.slice(5)] : [])),
   );
@@ -31,13 +31,13 @@ export function decideRetry(
     ending: _ending,
     progress: _progress,
     ...run
-  } = noted(task, nowMs, {
+  } = addHistory(task, nowMs, {
     what: 'retried',
     text: how.fromStep === undefined ? undefined : `from ${how.fromStep}`,
   });
   const next = {
     state: 'queued' as const,
-    // The next end is another end, with a signal of its own.
+    // A new fence, so that the next end has its own signal.
     fence: head.fence + 1,
     dueAtMs: nowMs,
     failures: 0,
@@ -54,7 +54,7 @@ export function decideRetry(
   };
 }
 
-/** Undefined: it has ended, nobody will ask for it. */
+/** Undefined: the job has ended. */
 export function decideEvent(
   task: StoredTask,
   event: { readonly name: string; readonly id: string; readonly payload: unknown },
@@ -72,21 +72,21 @@ export function decideEvent(
   return { ...woken, fields: { ...woken.fields, ...fields } };
 }
 
-/** What it waited for is there: a worker may go on with it now. */
+/** The job's wait is over: a worker may continue it now. */
 export function decideWake(task: StoredTask, { nowMs, signals }: DecideContext): Decision {
   const head = { state: 'queued' as const, dueAtMs: nowMs };
   return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
 }
 
-/** Its time has come: the queue's stream is told; whoever claims does not wait for that. */
+/** The job is due: publishes its queue signal. A claim does not wait for this. */
 export function decideDue(task: StoredTask, { signals }: DecideContext): Decision | undefined {
   if (task.head.state !== 'scheduled') return undefined;
   const head = { state: 'queued' as const };
   return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
 }
 
-/** Nobody has looked at it: as if it had not been claimed, but for the fence. */
+/** As if it had not been claimed, except for the fence. */
 export function decideRelease(task: StoredTask, { nowMs, signals }: DecideContext): Decision {
-  const head = { ...letGo, state: 'queued' as const, dueAtMs: nowMs };
+  const head = { ...released, state: 'queued' as const, dueAtMs: nowMs };
   return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
 }

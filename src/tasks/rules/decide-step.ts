@@ -1,10 +1,10 @@
-// What a worker says of its job while it holds it, as pure decisions: steps, waits, progress.
+// The calls of a job's holder, as pure decisions: steps, waits, progress.
 
 import {
   deadlineGraceMs,
-  letGo,
-  noted,
-  told,
+  released,
+  addHistory,
+  progressSignal,
   waitAfter,
   type DecideContext,
   type Decision,
@@ -27,7 +27,7 @@ export function decideStepStart(
   { nowMs, signals }: DecideContext,
 ): Decision {
   const before = stepOf(task, step.name);
-  // Also of one that was begun before and never ended: whoever did is gone.
+  // Including attempts that never ended because their worker died.
   const attempts = (before?.attempts ?? 0) + 1;
   const record: StepRecord = {
     kind: step.kind,
@@ -40,7 +40,9 @@ export function decideStepStart(
   return {
     head: { deadlineMs: nowMs + step.timeoutMs + deadlineGraceMs },
     fields: { [stepField(step.name)]: JSON.stringify(record) },
-    signals: [told(task, signals, { kind: 'step-started', step: step.name, attempt: attempts })],
+    signals: [
+      progressSignal(task, signals, { kind: 'step-started', step: step.name, attempt: attempts }),
+    ],
   };
 }
 
@@ -51,7 +53,7 @@ export function decideStepFinish(
     readonly kind: StepRecord['kind'];
     readonly result: unknown;
     readonly isCompensable?: boolean | undefined;
-    /** An event that was taken with it. */
+    /** An event that this step consumes. */
     readonly dropField?: string | undefined;
   },
   { nowMs, signals, type }: DecideContext,
@@ -75,11 +77,13 @@ export function decideStepFinish(
       [stepField(step.name)]: JSON.stringify(record),
       ...(step.dropField === undefined ? {} : { [step.dropField]: null }),
     },
-    signals: [told(task, signals, { kind: 'step-completed', step: step.name, attempt: attempts })],
+    signals: [
+      progressSignal(task, signals, { kind: 'step-completed', step: step.name, attempt: attempts }),
+    ],
   };
 }
 
-/** With attempts left the job waits for the next one; else the handler is told, and may catch it. */
+/** With retries left the job waits for the next one; otherwise the handler gets the error, and may catch it. */
 export function decideStepFailure(
   task: StoredTask,
   step: {
@@ -104,14 +108,14 @@ export function decideStepFailure(
     startedAtMs: before?.startedAtMs ?? nowMs,
     endedAtMs: nowMs,
     error: step.failure,
-    // Without it the step is tried again within this attempt of the job.
+    // Without it, the step is retried within this attempt of the job.
     ...(isRetried ? {} : { failedIn: task.head.failures }),
   };
   const failed: Decision = {
     head: { deadlineMs: nowMs + type.stepTimeoutMs + deadlineGraceMs },
     fields: { [stepField(step.name)]: JSON.stringify(record) },
     signals: [
-      told(task, signals, {
+      progressSignal(task, signals, {
         kind: 'step-failed',
         step: step.name,
         attempt: attempts,
@@ -130,7 +134,7 @@ export function decideStepFailure(
   };
 }
 
-/** Lets the worker go; the job comes back when it is due, or is woken. */
+/** Frees the worker; the job resumes when it is due or woken. */
 export function decideWait(
   task: StoredTask,
   wait: TaskWait,
@@ -148,18 +152,18 @@ export function decideWait(
     startedAtMs: nowMs,
     ...(wait.kind === 'children' ? {} : { untilMs: wait.untilMs }),
   };
-  const run = noted(task, nowMs, {
+  const run = addHistory(task, nowMs, {
     what: 'waiting',
     ...(step === undefined ? {} : { step }),
     text: wait.kind === 'event' ? `for ${wait.event}` : wait.kind,
   });
   return {
-    head: { ...letGo, state: 'waiting', dueAtMs },
+    head: { ...released, state: 'waiting', dueAtMs },
     fields: {
       run: JSON.stringify({ ...run, waitsFor: wait }),
       ...(isStep ? { [stepField(step)]: JSON.stringify(record) } : {}),
     },
-    signals: [told(task, signals, { kind: 'waiting', for: wait.kind, step, at: nowMs })],
+    signals: [progressSignal(task, signals, { kind: 'waiting', for: wait.kind, step, at: nowMs })],
   };
 }
 
@@ -173,6 +177,6 @@ export function decideProgress(
       deadlineMs: Math.max(task.head.deadlineMs, nowMs + type.stepTimeoutMs + deadlineGraceMs),
     },
     fields: { run: JSON.stringify({ ...runOf(task), progress }) },
-    signals: [told(task, signals, { kind: 'progress', ...progress, at: nowMs })],
+    signals: [progressSignal(task, signals, { kind: 'progress', ...progress, at: nowMs })],
   };
 }

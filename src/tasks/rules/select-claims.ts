@@ -1,24 +1,24 @@
-// Who is next, as a pure choice: the order and the limits that every engine keeps when it claims.
+// Which jobs are next, as a pure choice: the order and the limits of a claim in every engine.
 
 import { takeTokens } from '../rate-bucket.ts';
 import type { ClaimRule } from '../task-engine.ts';
 import type { TaskHead } from '../task-job.ts';
 
-/** What an engine remembers between claims. */
+/** The state of an engine between claims. */
 export interface ClaimMemory {
-  /** When the tenant was served last, as a number that grows; 0: never. */
+  /** A growing number: when the tenant was last served; 0: never. */
   turnOf(head: TaskHead): number;
-  /** Of the type (`undefined`), or of a tenant of it. */
+  /** Of the type (`undefined`), or of one of its tenants. */
   rateFullAtMs(type: string, tenant: string | undefined): number;
-  /** Those of the key that run. */
+  /** The number of running jobs of the key. */
   runningOf(type: string, concurrencyKey: string): number;
 }
 
 export interface Chosen {
   readonly heads: readonly TaskHead[];
-  /** Rates that were used: what they are now. */
+  /** The new states of the used rates. */
   readonly rates: ReadonlyMap<string | undefined, number>;
-  /** When a rate lets the next one through; undefined: no rate kept one back. */
+  /** When a rate allows the next job; undefined: no rate delayed a job. */
   readonly freeAtMs: number | undefined;
 }
 
@@ -62,7 +62,7 @@ export function selectClaims(
         (head) => turns.get(head.tenant) ?? memory.turnOf(head) - 1e15,
       );
       const lane = lanes.get(tenant) ?? [];
-      // The first of it whose key has room; others wait for theirs, and block nobody.
+      // The first job whose concurrency key has room; the others do not block it.
       const at = lane.findIndex((head) => hasRoom(head));
       const head = lane[at];
       if (head === undefined || !isWithinRate(head)) {
@@ -79,7 +79,7 @@ export function selectClaims(
   return { heads, rates, freeAtMs };
 }
 
-/** The highest first; in each, the jobs of a tenant in their order. */
+/** Highest priority first; in each, the ordered jobs of each tenant. */
 function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]>> {
   const levels = new Map<number, TaskHead[]>();
   for (const head of due) {
@@ -98,7 +98,7 @@ function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]
   }
 }
 
-/** What was due first, then what was enqueued first. */
+/** By due time, then by enqueue time. */
 export function inOrder(a: TaskHead, b: TaskHead): number {
   return (
     a.dueAtMs - b.dueAtMs ||

@@ -1,5 +1,5 @@
-// What every decision about a job is made of: what is to be written, and what the streams are told. Whoever
-// carries one out does so with a guard, so that a decision about something older changes nothing.
+// The parts of every decision about a job: what to write, and which signals to publish. Decisions are applied with a
+// guard, so that a decision about an outdated record changes nothing.
 
 import { backoffMs } from '../../foundation/backoff.ts';
 import type { HeadChange } from '../task-engine.ts';
@@ -22,7 +22,7 @@ export interface DecideContext {
   readonly random?: number | undefined;
 }
 
-/** As it is after the decision; the engine comes to the same. */
+/** The job after the decision; the engine computes the same. */
 export function applyDecision(
   task: StoredTask,
   { head, fields }: Decision,
@@ -40,13 +40,13 @@ export function applyDecision(
   };
 }
 
-/** So much longer than the step may take is a job left alone: its worker ends it first, by itself. */
+/** Time in addition to the step's limit before the sweeper takes the job: its worker ends it first. */
 export const deadlineGraceMs = 5_000;
 
-export const letGo = { worker: '', deadlineMs: neverMs } as const;
+export const released = { worker: '', deadlineMs: neverMs } as const;
 
-/** A claim writes no history: whoever writes next does, for it. */
-export function noted(
+/** Adds an entry to the history. A claim writes no history, so the next change adds its entry, too. */
+export function addHistory(
   task: StoredTask,
   nowMs: number,
   entry: Omit<HistoryEntry, 'atMs'>,
@@ -62,7 +62,7 @@ export function noted(
   return withHistory(run, ...claimed, { atMs: nowMs, ...entry });
 }
 
-export function told(
+export function progressSignal(
   task: StoredTask,
   signals: SignalMaker,
   what: { readonly kind: string } & Readonly<Record<string, unknown>>,

@@ -1,11 +1,11 @@
-// Inside the thread: a connection of its own, and a beat again and again.
+// The main module of the heartbeat thread: its own connection, and a heartbeat at intervals.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../foundation/clock.ts';
 import type { BeatSettings } from './beat-thread.ts';
 import type { BeatConnection } from '../task-engine.ts';
 
-/** Ample for loading a driver and connecting. */
+/** Enough time to load a driver and connect. */
 const loadMs = 2_000;
 
 const { thread, worker, leaseMs, everyMs, about } = workerData as BeatSettings;
@@ -24,7 +24,7 @@ async function beatOn(): Promise<void> {
       isFailing = false;
     } catch (error) {
       const failure = error instanceof Error ? error.message : String(error);
-      // Once for each time that the engine is away.
+      // Once per outage.
       if (!isFailing) parentPort?.postMessage({ failure });
       isFailing = true;
     }
@@ -32,13 +32,13 @@ async function beatOn(): Promise<void> {
   }
 }
 
-/** Ends early, and not as an error, when we are to stop. */
+/** Ends early, without an error, on a stop. */
 async function pause(ms: number): Promise<void> {
   await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
 }
 
-// A claim says that its worker is alive for a lease. So what it takes to load a driver, which is much for
-// a process that has just begun, comes after the first jobs, and long before the lease ends.
+// A claim marks its worker alive for a lease. Loading a driver is slow in a new process, so it happens after the
+// first jobs, and long before the lease expires.
 await pause(Math.max(0, everyMs - loadMs));
 if (!stopping.signal.aborted) await beatOn();
 parentPort?.postMessage({ isOver: true });

@@ -1,5 +1,4 @@
-// The thread that says that a worker is alive: a handler that keeps the main thread busy for a minute is
-// slow, not dead.
+// The heartbeat thread: a worker whose handler blocks the main thread for a minute is slow, not dead.
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -21,25 +20,25 @@ export function startBeatThread(settings: BeatSettings, observer: Observer): Asy
   const thread = new Worker(script, {
     workerData: settings,
     name: 'millrace-task-beat',
-    // The program's own flags are not ours: with --input-type, say, the thread would not start.
+    // Not inherited: with --input-type, for example, the thread would not start.
     execArgv: [],
   });
   const gone = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
   const { worker } = settings;
-  // The main thread beats, too: without this one a worker merely must not block for long.
-  thread.on('error', (err) => observer.log?.error({ worker, err }, 'the thread that beats ended'));
+  // The main thread sends heartbeats, too; without this thread a handler must not block it for long.
+  thread.on('error', (err) => observer.log?.error({ worker, err }, 'heartbeat thread failed'));
   thread.on('message', (message: { readonly failure?: string; readonly isOver?: boolean }) => {
-    // Sockets that a driver leaves behind would keep it for ever.
+    // Open sockets of a driver would keep the thread running.
     if (message.isOver === true) void thread.terminate();
     if (message.failure === undefined) return;
-    observer.log?.warn({ worker, reason: message.failure }, 'a beat could not be told');
+    observer.log?.warn({ worker, reason: message.failure }, 'heartbeat failed');
   });
   thread.unref();
   return {
     async [Symbol.asyncDispose]() {
       thread.ref();
       thread.postMessage('stop');
-      // It has nothing to finish: a server that does not answer holds nobody up.
+      // The thread has nothing to finish, so a server that does not respond must not delay the stop.
       const limit = setTimeout(() => void thread.terminate(), stopMs);
       await gone;
       clearTimeout(limit);

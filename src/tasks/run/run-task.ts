@@ -1,5 +1,5 @@
-// One run of a handler over a claimed job: finished steps answer from their records, the first new thing
-// is done, and what waits gives the worker back.
+// One run of a handler over a claimed job: completed steps return their stored results, the first new step runs, and a
+// wait releases the worker.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { applySchema } from '../../contracts/apply-schema.ts';
@@ -21,16 +21,16 @@ export interface RunTaskOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly stepTimeoutMs: number;
-  /** Fires with `TASK_CANCELLED`, `TASK_STALE` (another has it), or when the worker stops. */
+  /** Fires with `TASK_CANCELLED`, with `TASK_STALE` (another worker has the job), or when the worker stops. */
   readonly signal: AbortSignal;
-  /** The handler is through, and its end is about to be stored: the next one may be asked for. */
+  /** The handler has ended and its end is about to be stored: the next job may be claimed. */
   readonly onSettling?: (() => void) | undefined;
 }
 
-/** `gone`: it is somebody else's by now. `kept`: its worker stops, and gives it back. */
+/** `gone`: another worker has the job. `kept`: its worker stops and releases it. */
 export type RunOutcome = 'completed' | 'failed' | 'released' | 'cancelled' | 'gone' | 'kept';
 
-/** Which step of which run calls: a wait in there would wait for its own step, for ever. */
+/** The step and run of the caller: a wait inside of a step would wait for its own step forever. */
 const within = new AsyncLocalStorage<{ readonly run: object; readonly step: string }>();
 
 export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
@@ -45,14 +45,14 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
   let onBeat: () => void = () => undefined;
   let isHalted = false;
 
-  /** The handler stops right here, for ever; what comes next is another run. */
+  /** The handler never continues from here; the job continues in another run. */
   function halt(): Promise<never> {
     isHalted = true;
     halted.resolve('halted');
     return new Promise<never>(() => undefined);
   }
 
-  /** The second step of a name is another step. */
+  /** A second step with the same name is a separate step. */
   function nameOf(base: string): string {
     const count = (used.get(base) ?? 0) + 1;
     used.set(base, count);
@@ -62,7 +62,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
   function failInsideStep(what: string): void {
     const caller = within.getStore();
     if (caller?.run !== inFlight) return;
-    const message = `${what} was called inside of step ${caller.step}: a job waits between its steps`;
+    const message = `${what} was called inside of step ${caller.step}; it is only allowed between steps`;
     throw new MillraceError('TASK_INVALID', message, { details: { step: caller.step, what } });
   }
 
@@ -75,7 +75,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     while (inFlight.size > 0) await Promise.all(inFlight);
   }
 
-  /** While the engine is away: until it is back, or somebody else has the job. */
+  /** Repeats the call while the engine is unavailable, unless another worker has the job. */
   async function surely<T>(call: () => Promise<T>): Promise<T> {
     for (
       let waitMs: number = limits.retryMsFirst;
@@ -107,7 +107,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
         ? undefined
         : durationMs('heartbeat', stepOptions.heartbeat);
     const span = observer.span?.('task step', { type: task.type, step: name }, task.trace);
-    // Not waited for: it goes before what the step says next, and mostly along with it.
+    // Not awaited: it is stored before the step's next call, and mostly together with it.
     const started = tasks.startStep(token, { name, kind, timeoutMs });
     started.catch(() => undefined);
     let value: Result;
@@ -127,7 +127,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       span?.end();
       return fail(name, kind, error, stepOptions);
     }
-    // As it comes back from its record in a later run.
+    // As a later run reads it from the record.
     const text = JSON.stringify(value) as string | undefined;
     const result = (text === undefined ? undefined : JSON.parse(text)) as Result;
     const isCompensable = stepOptions.compensate !== undefined;
@@ -255,7 +255,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     return handler({ ...context, payload });
   }
 
-  /** In reverse, each as a step: what was undone before a crash stays undone. */
+  /** In reverse order, each as a step: completed compensations are not repeated after a crash. */
   async function compensate(): Promise<RunOutcome> {
     await Promise.race([handle().catch(() => undefined), halted.promise]);
     for (const step of task.steps.toReversed()) {
@@ -264,7 +264,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       if (steps.get(name)?.state === 'completed') continue;
       const run = undo.get(step.name);
       if (run === undefined) {
-        const message = `the handler has no compensation of step ${step.name} any more`;
+        const message = `the handler no longer has a compensation for step ${step.name}`;
         throw new MillraceError('TASK_INVALID', message);
       }
       await work(name, 'compensation', async () => run(), {});
@@ -360,7 +360,7 @@ function failureOf(error: unknown): TaskFailure {
   };
 }
 
-/** As it was thrown in the run that it failed in, as far as a record tells. */
+/** The error of an earlier run, as far as it is stored. */
 function errorOf(failure: TaskFailure | undefined): Error {
   return Object.assign(new Error(failure?.message ?? 'the step failed'), { code: failure?.code });
 }

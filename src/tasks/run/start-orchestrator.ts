@@ -1,6 +1,6 @@
-// The group `<type>-orchestrator` of each type: reads what the progress streams tell, and advances jobs by
-// it. Whoever ends a child wakes its parent at once, and may die before that; this comes next, within
-// moments; the sweeper last.
+// The group `<type>-orchestrator` of each type: reads the progress streams and wakes parents. Completing a child
+// wakes its parent immediately; if the process dies before that, this group does it within moments, and the
+// sweeper as the last resort.
 
 import { hasCode } from '../../foundation/error.ts';
 import { consumerGroups } from '../../contracts/subject-groups.ts';
@@ -8,22 +8,22 @@ import { Terminal } from '../../subscriptions/handler-outcome.ts';
 import type { Tasks } from '../tasks.ts';
 
 export interface TaskOrchestratorOptions {
-  /** `bus.consume` of the house, of the bus that the streams of these tasks are in. */
+  /** `consume` of the bus that contains the streams of these tasks. */
   readonly consume: (
     definition: { readonly group: string; readonly subject: string },
     handler: (message: { readonly payload: unknown }) => Promise<void>,
   ) => Promise<AsyncDisposable>;
-  /** `bus.group` of the same: the group of the workers is on the bus's list, and its trims keep what waits. */
+  /** `group` of the same bus: registers the group of the workers, so that trims keep unprocessed messages. */
   readonly group?:
     | ((definition: { readonly group: string; readonly subject: string }) => Promise<unknown>)
     | undefined;
-  /** How often it looks for types that are new. Default: 5 s. */
+  /** How often it checks for new types. Default: 5 s. */
   readonly everyMs?: number | undefined;
 }
 
 /**
- * Wakes jobs by what the progress streams tell, until it is disposed. Any number of processes may: they
- * share the groups.
+ * Wakes jobs by the progress streams, until it is disposed. Any number of processes may run it: they share the
+ * groups.
  *
  * @example
  * import type { Bus } from 'millrace/bus';
@@ -40,7 +40,7 @@ export function startTaskOrchestrator(
   { consume, group: ensure, everyMs = 5_000 }: TaskOrchestratorOptions,
 ): AsyncDisposable {
   const { clock, observer, subjects, wakeParent } = tasks.core;
-  // Also of types that are no longer configured: their last jobs are still worked off.
+  // Including types that are no longer configured, because they may still have jobs.
   const consumers = new Map<string, AsyncDisposable>();
   const failing = new Set<string>();
   const stopping = new AbortController();
@@ -52,7 +52,7 @@ export function startTaskOrchestrator(
       const isWoken = await wakeParent(parentId);
       if (isWoken) observer.count?.('tasks_parents_woken_total', {});
     } catch (error) {
-      // Nothing of ours: no id of a job.
+      // Not a signal of Millrace: the id of the job is invalid.
       if (hasCode(error, 'TASK_INVALID')) throw new Terminal(error.message);
       throw error;
     }
@@ -62,12 +62,12 @@ export function startTaskOrchestrator(
     const group = consumerGroups.orchestrator<string>(type);
     try {
       const { queue, progress } = subjects.tasks.type<string>(type);
-      // Claims go past it; the engine acks what it hands out.
+      // Workers do not read this group; the engine acknowledges claimed jobs.
       await ensure?.({ group: consumerGroups.workers<string>(type), subject: queue });
       consumers.set(type, await consume({ group, subject: progress }, advance));
       if (failing.delete(type)) observer.log?.info({ group }, 'task orchestrator resumed');
     } catch (err) {
-      // Once; it tries again, and the sweeper wakes parents meanwhile.
+      // Logged once; the next round tries again, and the sweeper wakes parents until then.
       if (!failing.has(type)) observer.log?.warn({ group, err }, 'task orchestrator cannot read');
       failing.add(type);
     }
@@ -79,7 +79,7 @@ export function startTaskOrchestrator(
         if (stopping.signal.aborted) break;
         if (!consumers.has(name)) await join(name);
       }
-      // A stop ends it, and the loop with it.
+      // A stop ends the sleep, and with it the loop.
       await clock.sleep(everyMs, stopping.signal).catch(() => undefined);
     }
   }

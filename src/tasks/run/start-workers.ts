@@ -1,4 +1,4 @@
-// Workers of a process: claims as much as there is room for, runs it, and says that it is alive.
+// The workers of a process: claim as many jobs as there is room for, run them, and send heartbeats.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -10,24 +10,24 @@ import type { TaskDefinition } from '../task-definition.ts';
 import { taskLimits as limits } from '../task-limits.ts';
 import type { ClaimedTask, Tasks, TaskToken } from '../tasks.ts';
 
-/** A message of the control plane, as the bus has it. */
+/** A message of the control channel, as the bus delivers it. */
 export interface ControlMessage {
   readonly subject: string;
   readonly payload: unknown;
 }
 
 export interface WorkersOptions {
-  /** Default: host, process and a random part. Unique for each start. */
+  /** Default: host, process id and a random part. Unique for each start. */
   readonly worker?: string | undefined;
-  /** Jobs at once, by type. Default: `workers` of the type. */
+  /** Concurrent jobs, by type. Default: `workers` of the type. */
   readonly concurrency?: Readonly<Record<string, number>> | undefined;
-  /** Gone for so long without a beat: its jobs go to others. Default: 15 s. */
+  /** After this time without a heartbeat, other workers get its jobs. Default: 15 s. */
   readonly leaseMs?: number | undefined;
-  /** How long a stop waits for what runs. Below the grace period of whoever supervises. Default: 20 s. */
+  /** How long a stop waits for running jobs: less than the grace period of the supervisor. Default: 20 s. */
   readonly drainMs?: number | undefined;
-  /** Beats from a thread of its own, where the engine can. Default: true. */
+  /** Sends heartbeats from a separate thread, if the engine supports it. Default: true. */
   readonly beatsFromThread?: boolean | undefined;
-  /** Live messages of `gbe.tasks._control.>`: `bus.subscribe` of the house. */
+  /** Live messages of `gbe.tasks._control.>`: `bus.subscribe`. */
   readonly control?:
     | ((pattern: string, signal: AbortSignal) => Promise<AsyncIterable<ControlMessage>>)
     | undefined;
@@ -35,11 +35,11 @@ export interface WorkersOptions {
 
 export interface TaskWorkers extends AsyncDisposable {
   readonly worker: string;
-  /** Jobs that run now. */
+  /** Running jobs. */
   readonly running: number;
-  /** Resolves when it has stopped, by `stop` or by the control plane. */
+  /** Resolves when it has stopped, by `stop` or by the control channel. */
   readonly done: Promise<void>;
-  /** Claims no more, lets what runs end within `drainMs`, gives the rest back, and leaves. */
+  /** Claims no more jobs, waits up to `drainMs` for running ones, releases the rest, and deregisters. */
   stop(): Promise<void>;
 }
 
@@ -47,15 +47,15 @@ interface Run {
   readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
   readonly done: Promise<void>;
-  /** Its handler is through; only its end is not stored yet. */
+  /** The handler has ended; only its end is not stored yet. */
   isSettling: boolean;
 }
 
-/** Asks for jobs, one call after the other. */
+/** Claims jobs, one call after the other. */
 interface Claimer {
-  /** Fires when there is more room than it knows of. */
+  /** Fires when there is more room than the running call knows of. */
   waiting: AbortController;
-  /** What its call under way may bring. */
+  /** The jobs that the running call may return. */
   asks: Readonly<Record<string, number>>;
 }
 
@@ -80,15 +80,15 @@ export function startWorkers(
   const { leaseMs = limits.leaseMsDefault, drainMs = 20_000, beatsFromThread = true } = options;
   const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
-  if (byName.size < definitions.length) throw invalid('definitions', 'name a type twice');
+  if (byName.size < definitions.length) throw invalid('definitions', 'must not name a type twice');
   const runs = new Map<string, Run>();
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const concurrency: Record<string, number> = { ...options.concurrency };
-  /** The first one waits for jobs; others ask beside it while there is plenty of them. */
+  /** The first claimer waits for jobs; the others claim in addition while there is a backlog. */
   const claimers = Array.from({ length: engine.callsAtOnce ?? 1 }, createClaimer);
   let isPlenty = false;
-  /** In which one of them has begun what it got. */
+  /** The turn of the event loop in which a claimer has started its jobs. */
   let turn: Promise<void> | undefined;
 
   const about = (): object => ({
@@ -112,7 +112,7 @@ export function startWorkers(
         )
       : undefined;
 
-  /** Room for more of each type, beside what others are asking for. */
+  /** Room for more jobs of each type, in addition to running claims. */
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
     const running = new Map<string, number>();
@@ -123,11 +123,11 @@ export function startWorkers(
     }
     for (const { name, workers } of tasks.types()) {
       const most = concurrency[name] ?? workers;
-      // The claim goes right behind the ends that are on their way; as many of those as may run, at most.
+      // The claim follows the ends that are being stored; at most as many of those as may run.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
       const asked = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
       const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - asked : 0;
-      // Of plenty, each takes its part: while one part runs, the next one is on its way.
+      // In a backlog each claimer takes a part: while one part runs, the next one is claimed.
       const part = isPlenty ? Math.ceil(most / claimers.length) : most;
       if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
     }
@@ -160,7 +160,7 @@ export function startWorkers(
         nudge();
       },
     }).catch((err: unknown) => {
-      // Nobody could be told what became of it: the sweeper finds it by its worker or its deadline.
+      // The outcome could not be stored: the sweeper finds the job by its worker or its deadline.
       observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
       return 'gone' as const;
     });
@@ -170,7 +170,7 @@ export function startWorkers(
       observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
       span?.set({ outcome });
       span?.end();
-      // One that is given back by a stop stays in the list until that is done.
+      // A job that a stop releases stays in the list until it is released.
       if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
@@ -179,8 +179,8 @@ export function startWorkers(
   }
 
   /**
-   * Of two claims that come back together the second begins in the next turn: its jobs run while the engine
-   * stores the ends of the first ones. Else both would go on together, and one side always wait for the other.
+   * Of two claims that return together, the second starts its jobs in the next turn: they run while the engine
+   * stores the ends of the first. Otherwise process and engine would always wait for each other.
    */
   async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
     while (turn !== undefined) await turn;
@@ -195,16 +195,16 @@ export function startWorkers(
     for (const claimed of found) begin(claimed);
   }
 
-  /** There is more room than the claim that waits knows of. */
+  /** Ends waiting claims, because there is more room now. */
   function nudge(): void {
-    // Of fifty that end at once only the first has somebody to wake.
+    // Of many jobs that end at once, only the first has a claim to wake.
     for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
   }
 
   async function claimOnce(claimer: Claimer): Promise<void> {
     claimer.waiting = new AbortController();
     const isFirst = claimer === claimers[0];
-    // A stop nudges, too: a signal made of two for each claim costs more than a short job.
+    // A stop nudges, too: combining two signals for each claim would cost more than a short job.
     const { signal } = claimer.waiting;
     const types = isFirst || isPlenty ? room() : {};
     const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
@@ -224,7 +224,7 @@ export function startWorkers(
       claimer.asks = {};
       const isNews = !isFull || !isPlenty;
       isPlenty = isFull;
-      // The others may ask for what it did not get, or for their parts of plenty.
+      // The other claimers may claim what this one did not get, or their parts of a backlog.
       if (isNews) nudge();
     }
   }
@@ -239,7 +239,7 @@ export function startWorkers(
       } catch (err) {
         if (hasCode(err, 'ABORTED')) continue;
         if (hasCode(err, 'TASKS_CLOSED')) return;
-        // The first one waits until the engine is back, and says so.
+        // The first claimer waits until the engine is available, and logs it.
         if (claimer !== claimers[0]) continue;
         failures += 1;
         if (failures === 1) observer.log?.warn({ worker, err }, 'task workers lost their engine');
@@ -256,7 +256,7 @@ export function startWorkers(
         const asked = [...runs.values()];
         const tokens = asked.map(({ claimed }) => claimed.token);
         const held = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
-        // By its place, not by its id: a job that was lost may run here again by now, under a newer fence.
+        // By position, not by id: a lost job may be running here again, under a newer fence.
         for (const [at, { stopping: halting }] of asked.entries()) {
           const { id, state, cancelAt } = held[at] ?? {};
           if (id === undefined) continue;
@@ -288,20 +288,21 @@ export function startWorkers(
     }
   }
 
-  /** What has not ended in time is somebody else's, from where its last finished step is. */
+  /** Jobs that do not end in time are released: another worker continues after their last completed step. */
   async function drain(): Promise<void> {
     const over = new AbortController();
     const all = Promise.all([...runs.values()].map(({ done }) => done));
     await Promise.race([all, clock.sleep(drainMs, over.signal).catch(() => undefined)]);
     over.abort();
     const left = [...runs.values()];
-    for (const run of left) run.stopping.abort(new MillraceError('ABORTED', 'the worker stops'));
+    for (const run of left)
+      run.stopping.abort(new MillraceError('ABORTED', 'the worker is stopping'));
     await Promise.all(
       left.map(async ({ claimed: { token } }) => {
         try {
           await tasks.release(token);
         } catch (err) {
-          observer.log?.debug({ taskId: token.id, err }, 'job was not given back');
+          observer.log?.debug({ taskId: token.id, err }, 'could not release job');
         }
         runs.delete(nameOf(token));
       }),
@@ -313,12 +314,12 @@ export function startWorkers(
   const beating = beatLoop(ending.signal);
   const listening = listen(ending.signal).catch((err: unknown) => {
     if (!hasCode(err, 'ABORTED')) {
-      observer.log?.warn({ worker, err }, 'the control plane is not heard');
+      observer.log?.warn({ worker, err }, 'control channel unavailable');
     }
   });
   const joined = signals.control('rebalance', `join:${worker}`, { joined: worker, ...about() });
   const announced = engine.repair([joined], clock.now()).catch((err: unknown) => {
-    observer.log?.debug({ worker, err }, 'worker was not announced');
+    observer.log?.debug({ worker, err }, 'could not announce worker');
   });
 
   let stopped: Promise<void> | undefined;
@@ -334,7 +335,7 @@ export function startWorkers(
     try {
       await tasks.leave(worker);
     } catch (err) {
-      observer.log?.debug({ worker, err }, 'worker left without a word');
+      observer.log?.debug({ worker, err }, 'could not deregister worker');
     }
   }
   function stop(): Promise<void> {
@@ -358,16 +359,16 @@ function createClaimer(): Claimer {
   return { waiting: new AbortController(), asks: {} };
 }
 
-/** One for all: an error with its stack costs more than the rest of a short job. */
+/** One object, because creating an error with its stack costs more than the rest of a short job. */
 const nudged = new MillraceError('ABORTED', 'there is more room');
 
-/** Of one hold: a worker that was taken for dead may get the same job once more. */
+/** Includes the fence: a worker that was considered dead may get the same job again. */
 function nameOf({ id, fence }: TaskToken): string {
   return `${id}:${fence}`;
 }
 
 function gone(id: string): MillraceError {
-  return new MillraceError('TASK_STALE', `job ${id} is another worker's by now`);
+  return new MillraceError('TASK_STALE', `another worker has job ${id}`);
 }
 
 function cancelled(id: string): MillraceError {

@@ -1,6 +1,6 @@
-// Finds what nobody looks after: jobs of workers that are gone, steps that hang, cancels that were not
-// heard, parents that were not woken, signals that were lost, cron ticks, and what is old enough to go.
-// Several processes may sweep: each change is guarded by the revision that it was decided on.
+// Repairs what other parts missed: jobs of dead workers, hanging steps, ignored cancellations, parents that were not
+// woken, lost signals and cron ticks; and removes old jobs. Several processes may sweep: each change is guarded by
+// the revision that it was decided on.
 
 import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
@@ -15,9 +15,9 @@ import type { TaskSignal } from '../task-signal.ts';
 import type { TaskType } from '../task-type.ts';
 import type { TaskCore, Tasks } from '../tasks.ts';
 
-/** What one sweep did. */
+/** The result of one sweep. */
 export interface TasksSwept {
-  /** Running jobs that were taken away: retried, or ended. */
+  /** Running jobs that were taken from their workers: retried or ended. */
   readonly lost: number;
   readonly due: number;
   readonly woken: number;
@@ -31,24 +31,24 @@ export interface TaskSweeperOptions {
   readonly everyMs?: number | undefined;
 }
 
-/** Signals of jobs older than this are left to the retention of their streams. */
+/** Signals of older jobs are not repaired; the retention of their streams applies. */
 const signalAgeMsMax = 6 * 86_400_000;
-/** A writer that was killed between record and signal had this long to live. */
+/** How long a writer may take between record and signal. */
 const signalGraceMs = 60_000;
 const workerForgetMs = 600_000;
 const reportEveryMs = 60_000;
-/** Between two looks at which types have jobs. */
+/** How often the types that have jobs are counted. */
 const countEveryMs = 3_600_000;
-/** Pages that one sweep looks at, of each kind; the next one goes on where it ended. */
+/** Pages per sweep and kind; the next sweep continues there. */
 const pagesMax = 10;
 
-/** One sweeper remembers how far it came. */
+/** The progress of a sweeper. */
 interface SweepMemory {
   waitingCursor: string | undefined;
   signalCursor: string | undefined;
   updatedFromMs: number;
   reportedAtMs: number;
-  /** Types that have jobs, whether they are configured or not. */
+  /** Types that have jobs, including types that are not configured. */
   types: ReadonlySet<string>;
   typesAtMs: number;
 }
@@ -58,7 +58,7 @@ export interface TaskSweep {
 }
 
 /**
- * A sweeper by hand; `startTaskSweeper` does it again and again.
+ * A single sweep; `startTaskSweeper` repeats it.
  *
  * @example
  * import { createTaskSweep, type Tasks } from 'millrace/tasks';
@@ -84,7 +84,7 @@ export function createTaskSweep(
     const startedMs = clock.now();
     const swept = {
       lost: await takeLost(core),
-      due: await tellDue(core),
+      due: await queueDue(core),
       woken: await wakeParents(core, memory),
       signals: await repairSignals(core, memory, startedMs),
       ticks: await enqueueTicks(tasks, core, everyMs),
@@ -117,7 +117,7 @@ async function takeLost({ engine, clock, change, observer }: TaskCore): Promise<
         const { cancelAtMs, deadlineMs, id, type, worker } = task.head;
         const isCancel = cancelAtMs > 0 && cancelAtMs <= nowMs;
         const cause = isCancel ? 'cancel' : deadlineMs <= nowMs ? 'deadline' : 'worker';
-        observer.log?.warn({ taskId: id, type, worker, cause }, 'job was taken from its worker');
+        observer.log?.warn({ taskId: id, type, worker, cause }, 'job taken from its worker');
         return change(task, (each, context) => decideLost(each, cause, context));
       }),
     );
@@ -127,12 +127,12 @@ async function takeLost({ engine, clock, change, observer }: TaskCore): Promise<
   return lost;
 }
 
-async function tellDue({ engine, clock, change }: TaskCore): Promise<number> {
+async function queueDue({ engine, clock, change }: TaskCore): Promise<number> {
   const found = await engine.dueScheduled({ nowMs: clock.now(), limit: limits.batchMax });
   return (await Promise.all(found.map((task) => change(task, decideDue)))).filter(Boolean).length;
 }
 
-/** Whoever ended the last child may have died before it woke the parent. */
+/** The process that ended the last child may have died before it woke the parent. */
 async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory): Promise<number> {
   let woken = 0;
   for (let page = 0; page < pagesMax; page += 1) {
@@ -150,7 +150,7 @@ async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory
   return woken;
 }
 
-/** A page of all jobs each time, all of them once something is missing, and where needed all new ones. */
+/** One page of all jobs per sweep, all jobs once a signal is missing, and all new jobs where engines need it. */
 async function repairSignals(
   core: TaskCore,
   memory: SweepMemory,
@@ -167,7 +167,7 @@ async function repairSignals(
     const isFirst = memory.signalCursor === undefined;
     const missing = await repairOf(core, tasks);
     repaired += missing;
-    // From the start, once: what is missing here is missing before, too.
+    // Restart once from the first page: earlier pages probably miss signals, too.
     memory.signalCursor = missing > 0 && !isFirst && repaired === missing ? undefined : cursor;
     isWalking = repaired > 0 && memory.signalCursor !== undefined;
   }
@@ -191,7 +191,7 @@ async function repairOf(
 ): Promise<number> {
   const ended = listed.filter(({ head }) => head.endedAtMs > 0);
   const open = listed.filter(({ head }) => head.endedAtMs === 0);
-  // A list has no steps.
+  // Lists do not contain steps.
   const whole = open.length === 0 ? [] : await engine.get(open.map(({ head }) => head));
   const nowMs = clock.now();
   const expected = [...ended, ...whole].flatMap((task) =>
@@ -270,7 +270,7 @@ async function removeOld(
 ): Promise<number> {
   let removed = 0;
   const known = new Map(tasks.types().map((type) => [type.name, type.retentionMs]));
-  // To count is to look at every job; types that nobody has configured here are new once in a while only.
+  // Counting reads every job, and types that are not configured here rarely appear.
   if (clock.now() - memory.typesAtMs >= countEveryMs) {
     memory.types = new Set((await engine.counts()).map(({ type }) => type));
     memory.typesAtMs = clock.now();
@@ -287,7 +287,7 @@ async function removeOld(
 }
 
 /**
- * Sweeps again and again, until it is disposed.
+ * Sweeps at intervals, until it is disposed.
  *
  * @example
  * import { startTaskSweeper, type Tasks } from 'millrace/tasks';
@@ -306,12 +306,12 @@ export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {})
     while (!signal.aborted) {
       try {
         await sweeper.sweep();
-        if (isFailing) observer.log?.info({}, 'the tasks are swept again');
+        if (isFailing) observer.log?.info({}, 'task sweeper resumed');
         isFailing = false;
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
-        // Once: an engine that is away for an hour is one piece of news.
-        if (!isFailing) observer.log?.warn({ err }, 'the tasks could not be swept');
+        // Logged once per outage.
+        if (!isFailing) observer.log?.warn({ err }, 'task sweep failed');
         isFailing = true;
       }
       await clock.sleep(everyMs, signal).catch(() => undefined);

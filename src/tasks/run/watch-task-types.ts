@@ -1,5 +1,4 @@
-// The file of task types, read again when it changes: what is wrong in it is told, and the types before
-// go on.
+// The file of task types, reloaded when it changes. If it is invalid, the error is logged and the previous types stay.
 
 import { readFile } from 'node:fs/promises';
 import { parseTaskTypes } from '../parse-task-types.ts';
@@ -19,8 +18,8 @@ export async function loadTaskTypes(path: string): Promise<readonly TaskType[]> 
 }
 
 /**
- * Keeps the types of running tasks as the file says, until it is disposed. It looks at the content, not at
- * the file's times: editors and mounted secrets replace files in ways of their own.
+ * Applies changes of the file to running tasks, until it is disposed. It compares the content, not the file's
+ * times, because editors and mounted secrets replace files.
  *
  * @example
  * import { watchTaskTypes, type Tasks } from 'millrace/tasks';
@@ -35,7 +34,7 @@ export function watchTaskTypes(
     complete = (types) => types,
   }: {
     readonly everyMs?: number | undefined;
-    /** What is added to the file's, such as types that only handlers name. */
+    /** Adds types to those of the file, such as types that only handlers name. */
     readonly complete?: ((types: readonly TaskType[]) => readonly TaskType[]) | undefined;
   } = {},
 ): AsyncDisposable {
@@ -44,7 +43,7 @@ export function watchTaskTypes(
   const { signal } = stopping;
   let seen: string | undefined;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     try {
       const text = await readFile(path, 'utf8');
       if (text === seen) return;
@@ -53,15 +52,15 @@ export function watchTaskTypes(
       const types = complete(parseTaskTypes(text));
       tasks.setTypes(types);
       const names = types.map(({ name }) => name);
-      if (!isFirst) observer.log?.info({ types: names }, 'task types were reloaded');
+      if (!isFirst) observer.log?.info({ types: names }, 'task types reloaded');
     } catch (err) {
-      observer.log?.error({ err }, 'task types could not be reloaded');
+      observer.log?.error({ err }, 'task types not reloaded');
     }
   }
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await look();
+      await poll();
       await clock.sleep(everyMs, signal).catch(() => undefined);
     }
   }
