@@ -153,14 +153,17 @@ test('while the store is away each goes on by itself, says so once, and tells it
   await one.deliver(message);
   await turns();
   assert.equal(one.breakerOf(type).kind, 'open');
-  assert.equal(lines.filter((line) => line === 'breakers are not shared for now').length, 1);
+  assert.equal(
+    lines.filter((line) => line === 'breaker store unavailable, breakers not shared').length,
+    1,
+  );
   isAway = false;
   await clock.advance(1_000);
   await one.deliver(message);
   await turns();
   const [told] = await clockless.list();
   assert.equal(told?.destination, type);
-  assert.ok(lines.includes('breakers are shared again'));
+  assert.ok(lines.includes('breaker store available, breakers shared'));
 });
 
 test('no call asks the store while all is well', async () => {

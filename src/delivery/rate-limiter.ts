@@ -1,5 +1,4 @@
-// The buckets of a process, by key; those that are full are forgotten, so that memory follows what is
-// busy, not every tenant that there ever was.
+// The token buckets of a process, by key. Full ones are removed, so memory is bounded by the active keys.
 
 import { freshRate, isFull, takeToken, type RateLimit, type RateState } from './rate-limit.ts';
 
@@ -13,12 +12,12 @@ type Admission =
   | { readonly kind: 'refused'; readonly backInMs: number };
 
 export interface RateLimiter {
-  /** All of the keys or none: a token is taken only when each has one within `waitMsMax`. */
+  /** All keys or none: tokens are taken only if each key has one within `waitMsMax`. */
   admit(keys: readonly LimitedKey[], nowMs: number, waitMsMax: number): Admission;
   readonly size: number;
 }
 
-/** Swept whenever it has doubled since the last time, so that sweeping costs little per call. */
+/** Swept when the size has doubled since the last sweep. */
 const sweepFrom = 1_024;
 
 export function createRateLimiter(): RateLimiter {
@@ -45,7 +44,7 @@ export function createRateLimiter(): RateLimiter {
         for (const { key, decision } of decisions) states.set(key, decision.taken);
         return { kind: 'go', waitMs };
       }
-      // Only the line of those that are in the way grows.
+      // Only the buckets that refused get a longer queue.
       const inTheWay = decisions.filter(({ decision }) => decision.waitMs > waitMsMax);
       for (const { key, decision } of inTheWay) states.set(key, decision.refused);
       const backInMs = Math.max(...inTheWay.map(({ decision }) => decision.backInMs));

@@ -265,7 +265,7 @@ test('what is not said follows from the store, unless the store has no room for 
   assert.deepEqual(completeUrls(apart), { ...apart, keys: apart.outbox });
   assert.throws(
     () => completeUrls({ store: 'kurrentdb://localhost:2113' }),
-    /name a database for the outbox/,
+    /configure a database for the outbox/,
   );
 });
 

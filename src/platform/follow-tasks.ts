@@ -1,4 +1,4 @@
-// Whoever watches jobs: what their streams are told while they run and when they end.
+// Live signals of jobs: progress and ends.
 
 import type { Bus } from '../bus/bus.ts';
 import { subjects } from '../contracts/subjects.ts';
@@ -7,7 +7,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 
 export interface FollowTasksQuery {
   readonly type?: string | undefined;
-  /** Of one job: it ends when the job has. */
+  /** Of one job: the sequence ends with the job. */
   readonly id?: string | undefined;
   readonly tenant?: string | undefined;
 }
@@ -16,12 +16,12 @@ export interface FollowedSignal {
   readonly kind: 'progress' | 'terminal';
   readonly id: string;
   readonly at: Date;
-  /** As the stream has it: `taskId`, `type`, and what happened. */
+  /** The signal of the stream: `taskId`, `type`, and its content. */
   readonly signal: Readonly<Record<string, unknown>>;
 }
 
 /**
- * From now on, until the signal fires. It listens when the promise resolves.
+ * Signals from now on, until the abort signal fires. It is subscribed when the promise resolves.
  *
  * @example
  * import { createPlatform, followTasks } from 'millrace/platform';
@@ -38,7 +38,7 @@ export async function followTasks(
   const only = id === undefined ? type : taskTypeOf(id);
   const { all } = only === undefined ? subjects.tasks : subjects.tasks.type(only as 'any');
   const messages = await bus.subscribe(all, { signal });
-  // It may have ended before anybody listened.
+  // The job may have ended before the subscription started.
   const now = id === undefined ? undefined : await tasks.get(id);
   return signalsOf();
 

@@ -1,4 +1,4 @@
-// The tasks of a platform: opened when they are first asked for, with the types of the configuration.
+// The tasks of a platform: opened on first use, with the types of the configuration.
 
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -17,21 +17,21 @@ import type { PlatformEngines } from './engines/platform-engines.ts';
 import type { AnyTask } from './modules/platform-module.ts';
 
 export interface PlatformTasks extends AsyncDisposable {
-  /** The same each time. */
+  /** Always the same object. */
   readonly open: () => Promise<Tasks>;
-  /** Where the streams of tasks are: they lie where the jobs do. */
+  /** The bus with the streams of the tasks: in the same engine as the jobs. */
   readonly bus: () => Promise<Bus>;
-  /** Undefined while nobody has opened them. */
+  /** Undefined until the tasks are opened. */
   readonly counts: () => Promise<readonly TypeCount[]> | undefined;
-  /** Runs the handlers; nothing where there are none. */
+  /** Runs the handlers, if there are any. */
   readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
-  /** Looks after jobs; nothing where no type is configured: nobody may want tasks. */
+  /** Runs sweeper and orchestrator, if a task type is configured. */
   readonly startSweepers: () => readonly Promise<AsyncDisposable>[];
 }
 
 export interface PlatformTasksOptions {
   readonly types?: readonly TaskType[] | undefined;
-  /** YAML; read again whenever it changes. */
+  /** YAML; reloaded when it changes. */
   readonly typesFile?: string | undefined;
   readonly definitions: readonly AnyTask[];
   readonly drainMs?: number | undefined;
@@ -50,7 +50,7 @@ export function tasksOver(
   const opened = new AsyncDisposableStack();
   const isBesideBus = url === busUrlOf(engines.urls);
   const isMemory = /^memory:/i.test(url);
-  /** The file's before those of the code, and a handler without an entry has the defaults. */
+  /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
     for (const type of written) known.set(type.name, type);
@@ -109,7 +109,7 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | undefined;
   return () => {
     opened ??= open().catch((error: unknown) => {
-      // Whoever asks next tries again.
+      // The next call tries again.
       opened = undefined;
       throw error;
     });

@@ -1,5 +1,5 @@
-// Rebuilds that were asked of a running process, one at a time for each projection. What has to survive the
-// process is not here: the checkpoint says how far the documents are, and another rebuild goes on from there.
+// Rebuilds in a running process, one at a time for each projection. The checkpoint is durable, so another rebuild
+// continues an interrupted one.
 
 import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
@@ -7,29 +7,29 @@ import type { Projection } from '../projections/projection.ts';
 import type { RebuildOptions, RebuildResult } from '../projections/rebuild-projection.ts';
 import type { RebuildProgress } from '../projections/rebuild-progress.ts';
 
-/** What this process knows of a rebuild of its own; gone with it. */
+/** The state of a rebuild of this process; lost with the process. */
 export interface ProjectionRebuild {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedAt: string;
   readonly endedAt?: string;
   /** Undefined until the projection's leases are held. */
   readonly progress?: RebuildProgress;
-  /** The code of the error that it failed with. */
+  /** The error code, if it failed. */
   readonly error?: string;
 }
 
 export interface ProjectionRebuilds extends AsyncDisposable {
-  /** Resolves when it has begun; `ended` rejects where it failed or was cancelled. */
+  /** Resolves when the rebuild has started; `ended` rejects if it failed or was cancelled. */
   start(name: string): Promise<{ readonly ended: Promise<RebuildResult> }>;
   get(name: string): ProjectionRebuild | undefined;
-  /** Resolves when it has ended. False: there is none that runs. */
+  /** Resolves when it has ended. False: no rebuild is running. */
   cancel(name: string): Promise<boolean>;
 }
 
 export interface RebuildSources {
   readonly projections: readonly Projection[];
   readonly clock: Clock;
-  /** Throws where it cannot be built. */
+  /** Throws if it cannot be rebuilt. */
   readonly check: (projection: Projection) => Promise<void>;
   readonly build: (
     projection: Projection,
@@ -74,7 +74,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
     const rebuild = running.get(name);
     if (rebuild === undefined) return false;
     rebuild.ending.abort();
-    // How it ended is told to whoever began it.
+    // The caller of `start` gets the error.
     await rebuild.ended?.catch(() => undefined);
     return true;
   };
@@ -85,12 +85,12 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       if (projection === undefined) {
         throw new MillraceError(
           'PROJECTION_UNKNOWN',
-          `no module of this process has the projection '${name}', and building it needs its code`,
+          `no module of this process has the projection '${name}': a rebuild needs its code`,
           { details: { name } },
         );
       }
       if (running.has(name)) {
-        throw new MillraceError('PROJECTION_BUSY', `${name} is being built already`, {
+        throw new MillraceError('PROJECTION_BUSY', `${name} is already being rebuilt`, {
           details: { name },
         });
       }

@@ -1,5 +1,5 @@
-// The outbox as one thing to run: store, ledger, projectors, destinations and sender, by a definition and
-// the environment's settings.
+// Runs the whole outbox: store, ledger, projectors, destinations and sender, by a definition and the settings of the
+// environment.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -28,13 +28,13 @@ export interface StartOutboxOptions {
 
 export interface RunningOutbox extends AsyncDisposable {
   readonly ledger: OutboxLedger;
-  /** Resolves when all events are projected and nothing is due any more. */
+  /** Resolves when all events are projected and no message is due. */
   whenDrained(signal?: AbortSignal): Promise<void>;
 }
 
 /**
- * Runs the outbox of a definition until it is disposed of: then projectors stop first, what is being sent
- * comes to its end, and the rest is given back.
+ * Runs the outbox of a definition until it is disposed. Then projectors stop first, running attempts end, and the
+ * other claimed messages are released.
  *
  * @example
  * import { readOutboxEnvironment, startOutbox } from 'millrace/platform';
@@ -84,7 +84,7 @@ export async function startOutbox(
     ledger,
     async whenDrained(signal) {
       if (sending.whenIdle === undefined) {
-        throw new MillraceError('NOT_SUPPORTED', 'this sender does not say when it is idle');
+        throw new MillraceError('NOT_SUPPORTED', 'this sender has no whenIdle');
       }
       await Promise.all(runners.map((runner) => runner.whenCaughtUp(signal)));
       await sending.whenIdle(signal);
@@ -93,7 +93,7 @@ export async function startOutbox(
   };
 }
 
-/** A store without room for checkpoints has them in the outbox's database. */
+/** The checkpoints are in the outbox's database if the store cannot store them. */
 async function hostOf(
   store: EventStore & Partial<SubscriptionHost>,
   storeUrl: string,
@@ -108,7 +108,7 @@ async function hostOf(
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    'neither the store nor the outbox has room for checkpoints',
+    'neither the store nor the outbox can store checkpoints',
     {
       details: { field: 'outbox' },
     },

@@ -39,7 +39,7 @@ test('what is old goes in batches, once a minute, and an outage only puts it off
   );
   await clock.advance(60_000);
   await turn();
-  assert.deepEqual(warnings, ['what is old could not be swept']);
+  assert.deepEqual(warnings, ['sweep failed']);
   left = 7;
   await clock.advance(60_000);
   await turn();

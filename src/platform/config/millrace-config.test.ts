@@ -40,7 +40,7 @@ test('keys by the environment leave what else the file says of JWTs', () => {
 });
 
 for (const [what, env, pattern] of [
-  ['a port that is none', { MILLRACE_PORT: '70000' }, /'70000' is no port/],
+  ['a port that is none', { MILLRACE_PORT: '70000' }, /'70000' is not a port/],
   ['a role that is none', { MILLRACE_ROLES: 'worker' }, /Did you mean 'workers'/],
   ['JWTs for nobody in particular', { MILLRACE_JWT_SECRET: 'x' }, /MILLRACE_JWT_AUDIENCE/],
 ] as const) {

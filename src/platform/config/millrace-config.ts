@@ -1,5 +1,5 @@
-// How a deployment says what it wants: a file, the environment, or both. Checked once, at the start,
-// with an error that names the field.
+// The configuration of a deployment: a file, the environment, or both. Validated once at the start; an error contains
+// the field.
 
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -21,7 +21,7 @@ export interface ServerSettings {
   readonly port?: number;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** Tokens of an identity provider, beside our own. */
+  /** Accepts tokens of an identity provider in addition to API keys. */
   readonly jwt?: {
     readonly secret?: string;
     readonly jwksUrl?: string;
@@ -30,9 +30,9 @@ export interface ServerSettings {
     readonly clockSkewSeconds?: number;
     readonly tenantClaim?: string;
   };
-  /** How many requests one caller may make. Default: 1,000 a second with credentials, 50 without. */
+  /** Rate limits per caller. Default: 1,000 requests a second with credentials, 50 without. */
   readonly rateLimits?: { readonly known: RateLimit; readonly unknown: RateLimit };
-  /** Of one request. Default: a body of 1 MiB, 30 s to send it, 60 s to answer. */
+  /** Limits of one request. Default: a body of 1 MiB, 30 s to receive it, 60 s to respond. */
   readonly limits?: {
     readonly bodyBytesMax?: number;
     readonly receiveMsMax?: number;
@@ -48,11 +48,11 @@ export interface MillraceConfig extends Omit<
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
   readonly server?: ServerSettings;
-  /** Topics, in ntfy's way. */
+  /** Topics, compatible with ntfy. */
   readonly notify?: NotifySettings;
   /**
-   * Sample data, for `millrace dev` on a new store. Called again if it was interrupted: give its commands
-   * idempotency keys. The lines that it returns are shown this once, as tokens of sample users are.
+   * Sample data, for `millrace dev` on a new store. Repeated after an interruption, so its commands need idempotency
+   * keys. The returned lines are shown once, for example tokens of sample users.
    */
   readonly samples?: (platform: Platform) => Promise<readonly SampleLine[] | void>;
 }
@@ -101,8 +101,8 @@ export function defineConfig(config: MillraceConfig): MillraceConfig {
 }
 
 /**
- * Reads the configuration that holds in a folder: `millrace.config.ts` and `millrace.tasks.yaml` (or
- * `tasks.yaml`) if they are there, and the environment, which wins.
+ * Loads the configuration of a folder: `millrace.config.ts` and `millrace.tasks.yaml` (or `tasks.yaml`), if they
+ * exist, and the environment, which has precedence.
  *
  * @example
  * import { createPlatform, loadConfig } from 'millrace/platform';
@@ -113,7 +113,7 @@ export function defineConfig(config: MillraceConfig): MillraceConfig {
 export async function loadConfig(from: {
   readonly cwd: string;
   readonly env: Environment;
-  /** Instead of looking for one. */
+  /** A path instead of the default file names. */
   readonly file?: string;
 }): Promise<MillraceConfig> {
   const { cwd, env, file } = from;
@@ -143,10 +143,10 @@ async function readFile(path: string): Promise<MillraceConfig> {
   if (unknown === undefined) return config;
   const near = closest(unknown, fields);
   const hint = near === undefined ? `there are ${fields.join(', ')}` : `did you mean '${near}'?`;
-  throw invalid(unknown, `${path}: there is no '${unknown}': ${hint}`);
+  throw invalid(unknown, `${path}: unknown field '${unknown}': ${hint}`);
 }
 
-/** Pure: what the environment says goes before what the file says. */
+/** Pure: the environment has precedence over the file. */
 export function withEnvironment(
   config: MillraceConfig,
   { cwd, env }: { readonly cwd: string; readonly env: Environment },
@@ -195,7 +195,7 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
   return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));
 }
 
-/** A file's path counts from where the program was started. */
+/** A relative path starts at the working directory. */
 function inFolder(url: string, cwd: string): string {
   const [, scheme = '', path] = /^(sqlite|file):(?:\/\/)?([^:].*)$/i.exec(url) ?? [];
   return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
@@ -223,7 +223,7 @@ function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'
 function portOf(value: string): number {
   const port = Number(value);
   if (/^\d{1,5}$/.test(value) && port <= 65_535) return port;
-  throw invalid('MILLRACE_PORT', `'${value}' is no port`);
+  throw invalid('MILLRACE_PORT', `'${value}' is not a port`);
 }
 
 function invalid(field: string, message: string, cause?: unknown): MillraceError {

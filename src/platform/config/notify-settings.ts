@@ -1,4 +1,4 @@
-// What a deployment says of its topics: the field `notify` of its configuration.
+// The topics of a deployment: the field `notify` of its configuration.
 
 import type { AccessRule, TopicPermission } from '../../notify/access-rules.ts';
 import type { NotifyTokenSettings, NotifyUserSettings } from '../../notify/notify-users.ts';
@@ -10,27 +10,27 @@ export interface NotifySettings {
   readonly users?: readonly NotifyUserSettings[];
   readonly tokens?: readonly NotifyTokenSettings[];
   readonly access?: readonly AccessRule[];
-  /** For topics that no rule is about. Default: read-write on this machine only, else deny. */
+  /** For topics without a matching rule. Default: read-write on localhost, else deny. */
   readonly defaultAccess?: TopicPermission;
-  /** Where clients reach it; attachments and Matrix need it. Default: where it listens. */
+  /** The public URL; attachments and Matrix need it. Default: the listen address. */
   readonly baseUrl?: string;
-  /** Default: `.millrace/attachments`; false: files are refused. */
+  /** Default: `.millrace/attachments`; false: files are rejected. */
   readonly attachments?: string | false;
   readonly limits?: Partial<NotifyLimits>;
   /**
-   * `relaxed`: readers get a message once it is stored, before it is on the disk. `readers-first`: before it is
-   * stored, as ntfy has it; for a bus in a file that no other process publishes topics to. Default: `synced`.
-   * Whichever it is, a publish is answered when its message is on the disk.
+   * `relaxed`: readers get a message when it is stored, before it is synced to disk. `readers-first`: before it is
+   * stored, like ntfy; only for a bus in a file to which no other process publishes topics. Default: `synced`. In all
+   * cases a publish is acknowledged when its message is synced to disk.
    */
   readonly durability?: TopicDurability;
-  /** Addresses whose requests and messages are not counted. */
+  /** Addresses without rate limits. */
   readonly exemptHosts?: readonly string[];
-  /** Addresses are what the last proxy says (`X-Forwarded-For`). */
+  /** Client addresses come from the last proxy (`X-Forwarded-For`). */
   readonly behindProxy?: boolean;
   readonly templates?: Readonly<Record<string, NamedTemplate>>;
-  /** Names that may not be topics, beside those of ntfy and of the product. */
+  /** Names that are not allowed as topics, in addition to those of ntfy and Millrace. */
   readonly reservedTopics?: readonly string[];
-  /** Wakes iPhones: the server that its app hears, such as https://ntfy.sh. */
+  /** Wakes iPhones: the server that the iOS app is connected to, such as https://ntfy.sh. */
   readonly upstreamUrl?: string;
   readonly upstreamToken?: string;
 }

@@ -1,27 +1,27 @@
-// The outbox by the environment: the variables that its document names, below our own for whole roles.
+// The outbox settings of the environment: the variables of the outbox document, overridden by Millrace's own.
 
 import { MillraceError } from '../../foundation/error.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
 import { parseStoreUrl } from '../engines/store-url.ts';
 
 export interface OutboxSettings {
-  /** `MILLRACE_STORE`, else `ESDB_CONNECTION_STRING`. Undefined: the embedded one. */
+  /** `MILLRACE_STORE`, else `ESDB_CONNECTION_STRING`. Undefined: the embedded store. */
   readonly store: string | undefined;
-  /** `MILLRACE_OUTBOX`. Undefined: beside the events. */
+  /** `MILLRACE_OUTBOX`. Undefined: the database of the store. */
   readonly outbox: string | undefined;
-  /** `MILLRACE_QUEUE`, else Redis at `REDIS_HOST` and `REDIS_PORT`. Undefined: none is known. */
+  /** `MILLRACE_QUEUE`, else Redis at `REDIS_HOST` and `REDIS_PORT`. Undefined: no queue. */
   readonly queue: string | undefined;
-  /** `ESDB_SUBSCRIPTION_PREFIX`, parted by commas: what projectors read that have no filter. */
+  /** `ESDB_SUBSCRIPTION_PREFIX`, comma-separated: the events of projectors without a filter. */
   readonly typePrefixes: readonly string[];
   /** `OUTBOX_CLAIM_BATCH_SIZE`. Default: 100. */
   readonly batchSize: number;
-  /** `OUTBOX_MAX_ATTEMPTS`, of messages whose mapper does not say. Default: 10. */
+  /** `OUTBOX_MAX_ATTEMPTS`, for messages without `maxAttempts`. Default: 10. */
   readonly maxAttempts: number;
   /** `OUTBOX_TICK_INTERVAL_MS`. Default: 1 s. */
   readonly tickIntervalMs: number;
-  /** `OUTBOX_DEADLETTER_TOPIC`: a topic of Kafka, or a whole integration type such as `webhook:dead`. */
+  /** `OUTBOX_DEADLETTER_TOPIC`: a Kafka topic, or an integration type such as `webhook:dead`. */
   readonly deadLetterTopic: string | undefined;
-  /** `KAFKA_BROKERS`, parted by commas. */
+  /** `KAFKA_BROKERS`, comma-separated. */
   readonly kafkaBrokers: readonly string[];
   /** `WEBHOOK_TIMEOUT_MS`. Default: 5 s. */
   readonly webhookTimeoutMs: number;
@@ -30,7 +30,7 @@ export interface OutboxSettings {
 export const outboxEnvironmentLimits = {
   tickIntervalMsMax: 3_600_000,
   webhookTimeoutMsDefault: 5_000,
-  /** Below half a lease, at which the dispatcher ends an attempt by itself. */
+  /** Below half a lease, which is the time limit of the dispatcher. */
   webhookTimeoutMsMax: 25_000,
   redisPortDefault: 6_379,
 } as const;
@@ -38,8 +38,8 @@ export const outboxEnvironmentLimits = {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the settings of the outbox; everything that is wrong is told at once, by `CONFIG_INVALID`.
- * `MILLRACE_STORE`, `MILLRACE_OUTBOX` and `MILLRACE_QUEUE` win over the names of the document.
+ * Reads the settings of the outbox; reports all invalid variables in one `CONFIG_INVALID`.
+ * `MILLRACE_STORE`, `MILLRACE_OUTBOX` and `MILLRACE_QUEUE` override the names of the document.
  *
  * @example
  * import { readOutboxEnvironment } from 'millrace/platform';
@@ -86,13 +86,13 @@ export function readOutboxEnvironment(env: Environment): OutboxSettings {
 
 type Reader = ReturnType<typeof createReader>;
 
-/** Remembers what is wrong, so that nobody mends one variable after the other. */
+/** Collects all problems, so that they can be fixed together. */
 function createReader(env: Environment) {
   const problems: { readonly field: string; readonly problem: string }[] = [];
   const wrong = (field: string, problem: string): undefined =>
     void problems.push({ field, problem: `${field} ${problem}` });
 
-  /** An empty one counts as none: that is how compose files and shells leave one out. */
+  /** An empty variable counts as unset, as in compose files and shells. */
   const text = (name: string): string | undefined => {
     const value = env[name]?.trim();
     return value === '' ? undefined : value;
@@ -127,7 +127,7 @@ function createReader(env: Environment) {
       }
       return given;
     },
-    /** Not quoted: it may hold a password. */
+    /** Not quoted, because it may contain a password. */
     storeUrl(name: string): string | undefined {
       const value = text(name);
       try {

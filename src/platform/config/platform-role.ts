@@ -1,13 +1,13 @@
-// What a process does of all that there is to do.
+// The roles of a process.
 
 import { closest } from '../../contracts/lint/closest.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
-/** What a process does; together they are the product, apart they scale. */
+/** The parts that a process runs; one process may have all roles, or each may scale separately. */
 export type PlatformRole = 'api' | 'subscriptions' | 'dispatcher' | 'workers' | 'sweepers';
 
 /**
- * All of them.
+ * All roles.
  *
  * @example
  * import { createPlatform, platformRoles } from 'millrace/platform';
@@ -22,7 +22,7 @@ export const platformRoles: readonly PlatformRole[] = [
   'sweepers',
 ];
 
-/** `api,subscriptions`: told by its name when it is none of ours. */
+/** Parses `api,subscriptions`; throws for an unknown role. */
 export function rolesOf(list: string): readonly PlatformRole[] {
   const names = list.split(',').map((name) => name.trim());
   return names.map((name) => {
@@ -30,7 +30,7 @@ export function rolesOf(list: string): readonly PlatformRole[] {
     if (role !== undefined) return role;
     const near = closest(name, platformRoles);
     const hint = near === undefined ? '' : ` Did you mean '${near}'?`;
-    const message = `'${name}' is none of ${platformRoles.join(', ')}.${hint}`;
+    const message = `unknown role '${name}'; known: ${platformRoles.join(', ')}.${hint}`;
     throw new MillraceError('CONFIG_INVALID', message, { details: { field: 'roles' } });
   });
 }

@@ -1,4 +1,4 @@
-// The schema behind a store's URL: the steps there are, those that are left, and taking them.
+// The database schemas of the store and the outbox at a URL: all steps, the missing ones, and running them.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { parseStoreUrl } from './store-url.ts';
 const busyTimeoutMs = 10_000;
 
 /**
- * The schema of the store that a URL names.
+ * The schema of the store at a URL.
  *
  * @example
  * import { eventStoreSchema } from 'millrace/platform';

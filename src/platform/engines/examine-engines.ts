@@ -1,4 +1,4 @@
-// What `millrace doctor` asks: every engine that is configured, each by the adapter that knows it.
+// The checks of `millrace doctor`: each configured engine, by its adapter.
 
 import { systemClock } from '../../foundation/clock.ts';
 import { examine, isBroken, type Examination, type Finding } from '../../foundation/finding.ts';
@@ -9,7 +9,7 @@ import { parseStoreUrl, redactStoreUrl, type StoreUrl } from './store-url.ts';
 export type EngineRole = keyof EngineUrls;
 
 export interface EngineReport {
-  /** Several, where one engine does it all. */
+  /** Several if one engine has several roles. */
   readonly roles: readonly EngineRole[];
   /** Without its password. */
   readonly url: string;
@@ -19,7 +19,7 @@ export interface EngineReport {
 export interface ExamineEnginesOptions {
   /** How long a single check may take. Default: 5 s. */
   readonly timeoutMs?: number;
-  /** As the platform is told: `off` leaves the schema to `millrace migrate`. */
+  /** As in the platform: `off` leaves the schema to `millrace migrate`. */
   readonly migrate?: 'auto' | 'off';
 }
 
@@ -27,8 +27,8 @@ const timeoutMsDefault = 5_000;
 const outboxSchemaName = 'core_outbox';
 
 /**
- * Looks at the engines of a deployment without changing anything: whether they are reached, their
- * versions, rights, settings, schemas, speed and clocks. Never rejects because of what it finds.
+ * Checks the engines of a deployment without changing them: reachability, versions, permissions, settings, schemas,
+ * latency and clocks. A failed check is a finding, not a rejection.
  *
  * @example
  * import { examineEngines, loadConfig } from 'millrace/platform';
@@ -51,7 +51,7 @@ export async function examineEngines(
   return Promise.all(
     [...byUrl].map(async ([url, roles]) => {
       const found = await examine('engine', () => examineEngine(url, roles, options), {
-        // It bounds each check by itself; this is for the rest.
+        // Each check has its own limit; this one covers the rest.
         timeoutMs: timeoutMs * 20,
       });
       return { roles, url: redactStoreUrl(url), findings: found.map((each) => hidden(url, each)) };
@@ -138,7 +138,7 @@ async function examineSchemas(
   return found;
 }
 
-/** Drivers may quote what they were given. */
+/** Drivers may quote the URL. */
 function hidden(url: string, finding: Finding): Finding {
   const secret = /^[^:]+:\/\/(?:[^:@]*:)?([^@]*)@/s.exec(url)?.[1];
   if (secret === undefined || secret === '') return finding;
@@ -146,7 +146,7 @@ function hidden(url: string, finding: Finding): Finding {
   try {
     detail = detail.replaceAll(decodeURIComponent(secret), '***');
   } catch {
-    // It is not percent-encoded: then there is no other way to write it.
+    // Not percent-encoded, so this is the only spelling.
   }
   return { ...finding, detail };
 }

@@ -1,4 +1,4 @@
-// The bus, and the cold storage behind it, by URL.
+// The bus and its cold storage, by URL.
 
 import { isAbsolute, resolve } from 'node:path';
 import type { Bus } from '../../bus/bus.ts';
@@ -8,8 +8,8 @@ import { fileColdStorage } from '../../bus/file-cold-storage.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
 /**
- * Opens the bus that a URL names: `sqlite:<file>`, which may be the store's; `redis://host:6379`,
- * `rediss:`, `redis+cluster://a:6379,b:6379`; `nats://host:4222`, `nats+tls:`.
+ * Opens the bus at a URL: `sqlite:<file>`, which may be the store's; `redis://host:6379`, `rediss:`,
+ * `redis+cluster://a:6379,b:6379`; `nats://host:4222`, `nats+tls:`.
  *
  * @example
  * import { openBus } from 'millrace/platform';
@@ -31,12 +31,12 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
     return natsBus(url, options);
   }
   const known = 'sqlite:<file>, redis://host:6379 or nats://host:4222';
-  throw new MillraceError('CONFIG_INVALID', `a bus is at ${known}`, {
+  throw new MillraceError('CONFIG_INVALID', `unsupported bus URL; supported: ${known}`, {
     details: { field: 'bus' },
   });
 }
 
-/** Of a bucket; in the environment `AWS_ACCESS_KEY_ID` and so on. */
+/** Credentials of a bucket; in the environment `AWS_ACCESS_KEY_ID` etc. */
 export interface ArchiveKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -44,7 +44,7 @@ export interface ArchiveKeys {
 }
 
 /**
- * Opens the cold storage that a URL names: `file:<folder>`, or
+ * Opens the cold storage at a URL: `file:<folder>`, or
  * `s3://<bucket>/<prefix>?region=eu-central-1&endpoint=https://minio:9000`.
  *
  * @example
@@ -63,15 +63,15 @@ export async function openColdStorage(
   }
   const [, bucket, prefix = '', query = ''] = /^s3:\/\/([^/?]+)\/?([^?]*)\??(.*)$/i.exec(url) ?? [];
   if (bucket === undefined)
-    throw invalid('an archive is in file:<folder> or s3://<bucket>/<prefix>');
+    throw invalid('unsupported archive URL; supported: file:<folder>, s3://<bucket>/<prefix>');
   if (keys === undefined) {
-    throw invalid('a bucket needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+    throw invalid('a bucket needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
   }
   const { s3ColdStorage } = await import('../../adapters/s3/index.ts');
   const settings = new URLSearchParams(query);
   return s3ColdStorage({
     bucket,
-    // A folder: what begins with the same letters is not part of it.
+    // A prefix is a folder, so it ends with a slash.
     prefix: prefix === '' ? '' : prefix.replace(/\/*$/, '/'),
     region: settings.get('region') ?? undefined,
     endpoint: settings.get('endpoint') ?? undefined,
@@ -83,7 +83,7 @@ function invalid(message: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', message, { details: { field: 'archive' } });
 }
 
-/** What the environment says of a bucket's keys. */
+/** The bucket credentials of the environment. */
 export function archiveKeysOf(
   env: Readonly<Record<string, string | undefined>>,
 ): ArchiveKeys | undefined {
@@ -94,7 +94,7 @@ export function archiveKeysOf(
 
 const besideDefault = 'sqlite:.millrace/bus.db';
 
-/** Where the bus is when nobody says: beside the events, where those are in a file. */
+/** The default URL of the bus: the store's file, if the store is a file. */
 export function busUrlOf(urls: {
   readonly store: string;
   readonly bus?: string | undefined;

@@ -1,11 +1,11 @@
-// The queue between those who claim messages and those who send them, by its URL.
+// The queue between dispatchers and queue workers, by URL.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { DeliveryQueue } from '../../outbox/delivery-queue.ts';
 
 /**
- * Opens the delivery queue that a URL names: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379` (BullMQ), or
+ * Opens the delivery queue at a URL: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379` (BullMQ), or
  * `memory:` within one process.
  *
  * @example
@@ -28,7 +28,7 @@ export async function openDeliveryQueue(
   }
   throw new MillraceError(
     'CONFIG_INVALID',
-    'a queue is in redis://…, rediss:, redis+cluster://…, or memory: (without one, the dispatcher sends by itself)',
+    'unsupported queue URL; supported: redis://…, rediss:, redis+cluster://…, memory: (without a queue, the dispatcher sends itself)',
     { details: { field: 'queue' } },
   );
 }

@@ -1,4 +1,4 @@
-// The store role: its URL chooses the engine, and only the chosen adapter and its driver are loaded.
+// The event store by URL: only the adapter of the chosen engine is loaded.
 
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -7,13 +7,13 @@ import { checkSchema, parseStoreUrl } from './store-url.ts';
 export interface OpenEventStoreOptions extends EventStoreOptions {
   /** PostgreSQL: the schema of the tables. Default: the URL's `schema` parameter, or `millrace`. */
   readonly schema?: string;
-  /** PostgreSQL: `off` leaves the schema to `millrace migrate`; a file is always brought up to date. */
+  /** PostgreSQL: `off` leaves the schema to `millrace migrate`; a file is always migrated. */
   readonly migrate?: 'auto' | 'off';
 }
 
 /**
- * Opens the event store that a URL names: `sqlite:<file>`, `postgres://…` (with `?schema=…`),
- * `mongodb://…`, `kurrentdb://…` or `memory:`. A driver that is not installed is told by `DRIVER_MISSING`.
+ * Opens the event store at a URL: `sqlite:<file>`, `postgres://…` (with `?schema=…`), `mongodb://…`, `kurrentdb://…`
+ * or `memory:`. Rejects with `DRIVER_MISSING` if the driver is not installed.
  *
  * @example
  * import { openEventStore } from 'millrace/platform';

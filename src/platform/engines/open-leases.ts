@@ -1,5 +1,4 @@
-// The role of leases: kept beside the store's database, in what its URL names. Only the chosen
-// adapter and its driver are loaded.
+// Leases outside of the store's database, by URL. Only the adapter of the chosen engine is loaded.
 
 import { closest } from '../../contracts/lint/closest.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -8,7 +7,7 @@ import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 
 export interface OpenLeasesOptions {
   readonly observer?: Observer;
-  /** How long an answer may take. Default: 5 s. */
+  /** Time limit of a call. Default: 5 s. */
   readonly timeoutMs?: number;
 }
 
@@ -17,10 +16,9 @@ const natsSchemes = ['nats', 'nats+tls', 'tls'];
 const known = [...redisSchemes, ...natsSchemes];
 
 /**
- * Opens the leases that a URL names, for the `leases` of `startSubscription`:
- * `redis://user:password@host:6379/0`, `rediss:` with TLS, `redis+cluster://a:6379,b:6379` (or
- * `?cluster`), `nats://host:4222`, `nats+tls:`. Rejects with `CONFIG_INVALID`, `DRIVER_MISSING`, or
- * `STORE_UNAVAILABLE` when nobody answers; afterwards it comes back by itself.
+ * Opens the leases at a URL, for the `leases` of `startSubscription`: `redis://user:password@host:6379/0`, `rediss:`
+ * with TLS, `redis+cluster://a:6379,b:6379` (or `?cluster`), `nats://host:4222`, `nats+tls:`. Rejects with
+ * `CONFIG_INVALID`, `DRIVER_MISSING`, or `STORE_UNAVAILABLE` if the server is unreachable; later it reconnects.
  *
  * @example
  * import { openEventStore, openLeases } from 'millrace/platform';
@@ -50,7 +48,7 @@ export async function openLeases(
   throw unknownScheme(scheme);
 }
 
-/** Of the URL, only the scheme is quoted: the rest may hold a password. */
+/** Quotes only the scheme of the URL, because the rest may contain a password. */
 function unknownScheme(scheme: string | undefined): MillraceError {
   const list = known.map((name) => `${name}:`).join(', ');
   const near = scheme === undefined ? undefined : closest(scheme, known);

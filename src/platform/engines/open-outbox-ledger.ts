@@ -1,4 +1,4 @@
-// The outbox's ledger by its URL: in a file, or in PostgreSQL; only the chosen adapter is loaded.
+// The ledger of the outbox by URL: only the adapter of the chosen engine is loaded.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
@@ -6,16 +6,15 @@ import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { parseStoreUrl } from './store-url.ts';
 
 export interface OpenOutboxLedgerOptions {
-  /** PostgreSQL: `off` expects the schema to be there; a file is always brought up to date. */
+  /** PostgreSQL: `off` expects an up-to-date schema; a file is always migrated. */
   readonly migrate?: 'auto' | 'off';
-  /** PostgreSQL: default `core_outbox`, whatever the event store's schema is. */
+  /** PostgreSQL: default `core_outbox`, independent of the store's schema. */
   readonly schema?: string;
   readonly observer?: Observer;
 }
 
 /**
- * Opens the ledger that a URL names: `sqlite:<file>` (it may be the event store's), `postgres://…` or
- * `memory:`.
+ * Opens the ledger at a URL: `sqlite:<file>` (may be the event store's), `postgres://…` or `memory:`.
  *
  * @example
  * import { openOutboxLedger } from 'millrace/platform';
@@ -42,7 +41,7 @@ export async function openOutboxLedger(
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    `there is no outbox in ${target.engine}: name a database for it, as MILLRACE_OUTBOX=postgres://…`,
+    `${target.engine} does not support an outbox: configure a database for it, such as MILLRACE_OUTBOX=postgres://…`,
     {
       details: { field: 'outbox', engine: target.engine },
     },

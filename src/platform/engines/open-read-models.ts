@@ -1,4 +1,4 @@
-// The role of read models: its URL chooses where documents are kept.
+// Read models by URL.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
@@ -8,15 +8,15 @@ import { openEventStore } from './open-event-store.ts';
 
 export interface OpenReadModelsOptions {
   readonly observer?: Observer;
-  /** Redis: how long an answer may take. Default: 5 s. */
+  /** Redis: time limit of a call. Default: 5 s. */
   readonly timeoutMs?: number;
   /** Redis: as JSON (default), or as hashes with a field for each member. */
   readonly documents?: 'json' | 'hash';
 }
 
 /**
- * Opens the read models that a URL names: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379`
- * (or `?cluster`), or those beside the events: `sqlite:<file>`, `postgres://…`, `memory:`.
+ * Opens the read models at a URL: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379` (or `?cluster`), or those of
+ * an event store: `sqlite:<file>`, `postgres://…`, `memory:`.
  *
  * @example
  * import { openReadModels } from 'millrace/platform';
@@ -40,7 +40,7 @@ export async function openReadModels(
   const { readModels } = store;
   if (readModels === undefined) {
     await store[Symbol.asyncDispose]();
-    throw new MillraceError('NOT_SUPPORTED', 'this engine has no room for read models', {
+    throw new MillraceError('NOT_SUPPORTED', 'this engine does not support read models', {
       details: { field: 'readModels' },
     });
   }

@@ -1,4 +1,4 @@
-// The role of the sagas' index: its URL chooses where sagas and their timers are found.
+// The index of sagas and their timers, by URL.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
@@ -8,13 +8,13 @@ import { openEventStore } from './open-event-store.ts';
 
 export interface OpenSagaIndexOptions {
   readonly observer?: Observer;
-  /** Redis: how long an answer may take. Default: 5 s. */
+  /** Redis: time limit of a call. Default: 5 s. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens the index of sagas that a URL names: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379`
- * (or `?cluster`), or the one beside the events: `sqlite:<file>`, `postgres://…`, `memory:`.
+ * Opens the index of sagas at a URL: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379` (or `?cluster`), or that
+ * of an event store: `sqlite:<file>`, `postgres://…`, `memory:`.
  *
  * @example
  * import { openSagaIndex } from 'millrace/platform';
@@ -34,7 +34,7 @@ export async function openSagaIndex(
   const { sagas } = store;
   if (sagas === undefined) {
     await store[Symbol.asyncDispose]();
-    throw new MillraceError('NOT_SUPPORTED', 'this engine has no room for an index of sagas', {
+    throw new MillraceError('NOT_SUPPORTED', 'this engine does not support an index of sagas', {
       details: { field: 'sagaIndex' },
     });
   }

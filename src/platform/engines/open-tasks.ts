@@ -1,4 +1,4 @@
-// The jobs of tasks, and the bus that their streams are in, by URL. Only the chosen adapter is loaded.
+// Tasks by URL: only the adapter of the chosen engine is loaded.
 
 import { MillraceError } from '../../foundation/error.ts';
 import { createTasks, type TasksOptions } from '../../tasks/create-tasks.ts';
@@ -7,8 +7,8 @@ import type { Tasks } from '../../tasks/tasks.ts';
 import { busUrlOf } from './open-bus.ts';
 
 /**
- * Opens the tasks that a URL names: `sqlite:<file>`, which may be the store's; `redis://host:6379`,
- * `rediss:`, `redis+cluster://a:6379,b:6379`; `nats://host:4222`, `nats+tls:`; `memory:` for tests.
+ * Opens the tasks at a URL: `sqlite:<file>`, which may be the store's; `redis://host:6379`, `rediss:`,
+ * `redis+cluster://a:6379,b:6379`; `nats://host:4222`, `nats+tls:`; `memory:` for tests.
  *
  * @example
  * import { openTasks } from 'millrace/platform';
@@ -36,12 +36,12 @@ export async function openTasks(url: string, options: TasksOptions = {}): Promis
     return natsTasks(url, options);
   }
   const known = 'sqlite:<file>, redis://host:6379, nats://host:4222 or memory:';
-  throw new MillraceError('CONFIG_INVALID', `tasks are at ${known}`, {
+  throw new MillraceError('CONFIG_INVALID', `unsupported tasks URL; supported: ${known}`, {
     details: { field: 'tasks' },
   });
 }
 
-/** Where jobs are when nobody says: where the bus is, whose streams tell of them. */
+/** The default URL of tasks: that of the bus, which has their streams. */
 export function tasksUrlOf(urls: {
   readonly store: string;
   readonly bus?: string | undefined;

@@ -21,8 +21,8 @@ const isRedis = /^rediss?(\+cluster)?:/i;
 const isHere = /^(sqlite|memory):/i;
 
 /**
- * Opens the keys that a URL names: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379`, `sqlite:<file>`, or
- * `memory:` within one process.
+ * Opens the key store at a URL: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379`, `sqlite:<file>`, or `memory:`
+ * within one process.
  *
  * @example
  * import { openKeyStore } from 'millrace/platform';
@@ -41,8 +41,8 @@ export async function openKeyStore(url: string, options: OpenWorkOptions = {}): 
 }
 
 /**
- * Opens a queue of jobs by its name: `redis://…`, `rediss:`, `redis+cluster://…` (BullMQ), `sqlite:<file>`, or
- * `memory:` within one process.
+ * Opens a work queue by name: `redis://…`, `rediss:`, `redis+cluster://…` (BullMQ), `sqlite:<file>`, or `memory:`
+ * within one process.
  *
  * @example
  * import { openWorkQueue } from 'millrace/platform';
@@ -69,7 +69,7 @@ export async function openWorkQueue(
 function unknown(field: string): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',
-    `${field} of workers: redis://…, sqlite:<file>, memory:`,
+    `unsupported ${field} URL of workers; supported: redis://…, sqlite:<file>, memory:`,
     {
       details: { field },
     },

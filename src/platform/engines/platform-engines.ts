@@ -1,5 +1,5 @@
-// The engines of a platform's roles, chosen by URL. A store without room for what stands beside its
-// events (KurrentDB, MongoDB) gets it in the outbox's database.
+// The engines of a platform's roles, by URL. A store that only has events (KurrentDB, MongoDB) gets checkpoints and the
+// like from the outbox's database.
 
 import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
 import type { Bus } from '../../bus/bus.ts';
@@ -28,7 +28,7 @@ import { openReadModels } from './open-read-models.ts';
 import { openSagaIndex } from './open-saga-index.ts';
 import { isSameDatabase, parseStoreUrl } from './store-url.ts';
 
-/** A URL for each role; what is not said follows from the store. */
+/** A URL for each role; the defaults follow from the store. */
 export interface EngineUrls {
   /** Default: `sqlite:.millrace/events.db`. */
   readonly store?: string;
@@ -37,13 +37,13 @@ export interface EngineUrls {
   /** Default: the store's database. */
   readonly outbox?: string;
   /**
-   * Jobs of modules, and in Redis also what is between dispatchers and workers of the outbox. Default: a file
-   * beside the store's, and the dispatcher sends by itself.
+   * Jobs of modules, and in Redis also the delivery queue of the outbox. Default: a file next to the store's, and the
+   * dispatcher sends itself.
    */
   readonly queue?: string;
   /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
   readonly bus?: string;
-  /** The jobs of tasks, and their streams. Default: where the bus is. */
+  /** Jobs of tasks and their streams. Default: the URL of the bus. */
   readonly tasks?: string;
 }
 
@@ -60,9 +60,9 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly sharesDatabase: boolean;
   /** Absent: in the storage. */
   readonly leases: LeaseStore | undefined;
-  /** Absent: the dispatcher sends by itself. */
+  /** Absent: the dispatcher sends itself. */
   readonly queue: DeliveryQueue | undefined;
-  /** Opened when it is first asked for; the same one each time. */
+  /** Opened on first use; always the same object. */
   readonly bus: () => Promise<Bus>;
   readonly urls: CompleteUrls;
 }
@@ -97,7 +97,7 @@ export async function openEngines(
     ...(payloadBytesMax === undefined ? {} : { payloadBytesMax }),
   };
   const store: Host = opened.use(await openEventStore(urls.store, storeOptions));
-  // Opened as a store, but only for what stands beside one.
+  // Opened as a store, but used only for checkpoints and the like.
   const side: Host =
     store.subscriptions === undefined
       ? opened.use(await openEventStore(urls.outbox, storeOptions))
@@ -117,7 +117,7 @@ export async function openEngines(
     inRedis || inNats ? opened.use(await openLeases(urls.keys, { observer })) : undefined;
   const sagas = inRedis ? opened.use(await openSagaIndex(urls.keys, { observer })) : side.sagas;
   const queue =
-    // In a file there is nobody between dispatcher and destination; modules have their queues there.
+    // A queue in a file is for modules only; the outbox then has no queue.
     urls.queue === undefined || /^sqlite:/i.test(urls.queue)
       ? undefined
       : opened.use(await openDeliveryQueue(urls.queue, { observer }));
@@ -128,7 +128,7 @@ export async function openEngines(
       bus ??= openBus(busUrlOf(urls), { observer, clock }).then(
         (each) => all.use(each),
         (error: unknown) => {
-          // Whoever asks next tries again.
+          // The next call tries again.
           bus = undefined;
           throw error;
         },
@@ -154,7 +154,7 @@ export async function openEngines(
   };
 }
 
-/** What is not said follows from the store; where the store has no room, it has to be said. */
+/** Adds the defaults; a store without checkpoints needs an explicit outbox. */
 export function completeUrls({
   store = storeUrlDefault,
   keys,
@@ -168,7 +168,7 @@ export function completeUrls({
   if (!hasRoom && outbox === undefined) {
     throw new MillraceError(
       'CONFIG_INVALID',
-      `${engine} has no room for checkpoints and the outbox: name a database for the outbox (MILLRACE_OUTBOX=postgres://… or sqlite:…)`,
+      `${engine} cannot store checkpoints and the outbox: configure a database for the outbox (MILLRACE_OUTBOX=postgres://… or sqlite:…)`,
       { details: { field: 'outbox', engine } },
     );
   }
@@ -185,7 +185,7 @@ export function completeUrls({
 
 function present<Part>(what: string, part: Part | undefined): Part {
   if (part !== undefined) return part;
-  throw new MillraceError('NOT_SUPPORTED', `the outbox's database has no room for ${what}`, {
+  throw new MillraceError('NOT_SUPPORTED', `the outbox's database does not support ${what}`, {
     details: { what, field: 'outbox' },
   });
 }

@@ -1,4 +1,4 @@
-// Store URLs: which engine they choose, what it is told, and how they are shown without passwords.
+// Store URLs: the chosen engine, its connection, and how they are shown without passwords.
 
 import { closest } from '../../contracts/lint/closest.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -24,7 +24,7 @@ const known = [
 ] as const;
 
 const schemaDefault = 'millrace';
-/** Plain enough to need no quotes anywhere; PostgreSQL cuts off longer names without a word. */
+/** Needs no quotes in SQL; PostgreSQL silently truncates longer names. */
 const schemaShape = /^[a-z_][a-z0-9_]{0,62}$/;
 
 export function parseStoreUrl(url: string): StoreUrl {
@@ -39,7 +39,7 @@ export function parseStoreUrl(url: string): StoreUrl {
     case 'kurrentdb+discover':
     case 'esdb':
     case 'esdb+discover':
-      // The client warns of the old name, which means the same.
+      // The client warns about the old name of this setting.
       return { engine: 'kurrentdb', connection: url.replace(/^esdb/i, 'kurrentdb') };
     case 'sqlite':
       return { engine: 'sqlite', path: sqlitePath(url) };
@@ -52,7 +52,7 @@ export function parseStoreUrl(url: string): StoreUrl {
 }
 
 /**
- * A store's URL as it may be shown and logged: its password is three stars.
+ * A store URL for logs: its password is replaced by three stars.
  *
  * @example
  * import { redactStoreUrl } from 'millrace/platform';
@@ -60,7 +60,7 @@ export function parseStoreUrl(url: string): StoreUrl {
  * console.log(redactStoreUrl('postgres://app:secret@db/shop')); // postgres://app:***@db/shop
  */
 export function redactStoreUrl(url: string): string {
-  // Up to the last @: a password that should have been encoded is hidden as well, whatever it holds.
+  // Up to the last @, so that a password that should have been encoded is hidden, too.
   return url
     .replace(/^((?:nats|nats\+tls|tls):\/\/)[^:@]*@/i, '$1***@')
     .replace(/^([^:]+:\/\/)([^:@]*):.*@/s, '$1$2:***@')
@@ -76,11 +76,11 @@ function sqlitePath(url: string): string {
 }
 
 function postgresTarget(url: string): { readonly connection: string; readonly schema: string } {
-  // No quoting of the URL here, and no cause: what is wrong with it may well be its password.
+  // Neither the URL nor a cause is quoted, because the problem may be in the password.
   if (url.includes('#')) throw invalid("a '#' in a PostgreSQL URL must be written as %23");
   const at = url.indexOf('?');
   const address = at === -1 ? url : url.slice(0, at);
-  // The driver takes a URL without a host, for sockets; the parser does not.
+  // The driver accepts a URL without a host, for sockets; the parser does not.
   if (!/^[a-z]+:\/\//i.test(url) || !URL.canParse(address.replace('@/', '@localhost/'))) {
     throw invalid(
       'a PostgreSQL URL looks like postgres://user:password@host:5432/database, with special characters percent-encoded',
@@ -95,7 +95,7 @@ function postgresTarget(url: string): { readonly connection: string; readonly sc
   return { connection: rest === '' ? address : `${address}?${rest}`, schema };
 }
 
-/** Not quoted in the message: in a URL that was put together wrongly, it may be anything. */
+/** Not quoted in the message, because a malformed URL may contain anything here. */
 export function checkSchema(schema: string): void {
   if (schemaShape.test(schema)) return;
   throw invalid('a schema is up to 63 lower-case letters, digits and underscores');
@@ -105,19 +105,19 @@ function unknownScheme(scheme: string | undefined): MillraceError {
   const list = known.map((name) => `${name}:`).join(', ');
   if (scheme === undefined) {
     return invalid(
-      `a store's URL begins with its engine: one of ${list} (sqlite:.millrace/events.db)`,
+      `a store URL starts with its engine: one of ${list} (sqlite:.millrace/events.db)`,
     );
   }
   const near = closest(scheme, known);
   const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
-  return invalid(`there is no store engine '${scheme}:'; there are ${list}.${hint}`);
+  return invalid(`unknown store engine '${scheme}:'; known: ${list}.${hint}`);
 }
 
 function invalid(message: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', message, { details: { field: 'store' } });
 }
 
-/** Rows and checkpoint are one commit then. */
+/** Then rows and checkpoint are one commit. */
 export function isSameDatabase(one: string, other: string): boolean {
   const [a, b] = [parseStoreUrl(one), parseStoreUrl(other)];
   if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;

@@ -1,16 +1,16 @@
-// What a command takes over from the request that it came by.
+// The flow and trace of an HTTP request, for the commands that it causes.
 
 import type { ApiRequest } from './route.ts';
 
 export interface Flow {
-  /** When the sender says to which flow it belongs. */
+  /** Set if the client sent one. */
   readonly correlationId?: string;
-  /** W3C trace context, which travels on in the events' headers. */
+  /** W3C trace context, stored in the headers of the events. */
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * For a route's `headersShown`, where its handler uses `flowOf`.
+ * For `headersShown` of a route whose handler uses `flowOf`.
  *
  * @example
  * import { flowHeadersShown } from 'millrace/platform';
@@ -23,7 +23,7 @@ export const flowHeadersShown: Readonly<Record<string, string>> = {
 };
 
 /**
- * The flow and the trace that a request belongs to, for `handle`.
+ * The flow and trace of a request, for `handle`.
  *
  * @example
  * import { flowOf, type ApiRequest, type WebContext } from 'millrace/platform';

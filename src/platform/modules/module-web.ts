@@ -1,5 +1,5 @@
-// What a module offers over HTTP and WebSocket beside what the API makes of its commands and documents:
-// routes and messages of its own. The server calls it; nothing here knows the server.
+// The routes and WebSocket messages of a module, in addition to those for its commands and documents. The server calls
+// them; nothing here depends on the server.
 
 import type { Static, TObject } from 'typebox';
 import type { CommandRequest, CommandResult } from '../../aggregates/command-handler.ts';
@@ -18,7 +18,7 @@ import type { LoadAggregate } from '../platform-commands.ts';
 import type { Principal } from './principal.ts';
 import type { ApiRequest, ProblemDetails, Route } from './route.ts';
 
-/** What of the platform its routes and messages may use. */
+/** The parts of the platform for routes and messages. */
 export interface WebContext {
   readonly store: EventStore;
   readonly tenants: TenantLookup;
@@ -29,7 +29,7 @@ export interface WebContext {
   ) => Promise<CommandResult<unknown, NewEvent>>;
   readonly load: LoadAggregate;
   readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
-  /** Until the projection has seen everything up to this position: to read what one wrote. */
+  /** Waits until the projection has processed this position: to read your own writes. */
   readonly waitFor: (
     projection: Projection,
     position: Position,
@@ -37,24 +37,24 @@ export interface WebContext {
   ) => Promise<void>;
 }
 
-/** One for each server that is started; disposed of when that has ended. */
+/** Created for each server that is started; disposed when the server has stopped. */
 export interface ModuleWeb extends Partial<AsyncDisposable> {
-  /** Beside those of the platform; one that would hide another of those is refused. */
+  /** In addition to those of the platform; a route that would hide one of those is refused. */
   readonly routes?: readonly Route[];
   readonly socket?: ModuleSocket;
 }
 
-/** One WebSocket, from when it is known who it is. */
+/** One authenticated WebSocket. */
 export interface SocketClient {
   readonly principal: Principal;
-  /** Fires when it is over. */
+  /** Fires when the connection ends. */
   readonly signal: AbortSignal;
   /**
-   * An object, or the JSON text of one that goes to many. Never waits: whoever leaves more unread than
-   * the limit is cut off, and after that nothing is sent.
+   * An object, or its JSON text if it goes to many clients. Never waits: a client with more unread data than the
+   * limit is disconnected, and nothing more is sent.
    */
   readonly send: (message: object | string) => void;
-  /** When what was sent last is on its way: whoever has much to send stays within the limit by it. */
+  /** Resolves when the last message is written: for senders of much data, to stay within the limit. */
   readonly whenSent: () => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export type SocketAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'>;
 
 type SocketMessages = Readonly<Record<string, TObject>>;
 
-/** What a module keeps of one connection. Disposed of when that is over. */
+/** The state of one connection in a module. Disposed when the connection ends. */
 export interface SocketSession<
   Messages extends SocketMessages = SocketMessages,
 > extends Partial<Disposable> {
@@ -74,20 +74,20 @@ export interface SocketSession<
   };
 }
 
-/** As the server takes it, whatever its messages are. */
+/** A socket with any messages, as the server uses it. */
 export interface ModuleSocket {
-  /** What clients may send: the content by the message's type, which is added, as is an `id` for errors. */
+  /** Accepted messages: the schema of the content, by message type. */
   readonly messages: SocketMessages;
-  /** What they are sent, for the reference; by type. */
+  /** Sent messages, for the reference; by type. */
   readonly sends: SocketMessages;
-  /** How errors of its messages are told. Default: a message `problem`. Pure. */
+  /** Formats errors of its messages. Default: a message `problem`. Pure. */
   readonly error?: (problem: ProblemDetails) => object;
-  /** For each connection, behind the platform's `ready`: what it sends now is a greeting. */
+  /** Called for each connection after the platform's `ready`. */
   connect(client: SocketClient): SocketSession;
 }
 
 /**
- * Defines messages of a module on the WebSocket; what its handlers get has the types of the schemas.
+ * Defines WebSocket messages of a module; its handlers get the types of the schemas.
  *
  * @example
  * import { defineModule, defineSocket } from 'millrace/platform';
@@ -108,6 +108,6 @@ export function defineSocket<Messages extends SocketMessages>(
     connect(client: SocketClient): SocketSession<Messages>;
   },
 ): ModuleSocket {
-  // The server checks what comes by these very schemas before it calls.
+  // The server validates each message with these schemas before it calls a handler.
   return definition;
 }

@@ -1,29 +1,29 @@
-// Who asks, and what that lets them do. Every route says what it needs; every tenant is checked here.
+// The caller of a request and its permissions. Each route declares the access that it needs; tenants are checked here.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { TokenScope } from '../tokens/token.ts';
 
 export interface Principal {
   readonly kind: 'token' | 'jwt';
-  /** The name of a token, the subject of a JWT: stays the same when its credentials are renewed. */
+  /** The name of a token or the subject of a JWT: stable when credentials are renewed. */
   readonly name: string;
-  /** Of a JWT, `preferred_username`: how people call this one. */
+  /** Of a JWT: `preferred_username`. */
   readonly username?: string;
-  /** Of a JWT; not one that its issuer says is unverified. */
+  /** Of a JWT, unless its issuer marks it as unverified. */
   readonly email?: string;
   /** Absent: all tenants. */
   readonly tenant?: string;
   readonly scopes: readonly TokenScope[];
-  /** Fires when it is revoked or expires: what was let in by it has to end. */
+  /** Fires when the credentials are revoked or expire: connections that use them must end. */
   readonly ended?: AbortSignal;
-  /** Of a JWT: after that it is as if it had been revoked. */
+  /** Of a JWT: its expiry. */
   readonly expiresAtMs?: number;
 }
 
-/** Undefined: no credentials were given. Throws `NOT_AUTHENTICATED` for those that are not good. */
+/** Undefined: no credentials. Throws `NOT_AUTHENTICATED` for invalid ones. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
 
-/** What a route needs: nothing, credentials of whatever scope (the route has rules of its own), or a scope. */
+/** The access of a route: anonymous, any credentials (the route has its own rules), or a scope. */
 export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
 
 export function checkAccess(access: Access, principal: Principal | undefined): void {
@@ -38,8 +38,7 @@ export function checkAccess(access: Access, principal: Principal | undefined): v
 }
 
 /**
- * The tenant that a request is about: the one that was asked for, if the caller may see it, else the
- * caller's own.
+ * The tenant of a request: the requested one, if the caller has access to it, else the caller's.
  *
  * @example
  * import { tenantFor, type ApiRequest } from 'millrace/platform';
@@ -51,12 +50,12 @@ export function tenantFor(principal: Principal | undefined, asked: string | unde
   const own = principal?.tenant;
   if (asked === undefined || asked === '') {
     if (own !== undefined) return own;
-    throw new MillraceError('REQUEST_INVALID', 'say which tenant: X-Tenant-Id', {
+    throw new MillraceError('REQUEST_INVALID', 'the tenant is missing: set X-Tenant-Id', {
       details: { field: 'x-tenant-id' },
     });
   }
   if (own === undefined || own === asked) return asked;
-  throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
     details: { field: 'x-tenant-id' },
   });
 }

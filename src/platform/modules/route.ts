@@ -1,5 +1,4 @@
-// A route: what it is called, who may use it, what goes in and what comes out. The same definition
-// checks requests and becomes the OpenAPI document.
+// A route: name, access, inputs and outputs. The same definition validates requests and generates the OpenAPI document.
 
 import type { Static, TObject, TSchema } from 'typebox';
 import type { ErrorCode } from '../../foundation/error-codes.ts';
@@ -14,10 +13,10 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Absent on anonymous routes without credentials. */
   readonly principal: Principal | undefined;
-  /** Fires when the client went away, the credentials ended, or the server stops. */
+  /** Fires when the client disconnects, the credentials end, or the server stops. */
   readonly signal: AbortSignal;
   readonly requestId: string;
-  /** Where the request came from: the peer, whatever headers claim. */
+  /** The address of the peer, independent of headers. */
   readonly address: string;
 }
 
@@ -28,7 +27,7 @@ export interface JsonAnswer {
   readonly body?: unknown;
 }
 
-/** Written as it comes; the client's pace is respected. */
+/** Written as it arrives, at the pace of the client. */
 export interface StreamAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -43,11 +42,11 @@ export interface AnswerInfo {
   readonly schema?: TSchema;
   /** Default: `application/json`. */
   readonly contentType?: string;
-  /** What the reference says of its headers: by name, what each tells. */
+  /** Response headers in the reference: descriptions by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** RFC 9457: our code, what is wrong, what to do. */
+/** RFC 9457: code, problem and remedy. */
 export interface ProblemDetails {
   readonly type: string;
   readonly title: string;
@@ -60,32 +59,32 @@ export interface ProblemDetails {
   readonly requestId: string;
 }
 
-/** How a route tells errors, where clients expect something else than problem details. */
+/** The error format of a route whose clients do not expect problem details. */
 export interface ErrorShape {
-  /** Of the body, for the reference. */
+  /** The schema of the body, for the reference. */
   readonly schema: TSchema;
-  /** Pure: from what would have been answered. Without a status: that of the problem. */
+  /** Pure: converts the problem details. Default status: that of the problem. */
   answer(problem: ProblemDetails): JsonAnswer;
 }
 
-/** As the server takes it, whatever its inputs are. */
+/** A route with any inputs, as the server uses it. */
 export interface Route {
   readonly method: Method;
-  /** Names of parameters stand in braces: `/admin/dlq/{id}/replay`. */
+  /** Parameters are in braces: `/admin/dlq/{id}/replay`. */
   readonly path: string;
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
   readonly access: Access;
   readonly params?: TObject;
-  /** Of strings; numbers and booleans are read from them. */
+  /** Query strings contain text; numbers and booleans are parsed. */
   readonly query?: TObject;
   readonly body?: TSchema;
-  /** What the reference says of headers that the handler reads: by name, what each does. */
+  /** Request headers in the reference: descriptions by name. */
   readonly headersShown?: Readonly<Record<string, string>>;
-  /** What the reference says of the body, where it knows more than is checked here. */
+  /** The schema of the body in the reference, if it is more specific than the validation. */
   readonly bodyShown?: TSchema;
-  /** An answer may be long in coming, or never end: no request timeout. */
+  /** No request timeout, because the response may be slow or endless. */
   readonly isLong?: boolean;
   readonly answers: Readonly<Record<number, AnswerInfo>>;
   /** Default: problem details. */
@@ -94,7 +93,7 @@ export interface Route {
 }
 
 /**
- * Defines a route; what its handler gets has the types of its schemas.
+ * Defines a route; its handler gets the types of its schemas.
  *
  * @example
  * import { route } from 'millrace/platform';
@@ -119,6 +118,6 @@ export function route<
     handle(request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>): Promise<Answer>;
   },
 ): Route {
-  // The server checks the inputs by these very schemas before it calls.
+  // The server validates the inputs with these schemas before it calls the handler.
   return definition;
 }

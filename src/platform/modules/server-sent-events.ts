@@ -1,5 +1,4 @@
-// Server-sent events: text for browsers and curl, with a comment now and then so that proxies and
-// clients know that it lives.
+// Server-sent events, with periodic comments as keep-alives for proxies and clients.
 
 import type { StreamAnswer } from './route.ts';
 
@@ -12,7 +11,7 @@ export interface SentEvent {
 const heartbeatMs = 15_000;
 
 /**
- * What a route answers to whoever follows something, as `text/event-stream`.
+ * The `text/event-stream` response of a route.
  *
  * @example
  * import { route, serverSentEvents } from 'millrace/platform';
@@ -73,7 +72,7 @@ async function orHeartbeat<T>(next: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** JSON has no line breaks of its own; ids and names that do would become fields. */
+/** JSON has no line breaks; line breaks in ids and names would become fields. */
 function lineOf({ event, id, data }: SentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const place = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;

@@ -1,16 +1,16 @@
-// Who wants to hear of what, inside one process: a message goes to all that joined its topic.
+// Topics within one process: a message goes to all listeners of its topic.
 
 export interface Topics<Message> {
-  /** The same listener may be in many topics; it must not throw. What is given back leaves, once. */
+  /** A listener may join many topics; it must not throw. The returned function leaves the topic. */
   join(topic: string, listen: (message: Message) => void): () => void;
   publish(topic: string, message: Message): void;
-  /** Topics that somebody is in. */
+  /** Topics with listeners. */
   readonly size: number;
 }
 
 /**
- * Topics hold nothing back: a listener that passes messages on to a `SocketClient` is bounded by what that
- * one may leave unread.
+ * Topics buffer nothing: a listener that forwards messages to a `SocketClient` is bounded by that client's limit of
+ * unread data.
  *
  * @example
  * import { createTopics } from 'millrace/platform';
@@ -29,7 +29,7 @@ export function createTopics<Message>(): Topics<Message> {
       const member = { listen };
       members.add(member);
       return () => {
-        // A topic that was left by all and joined anew is another one.
+        // A topic that became empty and was joined again is a new object.
         if (members.delete(member) && members.size === 0) topics.delete(topic);
       };
     },

@@ -1,5 +1,5 @@
-// The tokens of a store: events of a stream of its own system, so that every engine holds them, every
-// change is on record, and a revocation reaches all processes that follow the stream.
+// The tokens of a store, as events of a system stream: every engine can store them, every change is recorded, and a
+// revocation reaches all processes that follow the stream.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
@@ -34,35 +34,35 @@ export interface TokensOptions {
 
 export interface CreatedToken {
   readonly token: Token;
-  /** Not kept anywhere: whoever loses it needs a new token. */
+  /** Not stored: a lost secret needs a new token. */
   readonly secret: string;
 }
 
 export interface VerifiedToken {
   readonly token: Token;
-  /** Fires when the token is revoked or expires: what was let in by it has to end. */
+  /** Fires when the token is revoked or expires: connections that use it must end. */
   readonly ended: AbortSignal;
 }
 
 export interface Tokens extends AsyncDisposable {
-  /** Tells where a tenant with a hyphen ends in a stream's name: those that tokens are bound to. */
+  /** Tenants of tokens; needed to parse tenants with a hyphen in stream names. */
   readonly tenants: TenantLookup;
   create(wanted: NewToken): Promise<CreatedToken>;
   /** By name or id. */
   revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
-  /** Oldest first, revoked ones included. */
+  /** Oldest first, including revoked ones. */
   list(): Promise<readonly Token[]>;
-  /** Undefined: not let in. With a name, it must be the token's own name or id. */
+  /** Undefined: rejected. If a name is given, it must be the token's name or id. */
   verify(secret: string, name?: string): VerifiedToken | undefined;
 }
 
-/** A timer's longest. */
+/** The longest delay of a timer. */
 const sleepMsMax = 0x7fff_ffff;
 const pauseMsMax = 5_000;
 
 /**
- * Opens the tokens that a store holds, and follows them: what another process creates or revokes is
- * known here moments later. The store stays the caller's.
+ * Opens the tokens of a store, and follows their stream: tokens that another process creates or revokes are known
+ * within moments. The caller closes the store.
  *
  * @example
  * import { openEventStore, openTokens } from 'millrace/platform';
@@ -80,7 +80,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const stopping = new AbortController();
   const { signal } = stopping;
   const ends = new Map<string, AbortController>();
-  /** A record could not be read: who was revoked since then is not known. */
+  /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
 
   const end = (id: string): void => {
@@ -111,7 +111,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
           isBlind = true;
           for (const id of ends.keys()) end(id);
         }
-        observer.log?.error({ err: error, failures }, 'tokens cannot be followed, trying again');
+        observer.log?.error({ err: error, failures }, 'cannot follow tokens, retrying');
         await pause(Math.min(100 * 2 ** failures, pauseMsMax));
       }
     }
@@ -124,7 +124,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     }
   };
 
-  /** Decides on all that is known, and writes only if nothing came in between. */
+  /** Decides on the known state, and writes only if the stream did not change. */
   const write = async <T>(decide: () => { readonly type: string; readonly payload: T }) => {
     for (;;) {
       await catchUp();
@@ -230,7 +230,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
 }
 
 function tokenUnknown(nameOrId: string): MillraceError {
-  return new MillraceError('TOKEN_UNKNOWN', `there is no token '${nameOrId}'`, {
+  return new MillraceError('TOKEN_UNKNOWN', `no active token '${nameOrId}'`, {
     details: { token: nameOrId },
   });
 }

@@ -1,11 +1,11 @@
-// All tokens, as the events of their stream tell them. Pure: it holds and decides, and does no work.
+// All tokens, from the events of their stream. A pure state with decisions.
 
 import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory, type TenantLookup } from '../../contracts/tenant.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { tokenInvalid, tokenLimits, type NewToken, type Token } from './token.ts';
 
-/** Of the system: its types begin with `$`, so that no reader meets them by accident. */
+/** System events: their types start with `$`, so that readers do not get them by accident. */
 export const tokensStream = '$millrace-tokens';
 export const tokenCreatedType = '$token-created';
 export const tokenRevokedType = '$token-revoked';
@@ -27,22 +27,22 @@ export interface TokenRevoked {
 
 interface KnownToken {
   readonly token: Token;
-  /** Of its secret. */
+  /** The hash of its secret. */
   readonly hash: string;
 }
 
 export interface TokenBook {
-  /** Of the last event that was taken in; −1: none. */
+  /** The revision of the last applied event; −1: none. */
   readonly revision: number;
-  /** Of all tokens that ever were, so that a tenant's streams do not change hands later. */
+  /** Of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
-  /** Takes an event in, unless that was done before. Returns the token that it revoked. */
+  /** Applies an event once. Returns the token that it revoked. */
   apply(event: RecordedEvent): Token | undefined;
   get(id: string): KnownToken | undefined;
-  /** By name or id, among those that were not revoked. */
+  /** By name or id, among active tokens. */
   find(nameOrId: string): Token | undefined;
   list(): readonly Token[];
-  /** Throws if there is no room for it beside the others. */
+  /** Throws if it conflicts with existing tokens. */
   checkRoom(wanted: NewToken): void;
 }
 
@@ -88,7 +88,7 @@ export function createTokenBook(): TokenBook {
       if (type === tokenCreatedType && isCreated(payload)) create(payload, occurredAt);
       else if (type === tokenRevokedType && isRevoked(payload))
         revoked = revoke(payload, occurredAt);
-      // Passing over a revocation that cannot be read would let its token in.
+      // Ignoring an unreadable revocation would accept its token.
       else throw unreadable(event);
       revision = event.revision;
       return revoked;
@@ -98,14 +98,14 @@ export function createTokenBook(): TokenBook {
     list: () => [...byId.values()].map(({ token }) => token),
     checkRoom({ name, tenant }) {
       if (idByName.has(name)) {
-        throw new MillraceError('TOKEN_EXISTS', `there is a token named '${name}'`, {
+        throw new MillraceError('TOKEN_EXISTS', `a token named '${name}' exists`, {
           details: { name },
         });
       }
       if (idByName.size >= tokenLimits.tokensMax) {
-        throw tokenInvalid('name', `there are ${tokenLimits.tokensMax} tokens already`);
+        throw tokenInvalid('name', `the limit of ${tokenLimits.tokensMax} tokens is reached`);
       }
-      // Of two tenants one may not begin the other: some streams would belong to both.
+      // No tenant may be a prefix of another: some streams would belong to both.
       if (tenant !== undefined) createTenantDirectory([...tenants, tenant]);
     },
   };
@@ -121,7 +121,11 @@ function isRevoked(payload: unknown): payload is TokenRevoked {
 }
 
 function unreadable({ stream, revision, type }: RecordedEvent): MillraceError {
-  return new MillraceError('STORE_CORRUPT', `revision ${revision} of '${stream}' is no token's`, {
-    details: { stream, revision, type },
-  });
+  return new MillraceError(
+    'STORE_CORRUPT',
+    `revision ${revision} of '${stream}' is not a token event`,
+    {
+      details: { stream, revision, type },
+    },
+  );
 }

@@ -5,9 +5,8 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory } from '../../contracts/tenant.ts';
 
 /**
- * `use`: what modules offer to their users, by the modules' own rules, and nothing else. `work`: what
- * task workers say, and nothing else. `admin` may do what the others may, and more: streams of the
- * system, groups, tokens.
+ * `use`: the routes that modules offer to users, by their own rules, and nothing else. `work`: the calls of task
+ * workers, and nothing else. `admin`: everything, including system streams, groups and tokens.
  */
 export type TokenScope = 'use' | 'read' | 'append' | 'work' | 'admin';
 
@@ -15,10 +14,10 @@ export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'wor
 
 export interface Token {
   readonly id: string;
-  /** Unique among those that were not revoked. */
+  /** Unique among active tokens. */
   readonly name: string;
   readonly scopes: readonly TokenScope[];
-  /** Absent: for all tenants. */
+  /** Absent: all tenants. */
   readonly tenant?: string;
   readonly createdAt: string;
   readonly createdBy?: string;
@@ -31,11 +30,11 @@ export interface NewToken {
   /** Lower-case letters, digits, `.`, `_` and `-`. */
   readonly name: string;
   readonly scopes: readonly TokenScope[];
-  /** Absent: for all tenants. */
+  /** Absent: all tenants. */
   readonly tenant?: string;
   /** ISO 8601. Absent: it does not expire. */
   readonly expiresAt?: string;
-  /** Who makes it, for the record. */
+  /** The creator, for the log. */
   readonly by?: string;
 }
 
@@ -44,12 +43,12 @@ export type TokenState = 'live' | 'expired' | 'revoked';
 export const tokenLimits = {
   nameCharsMax: 60,
   byCharsMax: 120,
-  /** Revoked ones are not counted. */
+  /** Active tokens only. */
   tokensMax: 10_000,
 } as const;
 
 /**
- * What became of a token.
+ * The state of a token.
  *
  * @example
  * import { tokenState, type Token } from 'millrace/platform';
@@ -61,7 +60,7 @@ export function tokenState({ expiresAt, revokedAt }: Token, nowMs: number): Toke
   return expiresAt !== undefined && Date.parse(expiresAt) <= nowMs ? 'expired' : 'live';
 }
 
-/** The edge: what is asked for, checked before anything is written. */
+/** Validates a request before anything is written. */
 export function checkNewToken(wanted: NewToken, nowMs: number): void {
   const { name, scopes, tenant, expiresAt, by } = wanted;
   if (!/^[a-z0-9][a-z0-9._-]*$/.test(name) || name.length > tokenLimits.nameCharsMax) {
@@ -73,7 +72,7 @@ export function checkNewToken(wanted: NewToken, nowMs: number): void {
   if (scopes.length === 0) throw tokenInvalid('scopes', 'a token needs at least one scope');
   const unknown = scopes.find((scope) => !tokenScopes.includes(scope));
   if (unknown !== undefined) {
-    throw tokenInvalid('scopes', `'${unknown}' is none of ${tokenScopes.join(', ')}`);
+    throw tokenInvalid('scopes', `unknown scope '${unknown}'; known: ${tokenScopes.join(', ')}`);
   }
   if (tenant !== undefined) createTenantDirectory([tenant]);
   if (by !== undefined && by.length > tokenLimits.byCharsMax) {
@@ -81,8 +80,8 @@ export function checkNewToken(wanted: NewToken, nowMs: number): void {
   }
   if (expiresAt === undefined) return;
   const atMs = Date.parse(expiresAt);
-  if (Number.isNaN(atMs)) throw tokenInvalid('expiresAt', `'${expiresAt}' is no time`);
-  if (atMs <= nowMs) throw tokenInvalid('expiresAt', `'${expiresAt}' has passed already`);
+  if (Number.isNaN(atMs)) throw tokenInvalid('expiresAt', `'${expiresAt}' is not a valid time`);
+  if (atMs <= nowMs) throw tokenInvalid('expiresAt', `'${expiresAt}' is in the past`);
 }
 
 export function tokenInvalid(field: string, reason: string): MillraceError {

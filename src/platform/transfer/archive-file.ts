@@ -1,5 +1,5 @@
-// A file that only grows, a batch at a time, each synced before the next: what a crash left half-written
-// at its end is cut off when it is opened again. Compressed, every batch is a gzip member of its own.
+// An append-only file, written in batches that are synced one by one. An incomplete batch at its end, left by a crash,
+// is truncated on open. In a compressed file each batch is a gzip member.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,15 +7,15 @@ import { crc32, deflateRawSync, gunzipSync } from 'node:zlib';
 import { MillraceError } from '../../foundation/error.ts';
 
 export interface ArchiveFile extends AsyncDisposable {
-  /** Lines of JSON; once it resolves, they survive the loss of power. */
+  /** Appends lines of JSON; durable when it resolves. */
   append(lines: string): Promise<void>;
 }
 
 const newline = 0x0a;
 const blockBytes = 65_536;
-/** Readable by its owner only: the payloads are in the clear. */
+/** Readable by its owner only, because payloads are not encrypted. */
 const mode = 0o600;
-/** Magic, deflate, an extra field: two letters and the length of the whole member. */
+/** Magic, deflate, and an extra field: two letters and the length of the member. */
 const memberStart = Buffer.from([0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 8, 0, 0x4d, 0x52, 4, 0]);
 const memberHeaderBytes = memberStart.length + 4;
 
@@ -51,7 +51,7 @@ async function openToAppend(path: string): Promise<FileHandle> {
   }
 }
 
-/** A file that was synced is still lost when its name was not. */
+/** Syncs the directory: otherwise a synced file may be lost with its name. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
@@ -73,14 +73,14 @@ function gzipMember(text: string): Buffer {
   return member;
 }
 
-/** Behind the last member that is whole; each tells where the next one begins. */
+/** The end of the last complete member; each contains the offset of the next one. */
 async function endOfMembers(file: FileHandle, path: string): Promise<number> {
   const { size } = await file.stat();
   let last = 0;
   let end = 0;
   while (end < size) {
     const header = await readAt(file, end, Math.min(memberHeaderBytes, size - end));
-    // A file that grew before it was written to has zeros at its end.
+    // After a crash the file may end with zeros.
     if (header.every((byte) => byte === 0)) break;
     const start = header.subarray(0, memberStart.length);
     if (!start.equals(memberStart.subarray(0, start.length))) throw foreign(path);
@@ -101,13 +101,13 @@ function isWhole(member: Buffer): boolean {
   }
 }
 
-/** Behind the last line that is whole. */
+/** The end of the last complete line. */
 async function endOfLines(file: FileHandle, path: string): Promise<number> {
   const { size } = await file.stat();
   const end = await behindNewline(file, size);
   const start = end === 0 ? 0 : await behindNewline(file, end - 1);
   const line = (await readAt(file, start, (end || Math.min(size, 6)) - start)).toString();
-  // Only what began as an archive is gone on with.
+  // Only a file that starts as an archive is continued.
   if (size > 0 && !line.startsWith('{"id":'.slice(0, line.length))) throw foreign(path);
   return end;
 }
@@ -129,7 +129,7 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
 function foreign(path: string): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',
-    `the file '${path}' is no archive of an outbox: choose another name`,
+    `the file '${path}' is not an archive of an outbox: choose another name`,
     { details: { path } },
   );
 }

@@ -1,4 +1,4 @@
-// Sent messages from the ledger into a file, and only then out of the ledger.
+// Moves sent messages from the ledger to a file.
 
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
@@ -7,14 +7,14 @@ import { openArchiveFile } from './archive-file.ts';
 export interface ArchiveOutboxOptions {
   readonly sentBefore: Date;
   readonly signal?: AbortSignal;
-  /** After each batch: how many have been archived so far. */
+  /** Called after each batch with the number of archived messages so far. */
   readonly onProgress?: (archived: number) => void;
 }
 
 /**
- * Moves sent messages into a file, one line of JSON each, compressed when its name ends in `.gz`. A file
- * that is an archive already is gone on with. No message leaves the ledger before it is synced to the disk;
- * whoever is killed in between writes up to one batch again.
+ * Moves sent messages to a file, one line of JSON each, compressed if its name ends in `.gz`. An existing archive is
+ * continued. A message is removed from the ledger after it is synced to disk; after a crash up to one batch is
+ * written again.
  *
  * @example
  * import { archiveOutbox, openOutboxLedger } from 'millrace/platform';

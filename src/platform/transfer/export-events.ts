@@ -1,4 +1,4 @@
-// Export: the store's events as text, in order, up to where the store was when the export began.
+// Exports the events of a store as text, in order, up to the head at the start of the export.
 
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -8,18 +8,18 @@ import { metadataType, streamOfMetadata, tombstoneType } from '../../store/strea
 import { checkpointLine, eventLine } from './export-format.ts';
 
 export interface ExportOptions {
-  /** Exclusive: where an earlier export ended. Default: before the first event. */
+  /** Exclusive: the end of an earlier export. Default: before the first event. */
   readonly after?: Position;
-  /** Metadata and tombstones come along for the streams that it takes whole, so not with types. */
+  /** Metadata and tombstones are included for whole streams, so not with a filter by type. */
   readonly filter?: EventFilter;
   readonly signal?: AbortSignal;
-  /** Called each time that a piece of text was taken. */
+  /** Called after each piece of text. */
   readonly onProgress?: (progress: ExportProgress) => void;
 }
 
 export interface ExportProgress {
   readonly events: number;
-  /** Everything up to here has been taken. */
+  /** All events up to here are exported. */
   readonly position: Position;
   /** From 0 to 1. */
   readonly done: number;
@@ -28,8 +28,8 @@ export interface ExportProgress {
 export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
 
 /**
- * The store's events as NDJSON, in pieces of whole lines that end with a checkpoint; what it holds
- * in memory is a page and a piece. Pieces are made as they are asked for.
+ * The events of a store as NDJSON, in pieces of whole lines that end with a checkpoint. Memory use is one page and
+ * one piece. Pieces are created on demand.
  *
  * @example
  * import { createWriteStream } from 'node:fs';
@@ -92,7 +92,7 @@ async function* eventsUpTo(
   }
 }
 
-/** What the system writes has neither category nor tenant: it is found by the stream it is about. */
+/** System events have neither category nor tenant: they are matched by the stream that they describe. */
 function select(
   read: (filter: EventFilter) => AsyncIterable<RecordedEvent>,
   filter: EventFilter = {},
@@ -127,7 +127,7 @@ async function* where<T>(
   for await (const item of items) if (isWanted(item)) yield item;
 }
 
-/** Two ordered readers as one. */
+/** Merges two ordered readers. */
 async function* inOrder(
   one: AsyncIterable<RecordedEvent>,
   other: AsyncIterable<RecordedEvent>,

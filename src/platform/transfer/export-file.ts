@@ -1,4 +1,4 @@
-// Exports to files: synced when done, and an interrupted one goes on where it was.
+// Exports to files: synced at the end; an interrupted export can be resumed.
 
 import { createWriteStream, existsSync } from 'node:fs';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
@@ -11,27 +11,27 @@ import { exportEvents, type ExportOptions, type ExportProgress } from './export-
 import { positionOfLine } from './export-format.ts';
 
 export interface ExportFileOptions extends ExportOptions {
-  /** A file that exists already is refused, gone on with, or written anew. Default: `refuse`. */
+  /** What to do with an existing file. Default: `refuse`. */
   readonly existing?: 'refuse' | 'resume' | 'overwrite';
 }
 
 export interface ExportResult {
-  /** Of this run. */
+  /** Events of this run. */
   readonly events: number;
-  /** Where the next export goes on. */
+  /** Where the next export continues. */
   readonly position: Position;
-  /** Where the file ended that was gone on with. */
+  /** The position at the end of the resumed file. */
   readonly resumedAfter?: Position;
 }
 
 const blockBytes = 65_536;
 const newline = 0x0a;
-/** Readable by its owner only: the payloads are in the clear. */
+/** Readable by its owner only, because payloads are not encrypted. */
 const mode = 0o600;
 
 /**
- * Exports the store's events to a file, compressed when its name ends in `.gz`. To resume, give the
- * same filter again; what was cut off in the middle of a line is written anew.
+ * Exports the events of a store to a file, compressed if its name ends in `.gz`. To resume, use the same filter; an
+ * incomplete last line is written again.
  *
  * @example
  * import { exportToFile, openEventStore } from 'millrace/platform';
@@ -59,7 +59,7 @@ export async function exportToFile(
       ...(after === undefined ? {} : { after }),
     }),
   );
-  if (last === undefined) throw new MillraceError('STORE_CORRUPT', 'an export had no end');
+  if (last === undefined) throw new MillraceError('STORE_CORRUPT', 'the export did not end');
   return {
     events: last.events,
     position: last.position,
@@ -84,12 +84,12 @@ async function writePlain(
     await file.truncate(end.bytes);
   }
   for await (const piece of pieces(after)) await file.appendFile(piece);
-  // A pipe or a device has nothing to sync.
+  // A pipe or a device cannot be synced.
   if ((await file.stat()).isFile()) await file.sync();
   return after;
 }
 
-/** A compressed file cannot be gone on with, so that it appears only when it is whole. */
+/** A compressed file cannot be resumed, so it is renamed to its name only when complete. */
 async function writeCompressed(
   path: string,
   existing: Existing,
@@ -133,7 +133,7 @@ function unusable(path: string, code: string, cause?: unknown): MillraceError {
   });
 }
 
-/** Behind the last whole event, and where the store goes on from there. */
+/** The end of the last complete event, and the position after it. */
 async function findEnd(
   file: FileHandle,
   path: string,
@@ -141,7 +141,7 @@ async function findEnd(
   const { size } = await file.stat();
   if (size === 0) return { bytes: 0, position: undefined };
   const end = await lineStart(file, size);
-  // Not one whole line: only what began as an export is thrown away.
+  // Without a complete line: only a file that starts as an export is overwritten.
   const begun = '{"'.startsWith(await readRange(file, 0, Math.min(2, size)));
   if (end === 0 && begun) return { bytes: 0, position: undefined };
   const start = await lineStart(file, end - 1);
@@ -152,11 +152,11 @@ async function findEnd(
       details: { path },
     });
   }
-  // The checkpoint is the last line there is: a new one follows what is added now.
+  // The checkpoint is the last line: it is replaced after the new events.
   return { bytes: line.startsWith('{"checkpoint"') ? start : end, position };
 }
 
-/** Behind the last line break below `end`. */
+/** The end of the last line before `end`. */
 async function lineStart(file: FileHandle, end: number): Promise<number> {
   const block = Buffer.alloc(blockBytes);
   for (let high = end; high > 0; high -= blockBytes) {

@@ -4,13 +4,12 @@
 //   …
 //   {"checkpoint":"00000000000003e8"}
 //
-// A line is a recorded event as the store reads it: the whole envelope and where it was recorded.
-// Stream metadata (type `$metadata`, stream `$$<stream>`) and tombstones (`$streamDeleted`) are
-// events as well. The last line says up to which position the export is complete; without it, the
-// export was interrupted, and goes on after the last whole line.
+// A line is a recorded event: the envelope and its place in the store. Stream metadata (type `$metadata`, stream
+// `$$<stream>`) and tombstones (`$streamDeleted`) are events, too. The last line contains the position up to which
+// the export is complete; without it, the export was interrupted, and continues after the last complete line.
 //
-// Payloads are in the clear, those about people too: keep the file as you keep the database. What
-// retention hides and no scavenge has removed yet is part of the export.
+// Payloads are not encrypted, including personal data: protect the file like the database. Events that retention
+// hides but no scavenge has removed are exported.
 
 import { Type } from '../../contracts/type.ts';
 import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
@@ -19,13 +18,13 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 
-/** What a line says; an event keeps its revision in the source, of which the target may differ. */
+/** A parsed line; the revision is that of the source, and may differ in the target. */
 export type ExportLine =
   | { readonly kind: 'event'; readonly event: ExportedEvent }
   | { readonly kind: 'checkpoint'; readonly position: Position };
 
 export interface ExportedEvent {
-  /** Counted from 1. */
+  /** The first is 1. */
   readonly line: number;
   readonly stream: string;
   readonly revision: number;
@@ -34,7 +33,7 @@ export interface ExportedEvent {
 
 const text = Type.String({ minLength: 1, description: 'a text' });
 
-/** Looser than the envelope: a store that takes open names must come back as it was. */
+/** More permissive than the envelope, because a store with open names must be restorable. */
 const eventSchema = compileSchema(
   Type.Object({
     stream: text,
@@ -71,7 +70,7 @@ export function parseExportLine(json: string, line: number): ExportLine {
   return { kind: 'event', event: { line, stream, revision, envelope } };
 }
 
-/** Where an export that ends with this line goes on. */
+/** The position after an export that ends with this line. */
 export function positionOfLine(json: string): Position | undefined {
   try {
     const value: unknown = JSON.parse(json);
@@ -96,7 +95,7 @@ function parseJson(json: string, line: number): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Without the cause: it quotes the line, and payloads stay out of messages.
+    // Without the cause, because it quotes the line, and messages must not contain payloads.
     throw lineInvalid(line, 'is not JSON');
   }
 }

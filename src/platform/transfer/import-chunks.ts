@@ -1,23 +1,23 @@
-// The file's events in chunks that can be written at once: small enough to hold, and cut wherever
-// one event must be in the store before the next.
+// The events of a file in chunks that are written at once: small enough for memory, and split wherever an event must be
+// stored before the next one.
 
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import { lineInvalid, parseExportLine, type ExportedEvent } from './export-format.ts';
 
 export interface ImportChunk {
   readonly events: readonly ExportedEvent[];
-  /** The last line so far was a checkpoint: nothing is missing behind it. */
+  /** The last line so far is a checkpoint, so nothing is missing. */
   readonly complete: boolean;
 }
 
 export const importLimits = {
   chunkEvents: 1_000,
   chunkChars: 8 * 1_048_576,
-  /** Appends, and look-ups in the target, that are under way at once. */
+  /** Concurrent appends and lookups in the target. */
   parallel: 16,
-  /** Streams whose place in the target is remembered, beside all with holes; others are looked up. */
+  /** Streams whose place in the target is cached, in addition to all with gaps; others are looked up. */
   streamsRemembered: 200_000,
-  /** Of forgotten people, for the report. */
+  /** Erased persons in the report. */
   subjectsReported: 1_000,
 } as const;
 
@@ -49,8 +49,8 @@ export async function* importChunks(
 }
 
 /**
- * A tombstone stands alone; behind a stream's metadata nothing of that stream comes in the same
- * chunk, and neither does what the chunk has already, from two exports in one file.
+ * A tombstone is alone in its chunk; after the metadata of a stream, no event of that stream is in the same chunk,
+ * and no event is in a chunk twice, in case a file contains two exports.
  */
 function mustCut(chunk: Chunk, event: ExportedEvent): boolean {
   const { events, chars, revisions, settled } = chunk;
@@ -70,7 +70,7 @@ interface Chunk {
   chars: number;
   /** The last revision of each stream. */
   readonly revisions: Map<string, number>;
-  /** Streams whose metadata is in it. */
+  /** Streams with metadata in the chunk. */
   readonly settled: Set<string>;
 }
 
@@ -89,7 +89,7 @@ export function isTombstone({ envelope }: ExportedEvent): boolean {
   return envelope.type === tombstoneType;
 }
 
-/** The stream that an event is about: its own, or the one whose metadata it holds. */
+/** The stream of an event, or the stream that its metadata describes. */
 export function subjectOf({ stream }: Pick<ExportedEvent, 'stream'>): string {
   return streamOfMetadata(stream) ?? stream;
 }
@@ -103,7 +103,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Far above the largest event: a file without line breaks must not fill the memory. */
+/** Far above the largest event, because a file without line breaks must not fill the memory. */
 const lineCharsMax = 256 * 1_048_576;
 
 interface Lines {

@@ -1,4 +1,4 @@
-// Import: exported events into a store, in their order, each once, however often it is repeated.
+// Imports exported events into a store, in order, each once, also if it is repeated.
 
 import { aborted } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
@@ -16,29 +16,28 @@ export interface ImportOptions {
 }
 
 export interface ImportProgress {
-  /** Written now. */
+  /** Written by this run. */
   readonly appended: number;
-  /** There already, from an earlier run. */
+  /** Already there from an earlier run. */
   readonly repeated: number;
 }
 
 export interface ImportResult extends ImportProgress {
-  /** False: the last line is no checkpoint, so that the export was interrupted. */
+  /** False: the last line is not a checkpoint, so the export was interrupted. */
   readonly complete: boolean;
-  /** People who were forgotten in the source, which the target does not know (`store.forget`). */
+  /** Persons that were erased in the source and not in the target (`store.forget`). */
   readonly forgottenSubjects: readonly string[];
 }
 
-/** Somebody else writes to the same streams: so often it is worth another look. */
+/** Retries if another process writes to the same streams. */
 const triesMax = 3;
 
 /**
- * Appends exported events to a store: their streams, their order, their envelopes, their streams'
- * metadata and tombstones. Events that are there already are left alone, so that an interrupted
- * import is simply run again; a target stream that holds something else is refused.
+ * Appends exported events to a store, with their streams, order, envelopes, metadata and tombstones. Existing events
+ * are skipped, so an interrupted import is simply repeated; a target stream with other events is refused.
  *
- * Open the store with `names: 'open'`: the names were checked when the events were first appended,
- * and a strict store refuses the system's own streams.
+ * Open the store with `names: 'open'`: the names were validated when the events were first appended, and a strict
+ * store refuses system streams.
  *
  * @example
  * import { createReadStream } from 'node:fs';
@@ -81,7 +80,7 @@ export async function importEvents(
       onProgress?.(progress);
     }
   } finally {
-    // Not awaited: behind a read that nobody ends it would wait for ever.
+    // Not awaited: it could wait forever for a read that never ends.
     void handled(chunks.return());
   }
   return { ...progress, complete, forgottenSubjects: [...forgotten] };
@@ -93,7 +92,7 @@ interface Target {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Resolves to how many events were new. */
+/** Returns the number of new events. */
 async function writeChunk(target: Target, events: readonly ExportedEvent[]): Promise<number> {
   const { store, places } = target;
   for (let attempt = 1; ; attempt += 1) {
@@ -122,7 +121,7 @@ async function writePlan(
   if (writes.length === 0) return;
   const options = signal === undefined ? {} : { signal };
   if (store.capabilities.multiStreamAppend) {
-    // In one go, so that the order across streams is the source's as well.
+    // One append, to keep the order across streams.
     await store.appendMany(writes, options);
     return;
   }
@@ -143,7 +142,7 @@ function noteForgotten(events: readonly ExportedEvent[], into: Set<string>): voi
   }
 }
 
-/** What the store refuses, it names by stream; where that is in the file helps as well. */
+/** Adds the line of the file to an error of the store, which only names the stream. */
 function withLines(error: unknown, events: readonly ExportedEvent[]): unknown {
   const [first, last] = [events[0]?.line, events.at(-1)?.line];
   if (!(error instanceof MillraceError) || error.code === 'ABORTED') return error;
@@ -154,7 +153,7 @@ function withLines(error: unknown, events: readonly ExportedEvent[]): unknown {
   });
 }
 
-/** A promise that may be left alone: its failure is told to whoever still waits for it. */
+/** Prevents an unhandled rejection; the error is reported where the promise is awaited. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

@@ -1,4 +1,4 @@
-// Imports from files: plain or compressed, read as fast as the store takes it.
+// Imports from files, plain or compressed.
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -10,14 +10,14 @@ import { importEvents, type ImportProgress, type ImportResult } from './import-e
 
 export interface ImportFileOptions {
   readonly signal?: AbortSignal;
-  /** `done` is the share of the file that was read, from 0 to 1. */
+  /** `done` is the part of the file that was read, from 0 to 1. */
   readonly onProgress?: (progress: ImportProgress & { readonly done: number }) => void;
 }
 
 const pieceBytes = 262_144;
 
 /**
- * Imports a file that `exportToFile` wrote; one that ends in `.gz` is decompressed.
+ * Imports a file that `exportToFile` wrote; decompresses one that ends in `.gz`.
  *
  * @example
  * import { importFromFile, openEventStore } from 'millrace/platform';
@@ -33,7 +33,7 @@ export async function importFromFile(
   const bytesTotal = await sizeOf(path);
   const file = createReadStream(path, { highWaterMark: pieceBytes });
   const isCompressed = path.endsWith('.gz');
-  // The callback is there to be told; the reader gets the error as well, and that is where it counts.
+  // The reader reports the error; the callback is only required.
   const source = isCompressed ? pipeline(file, createGunzip(), () => undefined) : file;
   try {
     return await importEvents(store, source as AsyncIterable<Uint8Array>, {

@@ -1,46 +1,45 @@
-// Where the file's streams stand in the target: which of their events are there already, and at
-// which revision the next one goes.
+// The places of the file's streams in the target: which events exist there, and the revision of the next one.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { EventStore, StreamInfo } from '../../store/event-store.ts';
 import type { ExportedEvent } from './export-format.ts';
 
 /**
- * A stream's place. The source's revisions and the target's are the same, unless a scavenge or a
- * filter left events out: then the target counts without the holes.
+ * A stream's place. The revisions of source and target are equal, unless a scavenge or a filter removed events: then
+ * the target has no gaps.
  */
 export interface StreamPlace {
-  /** The source's revision of the last event that was dealt with. */
+  /** The source revision of the last processed event. */
   readonly source: number;
-  /** The same event's revision in the target. */
+  /** The target revision of the same event. */
   readonly target: number;
-  /** The target's last event: the file's events up to it must be there. */
+  /** The last event of the target: the file's events up to it must exist. */
   readonly head: number;
   readonly tombstoned: boolean;
 }
 
 export interface StreamPlaces {
-  /** The stream's place, looked up by the next event that the file has of it where it is unknown. */
+  /** The place of a stream; an unknown one is looked up by the stream's next event in the file. */
   find(next: ExportedEvent): Promise<StreamPlace>;
-  /** The place of a stream of which the file has nothing at hand; undefined: it is in neither. */
+  /** The place of a stream without an event at hand; undefined: it is unknown in file and target. */
   findByName(stream: string): Promise<StreamPlace | undefined>;
   set(stream: string, place: StreamPlace): void;
-  /** Somebody else writes to the target: its end is looked up again. */
+  /** Another process wrote to the target: its end is looked up again. */
   refresh(stream: string): Promise<void>;
 }
 
 export function createStreamPlaces(
   store: EventStore,
   options: {
-    /** The target had no event at all, so that nothing needs to be looked up. */
+    /** The target was empty, so no lookup is needed. */
     readonly empty: boolean;
-    /** Places remembered at once, beside those of streams with holes. */
+    /** Cached places, in addition to streams with gaps. */
     readonly placesMax: number;
   },
 ): StreamPlaces {
-  /** Oldest first, by their last use; found again by the event's own revision. */
+  /** Least recently used first; can be looked up again by the event's revision. */
   const even = new Map<string, StreamPlace>();
-  /** Where the target counts differently: nothing else tells by how much. */
+  /** Streams whose revisions differ in the target; this cannot be looked up. */
   const shifted = new Map<string, StreamPlace>();
   const get = (stream: string): StreamPlace | undefined => shifted.get(stream) ?? even.get(stream);
   let isEmpty = options.empty;
@@ -80,7 +79,7 @@ export function createStreamPlaces(
       const found = await store.findEvent(stream, envelope.eventId);
       if (found !== undefined) return place(found.revision);
       if (revision <= end.head + 1) return place(revision);
-      // A stream that this run has met before and forgotten: what came before is all there.
+      // A stream that was cached before in this run: its earlier events are stored.
       if (!remembersAll) return place(end.head + 1);
       throw diverged(next, `ends at revision ${end.head}: events in between are missing`);
     },
@@ -102,12 +101,12 @@ export function createStreamPlaces(
   };
 }
 
-/** The revision at which the target has, or gets, the event with this revision of the source. */
+/** The target revision of the event with this source revision. */
 export function targetRevision({ source, target }: StreamPlace, revision: number): number {
   return revision > source ? target + 1 : target - (source - revision);
 }
 
-/** Refuses a target that has something else where the file has this event. */
+/** Throws if the target has another event in this place. */
 export async function assertPresent(
   store: EventStore,
   event: ExportedEvent,
@@ -118,7 +117,7 @@ export async function assertPresent(
   const found = await store.findEvent(stream, envelope.eventId);
   if (found?.revision === target) return;
   if (found === undefined) {
-    // Scavenged there: the slot is empty, and cannot be filled again.
+    // Scavenged in the target: the place is empty, and cannot be filled.
     if (tombstoned) return;
     const [visible] = await store.readStream(stream, { from: target, limit: 1 }).toArray();
     if (visible?.revision !== target) return;

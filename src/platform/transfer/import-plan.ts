@@ -1,5 +1,4 @@
-// What a chunk of the file means for the target: what is there is checked, what is not is to be
-// written, at the revision where it belongs.
+// What to do with a chunk of the file: existing events are checked, missing ones are written at their revisions.
 
 import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
 import type { EventStore, StreamAppend } from '../../store/event-store.ts';
@@ -16,12 +15,12 @@ import {
 } from './import-places.ts';
 
 export interface ImportPlan {
-  /** In the file's order. */
+  /** In the order of the file. */
   readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
   readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision };
-  /** Events that are written. */
+  /** Events to write. */
   readonly count: number;
-  /** The streams' places once it is done. */
+  /** The places of the streams afterwards. */
   readonly places: ReadonlyMap<string, StreamPlace>;
 }
 
@@ -41,7 +40,7 @@ export async function planImport(
     places.set(event.stream, await known.find(event));
   });
   const writes: Write[] = [];
-  /** Of each stream the last event that should be there: those before it are its history. */
+  /** The last event of each stream that should exist: earlier ones are its history. */
   const present = new Map<string, { event: ExportedEvent; target: number; tombstoned: boolean }>();
   let tombstone: ImportPlan['tombstone'];
   let count = 0;
@@ -89,7 +88,7 @@ function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> 
   return first.values();
 }
 
-/** A truncation names a revision of the source: where the target counts differently, so does it. */
+/** A truncation contains a source revision, which is converted for the target. */
 async function inTargetRevisions(
   { stream, envelope }: ExportedEvent,
   placeOf: (stream: string) => Promise<StreamPlace | undefined>,
@@ -99,7 +98,7 @@ async function inTargetRevisions(
   const { $tb: before, ...rest } = (envelope.payload ?? {}) as { readonly $tb?: unknown };
   if (typeof before !== 'number' || before <= 0 || before >= softDeleted) return envelope;
   const place = await placeOf(of);
-  // Everything that it hid is gone: neither the file nor the target has an event of the stream.
+  // All truncated events are gone: neither file nor target has an event of the stream.
   const inTarget = place === undefined ? 0 : Math.max(0, place.target + before - place.source);
   if (inTarget === before) return envelope;
   return { ...envelope, payload: inTarget === 0 ? rest : { ...rest, $tb: inTarget } };

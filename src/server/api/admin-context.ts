@@ -56,7 +56,7 @@ export function tenantWithin(
 ): string | undefined {
   const own = principal?.tenant;
   if (own === undefined || asked === undefined || asked === own) return own ?? asked;
-  throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
     details: { field: 'tenant' },
   });
 }

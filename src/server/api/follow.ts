@@ -52,7 +52,7 @@ export function filterFor({
 }: Pick<ApiRequest<unknown, EventQuery>, 'principal' | 'query'>): EventFilter {
   const own = principal?.tenant;
   if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
-    throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+    throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
       details: { field: 'tenant' },
     });
   }

@@ -1,4 +1,4 @@
-// The routes as one page without scripts: readable in any browser, light and dark, wide and narrow.
+// The routes as one HTML page without scripts, for all browsers and screen sizes.
 
 import type { TSchema } from 'typebox';
 import { headersOf, type OpenApiInfo } from './openapi.ts';
@@ -74,7 +74,7 @@ interface Described {
   readonly required?: readonly string[];
 }
 
-/** A row for each field, and for those of an object within, one level deep. */
+/** A row for each field, and for the fields of nested objects, one level deep. */
 function fieldRows(place: string, schema: TSchema | undefined, within = ''): readonly string[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described;
   return Object.entries(properties).flatMap(([name, field]) => {
@@ -96,7 +96,7 @@ function kindOf({ type, const: only, enum: some, anyOf, items }: Described): str
   return typeof type === 'string' ? type : '';
 }
 
-/** What stands in backticks is code. */
+/** Text in backticks becomes code. */
 function prose(text: string): string {
   return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

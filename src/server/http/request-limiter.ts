@@ -1,4 +1,4 @@
-// How many requests one caller may make: a bucket for each token or address, forgotten when it is full.
+// Rate limits per caller: a token bucket for each token or address, removed when it is full.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -13,9 +13,9 @@ import {
 import type { Caller } from './http-server.ts';
 
 export interface RequestLimits {
-  /** Of each caller with credentials. Default: 1,000 per second. */
+  /** Per caller with credentials. Default: 1,000 per second. */
   readonly known: RateLimit;
-  /** Of each address without. Default: 50 per second. */
+  /** Per address without credentials. Default: 50 per second. */
   readonly unknown: RateLimit;
 }
 
@@ -36,13 +36,13 @@ export function createRequestLimiter(
 
   function makeRoom(nowMs: number): void {
     for (const [key, state] of states) if (isFull(state, nowMs)) states.delete(key);
-    // All of them are busy: the oldest begins anew.
+    // All buckets are in use: the oldest is reset.
     const [oldest] = states.keys();
     if (states.size >= callersMax && oldest !== undefined) states.delete(oldest);
   }
 
   return ({ address, principal }) => {
-    // Names of JWTs are their tenants': two that are called alike do not hold each other up.
+    // Includes the tenant, so that equal JWT names of two tenants have separate limits.
     const key =
       principal === undefined
         ? `address ${address}`
