@@ -8,9 +8,13 @@ import type { EventStore } from '../store/event-store.ts';
 import type { CommandContext } from './command.ts';
 import { openExistingStore, shownStore, storeUrl } from './store-option.ts';
 
-type Deed = Pick<AuditRequest, 'action' | 'target'>;
+type AdminAction = Pick<AuditRequest, 'action' | 'target'>;
 
-export function onRecord<T>(store: EventStore, deed: Deed, work: () => Promise<T>): Promise<T> {
+export function onRecord<T>(
+  store: EventStore,
+  deed: AdminAction,
+  work: () => Promise<T>,
+): Promise<T> {
   const actor = { kind: 'cli', name: `cli:${systemUser()}` };
   return createAuditLog(store).run({ ...deed, actor }, work);
 }
@@ -18,7 +22,7 @@ export function onRecord<T>(store: EventStore, deed: Deed, work: () => Promise<T
 /** An outbox may stand alone: without an event store there is no record, and that is said. */
 export async function outboxOnRecord<T>(
   context: Pick<CommandContext, 'cwd' | 'env' | 'stderr'>,
-  { given, ...deed }: Deed & { readonly given: string | undefined },
+  { given, ...deed }: AdminAction & { readonly given: string | undefined },
   work: () => Promise<T>,
 ): Promise<T> {
   const store = await openExistingStore(context, given).catch((error: unknown) => {

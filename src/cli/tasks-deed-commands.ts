@@ -46,7 +46,7 @@ interface DeedValues extends TaskFilterValues {
   readonly json?: boolean | undefined;
 }
 
-interface Deed {
+interface AdminAction {
   readonly name: string;
   readonly done: string;
   readonly one: (tasks: Tasks, id: string) => Promise<boolean>;
@@ -113,7 +113,7 @@ export const tasksRetryCommand: Command = {
 async function carryOut(
   context: CommandContext,
   { values, ids }: { readonly values: DeedValues; readonly ids: readonly string[] },
-  deed: Deed,
+  deed: AdminAction,
 ): Promise<number> {
   const { stdout, stderr, signal, paint } = context;
   const query = taskQueryOf(values, Date.now());

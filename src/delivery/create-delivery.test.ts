@@ -23,7 +23,7 @@ const message: DeliveryMessage = {
 
 const failing: Destination = async () => ({ kind: 'retry', error: 'HTTP 500' });
 
-test('a function that returns has sent it, with the context that it needs', async () => {
+test('a function that returns has sent the message, and gets its context', async () => {
   const seen: DeliveryContext[] = [];
   const { deliver } = createDelivery({
     destinations: { partner: async (_message, context) => void seen.push(context) },
@@ -211,7 +211,7 @@ test('the breaker of one integration type opens, and those of others do not', as
   assert.equal((await deliver(message)).kind, 'sent');
 });
 
-test('a dead message says that the destination is alive', async () => {
+test('a dead message counts as a success for the breaker', async () => {
   const outcomes: DeliveryOutcome[] = [
     { kind: 'retry', error: '1' },
     { kind: 'dead', error: 'HTTP 422' },
@@ -237,7 +237,7 @@ test('a Retry-After of the receiver holds back all messages of that integration 
   assert.ok(next.kind === 'retry' && next.attempted === false && next.afterMs === 30_000);
 });
 
-test('a tenant over its limit waits a little here, and longer in the ledger; others go on', async () => {
+test('a tenant over its limit waits briefly here, and longer in the ledger; others continue', async () => {
   const clock = fakeClock();
   let sent = 0;
   const { deliver } = createDelivery({

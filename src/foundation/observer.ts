@@ -1,5 +1,5 @@
 // The telemetry port. Every method is optional: `observer.count?.(…)` does not even evaluate its
-// arguments when nobody listens, so the silent observer costs one property read.
+// arguments without a listener, so the silent observer costs one property read.
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -35,7 +35,7 @@ export interface Logger {
  *   count: (name, _attributes, by = 1) => counts.set(name, (counts.get(name) ?? 0) + by),
  * };
  * observer.count?.('events_processed_total', { handler: 'currency-projection' });
- * observer.log?.warn({ handler: 'currency-projection' }, 'handler failed'); // nobody listens: free
+ * observer.log?.warn({ handler: 'currency-projection' }, 'handler failed'); // no listener: free
  */
 export interface Observer {
   readonly count?: (name: string, attributes: Attributes, by?: number) => void;
@@ -53,7 +53,7 @@ export interface Observer {
 }
 
 /**
- * Nobody listens.
+ * An observer without listeners.
  *
  * @example
  * import { silentObserver } from 'millrace/foundation';

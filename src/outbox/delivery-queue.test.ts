@@ -27,7 +27,7 @@ const text = fc.oneof(
   }),
 );
 
-test('every name of a queue reads back to what it was made of, and has no colon', () => {
+test('every queue name parses back to its parts, and has no colon', () => {
   fc.assert(
     fc.property(text, fc.option(text, { nil: undefined }), fc.boolean(), (type, tenant, per) => {
       const address = {

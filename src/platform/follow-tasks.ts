@@ -46,17 +46,17 @@ export async function followTasks(
     await using listening = messages;
     if (now !== undefined && isTerminal(now.state)) {
       const { id: taskId, state, failures, endedAt = now.updatedAt, error } = now;
-      const told = { taskId, type: now.type, state, failures, endedAt, error: error?.message };
-      yield { kind: 'terminal', id: `t:${taskId}:${now.fence}`, at: endedAt, signal: told };
+      const payload = { taskId, type: now.type, state, failures, endedAt, error: error?.message };
+      yield { kind: 'terminal', id: `t:${taskId}:${now.fence}`, at: endedAt, signal: payload };
       return;
     }
     for await (const message of listening) {
       const [, , family, stream] = message.subject.split('.');
       if (family === '_control' || (stream !== 'progress' && stream !== 'terminal')) continue;
       if (tenant !== undefined && message.tenant !== tenant) continue;
-      const told = message.payload as Readonly<Record<string, unknown>>;
-      if (id !== undefined && told['taskId'] !== id) continue;
-      yield { kind: stream, id: message.id, at: message.time, signal: told };
+      const payload = message.payload as Readonly<Record<string, unknown>>;
+      if (id !== undefined && payload['taskId'] !== id) continue;
+      yield { kind: stream, id: message.id, at: message.time, signal: payload };
       if (id !== undefined && stream === 'terminal') return;
     }
   }

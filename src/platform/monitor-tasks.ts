@@ -39,7 +39,7 @@ const maxDeliveries = 1_000;
  * await using platform = await createPlatform();
  * const signal = AbortSignal.timeout(60_000);
  * const ends = await monitorTasks(await platform.taskBus(), { group: 'pager', signal });
- * for await (const { signal: told } of ends) console.log(told['taskId'], told['state']);
+ * for await (const { signal: end } of ends) console.log(end['taskId'], end['state']);
  */
 export async function monitorTasks(
   bus: Pick<Bus, 'group'>,

@@ -10,7 +10,7 @@ import { task } from '../tasks/index.ts';
 import { createPlatform, defineModule } from './index.ts';
 import { tasksUrlOf } from './engines/open-tasks.ts';
 
-test('jobs are where the bus is, unless somebody says', () => {
+test('jobs are in the engine of the bus by default', () => {
   const store = 'sqlite:/a/events.db';
   assert.equal(tasksUrlOf({ store }), store);
   assert.equal(tasksUrlOf({ store, bus: 'redis://h' }), 'redis://h');

@@ -39,23 +39,23 @@ export interface RebuildSources {
 
 export function createProjectionRebuilds(sources: RebuildSources): ProjectionRebuilds {
   const { projections, clock, check, build } = sources;
-  const told = new Map<string, ProjectionRebuild>();
+  const rebuilds = new Map<string, ProjectionRebuild>();
   const running = new Map<
     string,
     { readonly ending: AbortController; ended: Promise<RebuildResult> | undefined }
   >();
   const now = (): string => new Date(clock.now()).toISOString();
-  const tell = (name: string, news: Partial<ProjectionRebuild>): void => {
-    const before = told.get(name) ?? { state: 'running', startedAt: now() };
-    told.set(name, { ...before, ...news });
+  const update = (name: string, news: Partial<ProjectionRebuild>): void => {
+    const before = rebuilds.get(name) ?? { state: 'running', startedAt: now() };
+    rebuilds.set(name, { ...before, ...news });
   };
 
   async function run(projection: Projection, { signal }: AbortController): Promise<RebuildResult> {
     const { name } = projection;
     try {
-      const onProgress = (progress: RebuildProgress): void => tell(name, { progress });
+      const onProgress = (progress: RebuildProgress): void => update(name, { progress });
       const result = await build(projection, { signal, onProgress });
-      tell(name, { state: 'done', endedAt: now() });
+      update(name, { state: 'done', endedAt: now() });
       return result;
     } catch (error) {
       const code = error instanceof MillraceError ? error.code : 'INTERNAL';
@@ -63,7 +63,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       const outcome = isCancelled
         ? ({ state: 'cancelled' } as const)
         : ({ state: 'failed', error: code } as const);
-      tell(name, { ...outcome, endedAt: now() });
+      update(name, { ...outcome, endedAt: now() });
       throw error;
     } finally {
       running.delete(name);
@@ -106,12 +106,12 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
         running.delete(name);
         throw error;
       }
-      told.set(name, { state: 'running', startedAt: now() });
+      rebuilds.set(name, { state: 'running', startedAt: now() });
       const ended = run(projection, rebuild.ending);
       rebuild.ended = ended;
       return { ended };
     },
-    get: (name) => told.get(name),
+    get: (name) => rebuilds.get(name),
     cancel,
     async [Symbol.asyncDispose]() {
       await Promise.all([...running.keys()].map(cancel));

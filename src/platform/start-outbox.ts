@@ -102,9 +102,9 @@ async function hostOf(
 ): Promise<{ readonly host: SubscriptionHost; readonly url: string }> {
   const { subscriptions } = store;
   if (subscriptions !== undefined) return { host: { subscriptions }, url: storeUrl };
-  const beside: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
-  if (beside.subscriptions !== undefined) {
-    return { host: { subscriptions: beside.subscriptions }, url: outboxUrl };
+  const side: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
+  if (side.subscriptions !== undefined) {
+    return { host: { subscriptions: side.subscriptions }, url: outboxUrl };
   }
   throw new MillraceError(
     'NOT_SUPPORTED',

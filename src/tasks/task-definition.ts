@@ -13,7 +13,7 @@ export interface StepOptions<Result = unknown> {
   readonly retries?: number | undefined;
   /** The step must call `beat()`, or report progress, at least this often; otherwise it has timed out. */
   readonly heartbeat?: Duration | undefined;
-  /** Runs if the job fails or is cancelled, as a step of its own; the last completed step first. */
+  /** Runs if the job fails or is cancelled, as a separate step; the last completed step first. */
   readonly compensate?: ((result: Result) => void | Promise<void>) | undefined;
 }
 

@@ -42,7 +42,7 @@ const types = [
 
 const dead = (): Promise<never> => new Promise(() => undefined);
 
-/** The engine as one process has it: from some call on it never answers, before or after the deed. */
+/** The engine as one process has it: from some call on it never answers, before or after the call took effect. */
 function mortal(
   engine: TaskEngine,
   random: SeededRandom,
@@ -204,10 +204,10 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
     });
   }
   for (const { id } of ids) {
-    const told = engine.streamOf('gbe.tasks.flow.terminal');
-    const ends = told.filter(({ payload }) => payload['taskId'] === id).length;
+    const terminal = engine.streamOf('gbe.tasks.flow.terminal');
+    const ends = terminal.filter(({ payload }) => payload['taskId'] === id).length;
     if (history.violations.length === 0 && ends !== 1) {
-      history.violations.push(`${id} was told to have ended ${ends} times`);
+      history.violations.push(`${id} published its end ${ends} times`);
     }
   }
   for (const { process } of processes) await process.engine[Symbol.asyncDispose]();

@@ -75,7 +75,7 @@ export function createBusSettle(
   }
 
   /** In another slot: held still? then the letter, then the ack; its id keeps it from being stored twice. */
-  async function bury(
+  async function deadLetter(
     group: GroupSettings,
     domain: string,
     placed: Placed & { readonly settlement: { readonly kind: 'dead' } },
@@ -109,7 +109,7 @@ export function createBusSettle(
       const { settlement } = each;
       if (settlement.kind === 'dead' && !space.isOneDomain) {
         await flush();
-        outcomes.push(await bury(group, domain, { ...each, settlement }));
+        outcomes.push(await deadLetter(group, domain, { ...each, settlement }));
       } else together.push(each);
     }
     await flush();

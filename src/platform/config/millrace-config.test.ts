@@ -11,7 +11,7 @@ const within = (env: Environment, config = {}) => {
   return rest;
 };
 
-test('without anything said, everything is in a file of the folder', () => {
+test('by default everything is in a file of the folder', () => {
   assert.deepEqual(within({}), {
     engines: { store: 'sqlite:/srv/app/.millrace/events.db' },
     server: {},
@@ -28,7 +28,7 @@ test('the environment wins over the file, and empty variables say nothing', () =
   });
 });
 
-test('keys by the environment leave what else the file says of JWTs', () => {
+test('JWT keys of the environment keep the other JWT settings of the file', () => {
   const jwt = { secret: 'of the file', audience: 'shop', clockSkewSeconds: 5, tenantClaim: 'org' };
   const { server } = within({ MILLRACE_JWT_JWKS_URL: 'https://id/keys' }, { server: { jwt } });
   assert.deepEqual(server?.jwt, {
@@ -42,9 +42,9 @@ test('keys by the environment leave what else the file says of JWTs', () => {
 for (const [what, env, pattern] of [
   ['a port that is none', { MILLRACE_PORT: '70000' }, /'70000' is not a port/],
   ['a role that is none', { MILLRACE_ROLES: 'worker' }, /Did you mean 'workers'/],
-  ['JWTs for nobody in particular', { MILLRACE_JWT_SECRET: 'x' }, /MILLRACE_JWT_AUDIENCE/],
+  ['JWTs without an audience', { MILLRACE_JWT_SECRET: 'x' }, /MILLRACE_JWT_AUDIENCE/],
 ] as const) {
-  test(`${what} is told by its name`, () => assert.throws(() => within(env), pattern));
+  test(`${what} is reported with its name`, () => assert.throws(() => within(env), pattern));
 }
 
 test('roles are read from a list', () => assert.deepEqual(rolesOf('api'), ['api']));

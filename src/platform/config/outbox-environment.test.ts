@@ -74,7 +74,7 @@ test('several prefixes are parted by commas, and half an address of Redis is fil
   assert.equal(readOutboxEnvironment({ REDIS_HOST: '::1' }).queue, 'redis://[::1]:6379');
 });
 
-test('a value that cannot be is told with its name and what it takes', () => {
+test('an invalid value is reported with its name and the valid values', () => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['OUTBOX_CLAIM_BATCH_SIZE', '0', /from 1 to 5000, not '0'/],
     ['OUTBOX_CLAIM_BATCH_SIZE', '1e3', /not '1e3'/],
@@ -102,7 +102,7 @@ test('a value that cannot be is told with its name and what it takes', () => {
   }
 });
 
-test('everything that is wrong is told at once, and no password with it', () => {
+test('all problems are reported together, without passwords', () => {
   const env = {
     OUTBOX_MAX_ATTEMPTS: 'many',
     WEBHOOK_TIMEOUT_MS: 'long',

@@ -18,14 +18,14 @@ describe('the schema of a file', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  test('asking what is left makes no file', async () => {
+  test('reading the missing steps creates no file', async () => {
     const schema = await eventStoreSchema(`sqlite:${path}`);
     assert.deepEqual(await schema.pending(), schema.steps);
     assert.ok(schema.steps.length > 0);
     assert.equal(existsSync(path), false);
   });
 
-  test('takes what is left once, and leaves nothing', async () => {
+  test('runs the missing steps once', async () => {
     const schema = await eventStoreSchema(`sqlite:${path}`);
     assert.deepEqual(await schema.migrate(), schema.steps);
     assert.deepEqual(await schema.migrate(), []);

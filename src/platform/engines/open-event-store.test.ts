@@ -41,7 +41,7 @@ test('the options of the store reach its engine', async () => {
   );
 });
 
-test('a server that does not answer is told without the password', async () => {
+test('an unreachable server is reported without the password', async () => {
   await assert.rejects(
     () => openEventStore('postgres://app:hunter2secret@127.0.0.1:1/shop'),
     (error) =>

@@ -20,7 +20,7 @@ const entry = {
   reason: 'late',
 } as const;
 
-test('the index in a file is the one beside the events, and is there when it is opened again', async () => {
+test('the index in a file is in the file of the events, and is durable', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-saga-index-'));
   try {
     for (const [url, left] of [

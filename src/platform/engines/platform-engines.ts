@@ -172,11 +172,11 @@ export function completeUrls({
       { details: { field: 'outbox', engine } },
     );
   }
-  const beside = outbox ?? store;
+  const sideUrl = outbox ?? store;
   return {
     store,
-    outbox: beside,
-    keys: keys ?? beside,
+    outbox: sideUrl,
+    keys: keys ?? sideUrl,
     ...(queue === undefined ? {} : { queue }),
     ...(bus === undefined ? {} : { bus }),
     ...(tasks === undefined ? {} : { tasks }),

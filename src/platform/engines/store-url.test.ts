@@ -53,11 +53,11 @@ test('a KurrentDB URL is passed on to its client, under the new name of the sche
 });
 
 for (const [url, code, said] of [
-  ['events.db', 'CONFIG_INVALID', /begins with its engine: one of sqlite:, postgres:/],
-  ['', 'CONFIG_INVALID', /begins with its engine/],
-  ['mysql://h/db', 'CONFIG_INVALID', /no store engine 'mysql:'; there are sqlite:, postgres:/],
+  ['events.db', 'CONFIG_INVALID', /starts with its engine: one of sqlite:, postgres:/],
+  ['', 'CONFIG_INVALID', /starts with its engine/],
+  ['mysql://h/db', 'CONFIG_INVALID', /unknown store engine 'mysql:'; known: sqlite:, postgres:/],
   ['postgre://h/db', 'CONFIG_INVALID', /Did you mean postgres:\?/],
-  ['kurrent://h:2113', 'CONFIG_INVALID', /no store engine 'kurrent:'/],
+  ['kurrent://h:2113', 'CONFIG_INVALID', /unknown store engine 'kurrent:'/],
   ['sqlite:', 'CONFIG_INVALID', /needs a file/],
   ['sqlite::memory:', 'CONFIG_INVALID', /needs a file/],
   ['postgres:shop', 'CONFIG_INVALID', /looks like postgres:\/\//],

@@ -29,7 +29,7 @@ const refuses = (code: ErrorCode, work: () => Promise<unknown>): Promise<void> =
   assert.rejects(work, (error) => hasCode(error, code));
 
 describe('tokens', () => {
-  test('a secret lets in whoever has it, by itself or with the name or id of its token', async () => {
+  test('a secret is accepted alone, or with the name or id of its token', async () => {
     await using home = await opened();
     const { token, secret } = await home.tokens.create({ ...reader, tenant: 'core', by: 'ann' });
     assert.equal(token.createdBy, 'ann');
@@ -115,7 +115,7 @@ describe('tokens', () => {
     await refuses('TOKEN_INVALID', () => tokens.create({ ...reader, expiresAt: inMs(0) }));
   });
 
-  test('of many who create one name at the same time one does, and each other name is there', async () => {
+  test('of many concurrent creations of one name one succeeds, and other names are created', async () => {
     await using home = await opened();
     await using other = await openTokens(home.store);
     const results = await Promise.allSettled(

@@ -71,7 +71,7 @@ test('a compressed batch whose bytes never came is cut off', async () => {
   assert.equal(await textOf(path), one + three);
 });
 
-test('a file that cannot be written is told by its path', async () => {
+test('a file that cannot be written is reported with its path', async () => {
   const path = join(folder, 'nowhere', 'sent.ndjson');
   await assert.rejects(openArchiveFile(path), { code: 'CONFIG_INVALID', message: /nowhere/ });
 });

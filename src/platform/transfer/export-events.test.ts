@@ -22,7 +22,7 @@ describe('the export', () => {
     assert.equal(await exported(store), `{"checkpoint":"${await store.head()}"}\n`);
   });
 
-  test('ends where the store was when it began, however much is appended meanwhile', async () => {
+  test('ends at the head at its start, regardless of later appends', async () => {
     await using store = memoryEventStore();
     await store.append(usd, several('a', 'b'));
     const running = exportEvents(store);
@@ -38,7 +38,7 @@ describe('the export', () => {
     assert.deepEqual(rest.match(/"name":"\w+"/g), ['"name":"later"']);
   });
 
-  test('of some streams brings their metadata and tombstones, and nobody else’s', async () => {
+  test('of some streams includes only their metadata and tombstones', async () => {
     await using store = memoryEventStore();
     const other = 'banking.account.v1-core-1';
     await store.append(usd, several('a'));

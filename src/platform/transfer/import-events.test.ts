@@ -19,7 +19,7 @@ import {
 } from '../test-currencies.test.ts';
 
 describe('the import', () => {
-  test('gives back every stream, envelope, revision and the order across streams', async () => {
+  test('restores every stream, envelope, revision and the order across streams', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a', 'ünïcödé ✓'));
     await source.append(eur, [
@@ -33,7 +33,7 @@ describe('the import', () => {
     assert.deepEqual(await idsInOrder(target), await idsInOrder(source));
   });
 
-  test('goes on with what a later export adds, metadata of earlier streams included', async () => {
+  test('continues with a later export, including metadata of earlier streams', async () => {
     await using source = memoryEventStore();
     await using target = openTarget();
     await source.append(usd, several('a', 'b', 'c'));
@@ -149,7 +149,7 @@ describe('the import', () => {
     assert.equal((await imported(target, text)).appended, 0);
   });
 
-  test('tells who was forgotten in the source, and forgets nobody by itself', async () => {
+  test('reports the persons erased in the source, and erases none in the target', async () => {
     await using source = memoryEventStore();
     await source.append(usd, [renamed('Ann', { headers: { dataSubject: 'ann' } })]);
     await source.append(eur, [renamed('Bob', { headers: { dataSubject: 'bob' } })]);
@@ -176,7 +176,7 @@ describe('the import', () => {
     );
   });
 
-  test('says that an export without its checkpoint is incomplete', async () => {
+  test('reports an export without its checkpoint as incomplete', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a', 'b'));
     const lines = (await exported(source)).split('\n');
@@ -186,7 +186,7 @@ describe('the import', () => {
     assert.equal((await imported(openTarget(), '')).complete, false);
   });
 
-  test('imports what comes before a torn last line, and says that the file ends too early', async () => {
+  test('imports up to an incomplete last line, and reports that the file ends too early', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a', 'b'));
     const text = await exported(source);

@@ -78,13 +78,13 @@ function headerParameter(name: string, description: string): unknown {
 
 function answerOf(answer: AnswerInfo): unknown {
   const { description, schema, contentType = 'application/json', headers = {} } = answer;
-  const told = Object.entries(headers).map(([name, text]): [string, unknown] => [
+  const described = Object.entries(headers).map(([name, text]): [string, unknown] => [
     name,
     { description: text, schema: { type: 'string' } },
   ]);
   return {
     description,
-    ...(told.length === 0 ? {} : { headers: Object.fromEntries(told) }),
+    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
     ...(schema === undefined && contentType === 'application/json'
       ? {}
       : { content: { [contentType]: schema === undefined ? {} : { schema } } }),

@@ -48,7 +48,7 @@ function routeHtml(route: Route): string {
   ];
   const outcomes = Object.entries(answers).map(
     ([status, { description: text, headers = {} }]) =>
-      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, told]) => `\`${name}\`: ${told}`)].map(prose).join('<br>')}</td></tr>`,
+      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, description]) => `\`${name}\`: ${description}`)].map(prose).join('<br>')}</td></tr>`,
   );
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
@@ -80,8 +80,8 @@ function fieldRows(place: string, schema: TSchema | undefined, within = ''): rea
   return Object.entries(properties).flatMap(([name, field]) => {
     const { description } = field;
     const optional = required.includes(name) ? '' : ' <i>optional</i>';
-    const told = [kindOf(field), typeof description === 'string' ? description : ''];
-    const what = prose(told.filter((text) => text !== '').join('; '));
+    const parts = [kindOf(field), typeof description === 'string' ? description : ''];
+    const what = prose(parts.filter((text) => text !== '').join('; '));
     const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
     const inner = within === '' ? fieldRows(place, field, `${name}.`) : [];
     return [row, ...inner];

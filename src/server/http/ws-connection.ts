@@ -317,8 +317,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   ): Promise<void> {
     if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'message failed');
     const problem = problemOf(error, requestId);
-    const told = theirs?.error?.(problem) ?? { type: 'problem', problem };
-    await send({ ...told, ...(id === undefined ? {} : { id }) });
+    const message = theirs?.error?.(problem) ?? { type: 'problem', problem };
+    await send({ ...message, ...(id === undefined ? {} : { id }) });
   }
 
   return {

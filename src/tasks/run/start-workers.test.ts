@@ -56,7 +56,7 @@ test('a job runs through its steps, its sleep and its event, each step once', as
   });
 });
 
-test('a failed attempt runs again behind its finished steps', async () => {
+test('a failed attempt continues after its completed steps', async () => {
   const ran: string[] = [];
   const reportGen = task('report-gen', async (ctx) => {
     await ctx.step('charge', () => void ran.push('charge'));
@@ -97,7 +97,7 @@ test('a step is tried again within the attempt, and its failure may be caught', 
   });
 });
 
-test('steps of one name in a loop, and steps at once, are steps of their own', async () => {
+test('steps with the same name, and concurrent steps, are separate steps', async () => {
   const reportGen = task('report-gen', async (ctx) => {
     const sums: number[] = [];
     for (const n of [1, 2, 3]) sums.push(await ctx.step('each', () => n * 10));
@@ -116,7 +116,7 @@ test('steps of one name in a loop, and steps at once, are steps of their own', a
   });
 });
 
-test('children fan out and in, and a failed one is told', async () => {
+test('children run concurrently, and a failed child is reported', async () => {
   const emailSend = task('email-send', async (ctx) => {
     const { n } = ctx.payload as { n: number };
     if (n === 2) throw new Terminal('no such address');
@@ -137,7 +137,7 @@ test('children fan out and in, and a failed one is told', async () => {
   });
 });
 
-test('what was done is undone in reverse when the job fails for good', async () => {
+test('compensations run in reverse order when the job fails permanently', async () => {
   const ran: string[] = [];
   const booking = task('email-send', async (ctx) => {
     await ctx.step('flight', () => 'f-1', { compensate: (id) => void ran.push(`undo ${id}`) });
@@ -200,7 +200,7 @@ test('a payload that its schema refuses fails for good, and is refused where it 
   });
 });
 
-test('no more run at once than the type says', async () => {
+test('limits concurrent jobs to the workers of the type', async () => {
   let now = 0;
   let most = 0;
   const emailSend = task('email-send', async () => {
@@ -217,7 +217,7 @@ test('no more run at once than the type says', async () => {
   });
 });
 
-test('of plenty two calls are under way at once, and still no more run than may', async () => {
+test('in a backlog two claims run concurrently, within the limit of running jobs', async () => {
   const engine = memoryTaskEngine();
   const most = { calls: 0, running: 0 };
   let calls = 0;
@@ -246,7 +246,7 @@ test('of plenty two calls are under way at once, and still no more run than may'
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });
 
-test('a stop gives back what does not end in time, and another worker goes on', async () => {
+test('a stop releases jobs that do not end in time, and another worker continues', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   let isFirst = true;
@@ -289,7 +289,7 @@ test('the control plane stops a worker, and changes how much it takes', async ()
   assert.deepEqual(await tasks.workers(), []);
 });
 
-test('a job that is taken away stops, and what it says late is not taken', async () => {
+test('a job that was taken away stops, and its late calls are rejected', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   const stoppedBy = Promise.withResolvers<unknown>();
@@ -308,18 +308,18 @@ test('a job that is taken away stops, and what it says late is not taken', async
   assert.equal((await tasks.get(id))?.state, 'failed');
 });
 
-test('a worker that was taken for dead runs the job again, whatever it is told late of its first hold', async () => {
+test('a worker that was considered dead runs the job again, despite late answers about its first claim', async () => {
   const engine = memoryTaskEngine();
   const asked = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
   const heads: typeof engine.heads = async (refs) => {
     const [head] = await engine.heads(refs);
     if (head?.state !== 'waiting') return engine.heads(refs);
     // The answer that it is lost arrives when the same worker has it again.
     asked.resolve();
     await late.promise;
-    setImmediate(told.resolve);
+    setImmediate(answered.resolve);
     return [head];
   };
   await using tasks = createTasks({ ...engine, heads }, { types });
@@ -330,7 +330,7 @@ test('a worker that was taken for dead runs the job again, whatever it is told l
     if (ctx.attempt === 1) await blocked.promise;
     else {
       late.resolve();
-      await told.promise;
+      await answered.promise;
     }
     return ctx.attempt;
   });
@@ -378,7 +378,7 @@ test('a wait inside of a step is a typed error at once, and no retry is wasted o
   }
 });
 
-test('a wait beside a step, at once with it, is none inside of it', async () => {
+test('a wait concurrent to a step is not inside of the step', async () => {
   const reportGen = task('report-gen', async (ctx) => {
     const [n] = await Promise.all([ctx.step('load', async () => 7), ctx.sleep(1)]);
     return n;

@@ -28,7 +28,7 @@ test('jobs are counted once an hour, not with each sweep, and old ones of all ty
     return id;
   };
   const ids = [await endOne('email-send'), await endOne('report-gen')];
-  // Nobody has it configured any more: it goes by the default.
+  // The type is no longer configured, so the default retention applies.
   tasks.setTypes(types.slice(0, 1));
   const sweeper = createTaskSweep(tasks);
   for (let n = 0; n < 5; n += 1) await sweeper.sweep();
