@@ -68,15 +68,15 @@ export function fromJobData(
     attempt: Number(attempt),
     integrationType,
     eventType,
-    tenantId: text(tenantId),
-    correlationId: text(correlationId),
+    tenantId: textOf(tenantId),
+    correlationId: textOf(correlationId),
     ...(typeof message === 'object' && message !== null
       ? { message: revived(message as ClaimedMessage) }
       : {}),
   };
 }
 
-function text(value: unknown): string | undefined {
+function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 

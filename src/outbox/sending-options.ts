@@ -43,7 +43,7 @@ export interface SendingOptions extends LeasingOptions {
 /** Delays between calls while the ledger or the queue is unavailable. */
 export const outageMs = { first: 100, max: 5_000 } as const;
 
-export function leasingSettings(options: LeasingOptions) {
+function leasingSettings(options: LeasingOptions) {
   return {
     ledger: options.ledger,
     clock: options.clock ?? systemClock,

@@ -94,10 +94,10 @@ export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
   });
 
 /** Calls a route without an HTTP request, with the same access rules and checks. */
-async function callRoute(route: Route, request: ApiRequest): Promise<Answer> {
-  checkAccess(route.access, request.principal);
-  const { params, query, body } = route;
-  return route.handle({
+async function callRoute(called: Route, request: ApiRequest): Promise<Answer> {
+  checkAccess(called.access, request.principal);
+  const { params, query, body } = called;
+  return called.handle({
     ...request,
     params: params === undefined ? {} : checked('path', params, request.params),
     query: query === undefined ? {} : checked('query', query, request.query),

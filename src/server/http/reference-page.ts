@@ -48,7 +48,7 @@ function routeHtml(route: Route): string {
   ];
   const outcomes = Object.entries(answers).map(
     ([status, { description: text, headers = {} }]) =>
-      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, description]) => `\`${name}\`: ${description}`)].map(prose).join('<br>')}</td></tr>`,
+      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, about]) => `\`${name}\`: ${about}`)].map(prose).join('<br>')}</td></tr>`,
   );
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
