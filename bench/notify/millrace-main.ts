@@ -2,7 +2,7 @@
 
 import type { TopicDurability } from '../../src/notify/topic-bus.ts';
 import { openTopics } from '../../src/notify/topics.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
 

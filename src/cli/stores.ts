@@ -61,7 +61,7 @@ function urlOf(
 
 /** The URL for messages: without a password, and with a file path relative to the current directory. */
 export async function displayUrl({ cwd }: Pick<StoreContext, 'cwd'>, url: string): Promise<string> {
-  const { redactStoreUrl } = await import('../platform/store-url.ts');
+  const { redactStoreUrl } = await import('../platform/engines/store-url.ts');
   const path = /^sqlite:(.+)$/.exec(url)?.[1];
   if (path === undefined) return redactStoreUrl(url);
   const near = relative(cwd, path);
@@ -74,7 +74,7 @@ export async function openStore(
   given: string | undefined,
   options: OpenEventStoreOptions = {},
 ): Promise<EventStore> {
-  const { openEventStore } = await import('../platform/open-event-store.ts');
+  const { openEventStore } = await import('../platform/engines/open-event-store.ts');
   return openEventStore(storeUrl(context, given), options);
 }
 
@@ -84,7 +84,7 @@ export async function openExistingStore(
   given: string | undefined,
 ): Promise<EventStore> {
   const url = storeUrl(context, given);
-  const { eventStoreSchema } = await import('../platform/event-store-schema.ts');
+  const { eventStoreSchema } = await import('../platform/engines/engine-schemas.ts');
   const schema = await eventStoreSchema(url);
   const { length: left } = await schema.pending();
   if (left > 0) {
@@ -111,7 +111,7 @@ export async function openOutbox(
     const store = await openExistingStore(context, url);
     await store[Symbol.asyncDispose]();
   }
-  const { openOutboxLedger } = await import('../platform/open-outbox-ledger.ts');
+  const { openOutboxLedger } = await import('../platform/engines/open-outbox-ledger.ts');
   const ledger = await openOutboxLedger(url, { migrate: 'off' });
   try {
     await ledger.paused();

@@ -3,7 +3,7 @@
 
 import { hasCode } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import type { ModuleContext } from '../platform/platform-module.ts';
+import type { ModuleContext } from '../platform/modules/platform-module.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Reaction } from '../reactors/reaction.ts';
 import { reactor, type Reactor } from '../reactors/reactor.ts';

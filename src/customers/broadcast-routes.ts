@@ -1,9 +1,9 @@
 // Broadcasts over HTTP: tell everybody, list, follow.
 
 import { Type } from '../contracts/type.ts';
-import { flowOf } from '../platform/flow-of.ts';
-import { route, type ApiRequest, type Route } from '../platform/route.ts';
-import { serverSentEvents, type SentEvent } from '../platform/server-sent-events.ts';
+import { flowOf } from '../platform/modules/flow-of.ts';
+import { route, type ApiRequest, type Route } from '../platform/modules/route.ts';
+import { serverSentEvents, type SentEvent } from '../platform/modules/server-sent-events.ts';
 import { followHeadersShown, repeatHeadersShown } from './headers-shown.ts';
 import { broadcastFields } from './broadcast-events.ts';
 import { mayNotify, type Asker, type NotifyDeed } from './customer-access.ts';

@@ -2,7 +2,7 @@
 // by a JWT, with the inbox of the customer of that name, and no other.
 
 import { MillraceError } from '../foundation/error.ts';
-import { notAuthenticated, tenantFor, type Principal } from '../platform/principal.ts';
+import { notAuthenticated, tenantFor, type Principal } from '../platform/modules/principal.ts';
 
 /** `own`: reading, acknowledging and preferences of an inbox. */
 export type NotifyDeed = 'publish' | 'read' | 'own';

@@ -6,7 +6,7 @@ import type { NewMessage } from '../bus/bus-message.ts';
 import { createSubjects } from '../contracts/subjects.ts';
 import { hasCode } from '../foundation/error.ts';
 import { traceOf } from '../foundation/trace-of.ts';
-import type { ModuleContext } from '../platform/platform-module.ts';
+import type { ModuleContext } from '../platform/modules/platform-module.ts';
 import { isForgotten } from '../store/erasure.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Snooze } from '../subscriptions/handler-outcome.ts';

@@ -2,7 +2,7 @@
 
 import type { DestinationSettings } from '../delivery/create-delivery.ts';
 import type { Destination } from '../delivery/destination.ts';
-import { defineModule, type PlatformModule } from '../platform/platform-module.ts';
+import { defineModule, type PlatformModule } from '../platform/modules/platform-module.ts';
 import { broadcast } from './broadcast.ts';
 import { broadcastFanOut } from './broadcast-fan-out.ts';
 import { broadcastProjection } from './broadcast-projection.ts';

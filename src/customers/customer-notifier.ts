@@ -5,8 +5,8 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import { buildStreamName } from '../contracts/stream-name.ts';
 import { createIds } from '../foundation/ids.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import type { Flow } from '../platform/flow-of.ts';
-import type { WebContext } from '../platform/module-web.ts';
+import type { Flow } from '../platform/modules/flow-of.ts';
+import type { WebContext } from '../platform/modules/module-web.ts';
 import type { DocumentQueries, Page } from '../projections/documents.ts';
 import { parsePosition, type Position } from '../store/position.ts';
 import {

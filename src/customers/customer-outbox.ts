@@ -5,7 +5,7 @@ import type { DestinationSettings } from '../delivery/create-delivery.ts';
 import type { DeliveryMessage } from '../delivery/delivery-message.ts';
 import type { Destination } from '../delivery/destination.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { ModuleContext } from '../platform/platform-module.ts';
+import type { ModuleContext } from '../platform/modules/platform-module.ts';
 import { deliveryIdOf, toldBy } from './customer-bus.ts';
 import { customerContact, type CustomerContact } from './customer-contact.ts';
 import { inboxDelivered, inboxReminded } from './customer-events.ts';
@@ -75,19 +75,18 @@ function withContact(
   ) => Readonly<Record<string, unknown>> | undefined,
 ): DestinationSettings {
   const settings = typeof destination === 'function' ? { send: destination } : destination;
-  return {
-    ...settings,
-    async send(message, context) {
-      // Written by the mapper above.
-      const words = message.payload as unknown as Words;
-      const { tenantId: tenant = '' } = message;
-      const address = { tenant, id: words.customerId, signal: context.signal };
-      const { state: contact } = await load(customerContact, address);
-      const payload = compose(contact, words);
-      if (payload === undefined) return { kind: 'sent', skipped: 'the customer has no address' };
-      return settings.send({ ...message, payload }, context);
-    },
+  const { timeoutMs } = settings.send;
+  const send: Destination = async (message, context) => {
+    // Written by the mapper above.
+    const words = message.payload as unknown as Words;
+    const { tenantId: tenant = '' } = message;
+    const address = { tenant, id: words.customerId, signal: context.signal };
+    const { state: contact } = await load(customerContact, address);
+    const payload = compose(contact, words);
+    if (payload === undefined) return { kind: 'sent', skipped: 'the customer has no address' };
+    return settings.send({ ...message, payload }, context);
   };
+  return { ...settings, send: Object.assign(send, { timeoutMs }) };
 }
 
 /**

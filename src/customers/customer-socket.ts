@@ -8,7 +8,7 @@ import {
   type ModuleSocket,
   type SocketClient,
   type SocketSession,
-} from '../platform/module-web.ts';
+} from '../platform/modules/module-web.ts';
 import { mayNotify } from './customer-access.ts';
 import type { Notifier } from './customer-notifier.ts';
 import { customerIdSchema, notificationIdSchema } from './customer-schemas.ts';

@@ -1,6 +1,6 @@
 // Customers and broadcasts on the web: routes and messages, over what the platform gives.
 
-import type { ModuleWeb, WebContext } from '../platform/module-web.ts';
+import type { ModuleWeb, WebContext } from '../platform/modules/module-web.ts';
 import { broadcastRoutes } from './broadcast-routes.ts';
 import { createNotifier } from './customer-notifier.ts';
 import { customerRoutes } from './customer-routes.ts';

@@ -1,6 +1,6 @@
 // What the reference says of the headers that routes of notifications read.
 
-import { flowHeadersShown } from '../platform/flow-of.ts';
+import { flowHeadersShown } from '../platform/modules/flow-of.ts';
 
 export const repeatHeadersShown = {
   'Idempotency-Key': 'A repeat is the same one, and gets its answer.',

@@ -19,7 +19,7 @@ const longMs = 600_000;
 const eventuallyMs = 60_000;
 
 const cases: Readonly<Record<string, Body>> = {
-  async 'what nobody opened is not listed, may be probed, and cannot be closed'(store) {
+  async 'an unknown breaker is not listed, may be probed, and cannot be closed'(store) {
     const name = randomUUID();
     assert.equal(await find(store, name), undefined);
     assert.equal(await store.probe(name, { holder: 'a', forMs: longMs }), true);
@@ -45,7 +45,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.ok(longer !== undefined && longer.openForMs > longMs && longer.openings === 3);
   },
 
-  async 'before its time is up nobody may probe'(store) {
+  async 'no process may probe before the opening expires'(store) {
     const name = randomUUID();
     await store.open(name, { forMs: longMs, openings: 1 });
     assert.equal(await store.probe(name, { holder: 'a', forMs: longMs }), false);
@@ -75,7 +75,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await second.close(name, 'next'), true);
   },
 
-  async 'only who probes closes it, for all'(store, second) {
+  async 'only the prober closes it, for all processes'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     assert.equal(await store.close(name, 'a'), false);
@@ -86,7 +86,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await find(second, name), undefined);
   },
 
-  async 'whoever probed is not heard after it was opened again'(store, second) {
+  async 'the result of a probe is ignored after the breaker was opened again'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     await eventually('it probes', () => store.probe(name, { holder: 'a', forMs: longMs }));

@@ -1,36 +1,36 @@
-// The port by which processes tell each other which destinations are left alone. Times are spans, measured by
-// the store's own clock: those of processes may differ.
+// The port that shares breakers between processes. Times are durations, measured by the clock of the store, because
+// the clocks of processes may differ.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 
 /** A breaker that is not closed. */
 export interface SharedBreaker {
   readonly destination: string;
-  /** 0: its time is up, and it may be probed. */
+  /** 0: it may be probed now. */
   readonly openForMs: number;
-  /** How often it opened without having been closed in between. */
+  /** How often it opened without having closed in between. */
   readonly openings: number;
 }
 
 export interface BreakerProbe {
-  /** Names the process start. */
+  /** Unique for each start of a process. */
   readonly holder: string;
-  /** A prober that says nothing for this long has died, and another may go. */
+  /** After this time without a result the prober is considered dead, and another one may probe. */
   readonly forMs: number;
 }
 
-/** The port: where breakers are shared. Asked about once a second, and when one changes: never for each call. */
+/** Called about once a second, and when a breaker changes: never for each call. */
 export interface BreakerStore {
-  /** All that are not closed. */
+  /** All breakers that are not closed. */
   list(): Promise<readonly SharedBreaker[]>;
-  /** Never shortens what is there; whoever was probing is not heard any more. */
+  /** Never shortens an existing opening; the result of a running probe no longer counts. */
   open(
     destination: string,
     opening: { readonly forMs: number; readonly openings: number },
   ): Promise<void>;
-  /** Whether this one may probe: its time is up, and nobody else does. The same holder may again. */
+  /** Whether this process may probe: the opening has expired and no other process probes. The same holder may repeat it. */
   probe(destination: string, probe: BreakerProbe): Promise<boolean>;
-  /** False: somebody else probes, or it was opened again meanwhile; nothing was changed. */
+  /** False: another process probes, or the breaker was opened again; nothing was changed. */
   close(destination: string, holder: string): Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ interface Row {
 }
 
 /**
- * Breakers that several deliveries of one process share. Between processes: `redisBreakerStore`,
+ * Breakers shared by several deliveries of one process. Between processes: `redisBreakerStore`,
  * `postgresBreakerStore`, `sqliteBreakerStore`.
  *
  * @example
@@ -70,7 +70,7 @@ export function memoryBreakerStore(clock: Clock = systemClock): BreakerStore {
     },
     async probe(destination, { holder, forMs }) {
       const row = rows.get(destination);
-      // Nobody else knows of it.
+      // Only this process knows it.
       if (row === undefined) return true;
       const nowMs = clock.now();
       const isTaken =

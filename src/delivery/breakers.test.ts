@@ -51,7 +51,7 @@ function openTwo(store?: BreakerStore) {
   return { clock, breakers, receiver, lines, one: open(), two: open() };
 }
 
-/** Until all that is under way with the store has come to its end. */
+/** Waits for all running calls of the store. */
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
 };
@@ -68,7 +68,7 @@ test('what one process opens, the other leaves alone a second later', async () =
   receiver.outcome = fails;
   await fail(one);
   await clock.advance(1_000);
-  // This one goes out, and has the others looked up; nobody waits for the store.
+  // This one goes out, and has the others looked up; no call waits for the store.
   await two.deliver(message);
   await turns();
   const calls = receiver.calls;
@@ -77,7 +77,7 @@ test('what one process opens, the other leaves alone a second later', async () =
   assert.equal(receiver.calls, calls);
 });
 
-test('one of them probes, and when it has closed it the other goes on', async () => {
+test('one process probes, and after it closed the breaker the other continues', async () => {
   const { clock, receiver, one, two } = openTwo();
   receiver.outcome = fails;
   await fail(one);
@@ -132,11 +132,11 @@ test('when the prober dies, the other one probes', async () => {
   assert.equal(two.breakerOf(type).kind, 'closed');
 });
 
-test('while the store is away each goes on by itself, says so once, and tells it later', async () => {
+test('without the store each process continues, logs it once, and publishes its state later', async () => {
   const clockless = memoryBreakerStore();
   let isAway = true;
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (isAway) throw new Error('the store is away');
+    if (isAway) throw new Error('the store is unavailable');
     return work();
   };
   const store: BreakerStore = {
@@ -153,14 +153,17 @@ test('while the store is away each goes on by itself, says so once, and tells it
   await one.deliver(message);
   await turns();
   assert.equal(one.breakerOf(type).kind, 'open');
-  assert.equal(lines.filter((line) => line === 'breakers are not shared for now').length, 1);
+  assert.equal(
+    lines.filter((line) => line === 'breaker store unavailable, breakers not shared').length,
+    1,
+  );
   isAway = false;
   await clock.advance(1_000);
   await one.deliver(message);
   await turns();
-  const [told] = await clockless.list();
-  assert.equal(told?.destination, type);
-  assert.ok(lines.includes('breakers are shared again'));
+  const [shared] = await clockless.list();
+  assert.equal(shared?.destination, type);
+  assert.ok(lines.includes('breaker store available, breakers shared'));
 });
 
 test('no call asks the store while all is well', async () => {
@@ -172,7 +175,7 @@ test('no call asks the store while all is well', async () => {
       asked += 1;
       return inner.list();
     },
-    probe: async () => assert.fail('nobody probes'),
+    probe: async () => assert.fail('no process probes'),
   };
   const { one } = openTwo(store);
   for (let index = 0; index < 100; index += 1) await one.deliver(message);

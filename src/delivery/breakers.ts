@@ -1,6 +1,6 @@
-// The breakers of a process, one for each integration type. With a store they are shared: what one process
-// opens, the others leave alone within about a second, and one of them probes. No call waits for the store but
-// a probe, and while the store is away each process goes on by itself.
+// The breakers of a process, one for each integration type. With a store they are shared: when one process opens a
+// breaker, the others stop calling within about a second, and one of them probes. Only a probe waits for the store;
+// while the store is unavailable, each process uses its own breakers.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
@@ -21,9 +21,9 @@ import {
 
 export interface Breakers {
   stateOf(type: string): BreakerState;
-  /** Reads what others opened, if that is long enough ago; nobody waits for it. */
+  /** Reads the breakers of other processes if the last read is long enough ago; does not wait for it. */
   refresh(): void;
-  /** Undefined: nobody needs to be asked. Never rejects. */
+  /** Undefined: no permission is needed. Never rejects. */
   mayProbe(type: string, policy: BreakerPolicy): Promise<boolean> | undefined;
   admit(type: string, policy: BreakerPolicy): BreakerAnswer;
   settle(
@@ -43,13 +43,13 @@ export interface BreakersOptions {
 export function createBreakers({ clock, observer, store, refreshMs }: BreakersOptions): Breakers {
   const holder = randomUUID();
   const states = new Map<string, BreakerState>();
-  /** Open in the store when it was last heard of. */
+  /** Breakers that were open in the store at the last read. */
   let shared = new Set<string>();
   const asked = new Map<string, Promise<boolean>>();
   let isReading = false;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let isAway = false;
-  // One after the other: a list must not overtake the opening or closing that it is to show.
+  // Sequential: a list must not overtake an opening or closing that it should show.
   let last = Promise.resolve();
 
   const stateOf = (type: string): BreakerState => states.get(type) ?? freshBreaker;
@@ -57,7 +57,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   function set(type: string, state: BreakerState): void {
     const before = stateOf(type);
     if (state === before) return;
-    // Like a fresh one, but its era must go on: results from before it closed may still come.
+    // Its era continues, because results from before it closed may still arrive.
     states.set(type, state);
     if (state.kind === before.kind) return;
     observer.log?.warn({ destination: type, from: before.kind, to: state.kind }, 'breaker changed');
@@ -66,15 +66,16 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
     });
   }
 
-  /** Told once for each time that it goes away. */
+  /** Logged once per outage. */
   function tellStore(error?: unknown): void {
     if (isAway === (error !== undefined)) return;
     isAway = error !== undefined;
-    if (isAway) observer.log?.warn({ err: error }, 'breakers are not shared for now');
-    else observer.log?.info({}, 'breakers are shared again');
+    if (isAway)
+      observer.log?.warn({ err: error }, 'breaker store unavailable, breakers not shared');
+    else observer.log?.info({}, 'breaker store available, breakers shared');
   }
 
-  /** A store that hangs is as good as away: neither a probe nor the next list waits for it. */
+  /** A store that hangs counts as unavailable: neither a probe nor the next list waits for it. */
   function within<T>(work: () => Promise<T>): Promise<T> {
     const late = (): never => {
       throw new MillraceError('STORE_UNAVAILABLE', `no answer within ${refreshMs} ms`);
@@ -96,7 +97,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
         shared.add(type);
       });
     }
-    // Where another one probes by now, the next list says that it is not closed.
+    // If another process probes now, the next list shows that it is not closed.
     if (state.kind === 'closed') void enqueue(async (to) => void (await to.close(type, holder)));
   }
 
@@ -107,13 +108,13 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
     const isUnchanged = (type: string): boolean => states.get(type) === before.get(type);
     for (const each of listed) {
       const state = stateOf(each.destination);
-      // One that we closed while the list was read is not opened by it again.
+      // A breaker that this process closed during the read stays closed.
       if (state.kind !== 'open' && !isUnchanged(each.destination)) continue;
       set(each.destination, adopt(state, each, clock.now()));
     }
     for (const [type, state] of states) {
       if (names.has(type) || state.kind === 'closed' || !isUnchanged(type)) continue;
-      // It was there and is not any more: another one closed it. Else nobody was told, so they are now.
+      // It was shared and is gone: another process closed it. If it was never shared, it is published now.
       if (shared.has(type)) set(type, { kind: 'closed', era: state.era + 1, failures: 0 });
       else publish(type, state);
     }
@@ -165,15 +166,15 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   };
 }
 
-/** Another one probes: it is asked again when that may be known. */
+/** Another process probes: this one asks again when the result may be known. */
 function heldBack(state: BreakerState, untilMs: number): BreakerState {
-  // A list that came meanwhile may know a longer time.
+  // A list may have arrived with a longer time.
   const isLater = state.kind === 'open' && state.untilMs >= untilMs;
   if (state.kind === 'closed' || isLater) return state;
   return { kind: 'open', era: state.era + 1, untilMs, openings: state.openings };
 }
 
-/** What another process's opening makes of ours. */
+/** Combines the opening of another process with the state of this one. */
 function adopt(
   state: BreakerState,
   { openForMs, openings }: SharedBreaker,
@@ -183,7 +184,7 @@ function adopt(
   const open: BreakerState = { kind: 'open', era: state.era + 1, untilMs, openings };
   if (state.kind === 'closed') return open;
   if (state.kind === 'open') return untilMs > state.untilMs ? open : state;
-  // We are the ones who probe, unless it was opened again.
+  // This process probes, unless the breaker was opened again.
   const isProbing = state.probes.some(({ deadAtMs }) => nowMs < deadAtMs);
   return isProbing || openForMs === 0 ? state : open;
 }

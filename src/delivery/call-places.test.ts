@@ -42,7 +42,7 @@ test('no more calls go at once than there are places; some wait, the rest comes 
     refused,
     [50, 100, 150].map((afterMs) => ({
       kind: 'retry',
-      error: 'its concurrency is used up',
+      error: 'concurrency limit',
       afterMs,
       attempted: false,
     })),
@@ -63,7 +63,7 @@ test('no more calls go at once than there are places; some wait, the rest comes 
   assert.equal(most, 2);
 });
 
-test('each integration type has places of its own', async () => {
+test('each integration type has separate places', async () => {
   let calls = 0;
   const { deliver } = createDelivery({
     destinations: {
@@ -95,13 +95,13 @@ test('a stop ends the wait for a place, and no attempt is used up', async () => 
   stop.abort();
   assert.deepEqual(await waits, {
     kind: 'retry',
-    error: 'the process stops',
+    error: 'the process is stopping',
     afterMs: 0,
     attempted: false,
   });
 });
 
-test('nothing is remembered of a destination that nobody calls', async () => {
+test('an unused destination is not kept in memory', async () => {
   const places = createCallPlaces(fakeClock(), 100);
   const place = await places.enter('slow', 1, never);
   assert.equal(places.size, 1);

@@ -1,34 +1,33 @@
-// How many calls go to one destination at once. Whoever finds no place waits a moment for one, but only as many
-// as there are places; the others go back to the ledger, each with a time of its own, so that a slow destination
-// does not hold the places of the dispatcher.
+// Limits the concurrent calls of one destination. As many messages as there are places wait a moment for one; the
+// others return to the ledger, each with its own time, so that a slow destination does not occupy the dispatcher.
 
 import type { Clock } from '../foundation/clock.ts';
 
 type Entered =
-  /** Only a call that was tried says how long one takes. */
+  /** Only an attempted call counts for the average duration. */
   | { readonly kind: 'in'; readonly leave: (call: { readonly isTried: boolean }) => void }
   | { readonly kind: 'full'; readonly backInMs: number };
 
 export interface CallPlaces {
   /** Rejects when the signal fires. */
   enter(key: string, placesMax: number, signal: AbortSignal): Promise<Entered>;
-  /** Of destinations that are remembered. */
+  /** The number of destinations in memory. */
   readonly size: number;
 }
 
 interface Room {
   inside: number;
   readonly waiting: Set<() => void>;
-  /** A moving average of what calls take. */
+  /** A moving average of the duration of calls. */
   tookMs: number;
-  /** Where the line of those ends that were sent away. */
+  /** The return time of the last refused message. */
   lineEndMs: number;
 }
 
 const placeLimits = {
-  /** What a call is taken to last before one has ended. */
+  /** The assumed duration before the first call has ended. */
   tookMsFirst: 100,
-  /** The estimate may be wrong: nobody is sent away for longer while places could be free. */
+  /** The longest delay, because the estimate may be wrong. */
   backInMsMax: 5_000,
 } as const;
 
@@ -55,7 +54,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
       leave({ isTried }) {
         if (isTried) room.tookMs += (clock.now() - sinceMs - room.tookMs) / 8;
         const [next] = room.waiting;
-        // The place passes on; nobody who comes now is faster.
+        // The place goes to the first waiting message.
         if (next !== undefined) return next();
         room.inside -= 1;
         if (room.inside === 0) rooms.delete(key);

@@ -77,7 +77,7 @@ test('a cancelled probe makes room for the next, and decides nothing', () => {
   assert.ok(state.kind === 'half-open' && state.successes === 1 && state.probes.length === 0);
 });
 
-test('a probe that never answers does not hold it half-open for ever', () => {
+test('a probe without a result does not keep it half-open', () => {
   const open = after(['failed', 'failed', 'failed']);
   const lost = admitCall(open, policy, 1_000);
   assert.equal(lost.kind, 'allowed');
@@ -119,7 +119,7 @@ test('over any history it keeps its promises', () => {
         if (each.do === 'call') {
           nowMs += each.waitMs;
           const answer = admitCall(state, policy, nowMs);
-          // While open, nobody goes; closed, everybody; half-open, as many as there are probes.
+          // Open: no call; closed: all calls; half-open: as many as there are probes.
           if (state.kind === 'closed') assert.equal(answer.kind, 'allowed');
           if (state.kind === 'open')
             assert.equal(answer.kind, nowMs < state.untilMs ? 'refused' : 'allowed');
@@ -133,7 +133,7 @@ test('over any history it keeps its promises', () => {
         if (permit === undefined) continue;
         const before: BreakerState = state;
         state = settleCall(state, policy, { permit, result: { kind: each.kind }, nowMs });
-        // Who was let in before the last change is not heard.
+        // Results of calls from before the last change are ignored.
         if (permit.era !== before.era) assert.equal(state, before);
         assert.ok(state.era - before.era <= 1 && state.era >= before.era);
         // Model of the closed state: it opens at exactly so many failures in a row.

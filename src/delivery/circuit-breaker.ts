@@ -1,17 +1,16 @@
-// When a destination is left alone: closed, open, and half-open, in which a few probes may try. Pure; a
-// plain value, so that it can be looked at and kept anywhere.
+// The circuit breaker of a destination: closed, open, or half-open with a few probes. A pure, plain value.
 
 export interface BreakerPolicy {
-  /** This many failures in a row open it. */
+  /** This many consecutive failures open it. */
   readonly failuresMax: number;
-  /** How long it stays open at first; doubles with each opening that follows failed probes. */
+  /** How long it stays open first; doubles each time after failed probes. */
   readonly openMs: number;
   readonly openMsMax: number;
-  /** How many may try at once while it is half-open. */
+  /** Concurrent probes while it is half-open. */
   readonly probesMax: number;
-  /** This many probes have to succeed in a row for it to close. */
+  /** This many consecutive successful probes close it. */
   readonly probesToClose: number;
-  /** A probe that says nothing for this long has died, and another may go. */
+  /** After this time without a result a probe is considered dead, and another one may start. */
   readonly probeMsMax: number;
 }
 
@@ -35,7 +34,7 @@ export type BreakerState =
       readonly kind: 'open';
       readonly era: number;
       readonly untilMs: number;
-      /** How often it opened without having been closed in between; 0 when it was told to pause. */
+      /** How often it opened without having closed in between; 0 after a requested pause. */
       readonly openings: number;
     }
   | {
@@ -47,7 +46,7 @@ export type BreakerState =
       readonly nextProbe: number;
     };
 
-/** Each change of kind begins an era; who was let in during an earlier one is not heard any more. */
+/** Each change of kind starts a new era; results of calls from an earlier era are ignored. */
 export interface BreakerPermit {
   readonly era: number;
   readonly probe?: number;
@@ -60,14 +59,14 @@ export type BreakerAnswer =
 export type BreakerResult =
   | { readonly kind: 'worked' }
   | { readonly kind: 'failed' }
-  /** The destination asked for a pause. */
+  /** The destination requested a pause. */
   | { readonly kind: 'throttled'; readonly pauseMs: number }
-  /** It was cancelled from our side, and says nothing about the destination. */
+  /** Cancelled by this process: says nothing about the destination. */
   | { readonly kind: 'cancelled' };
 
 export const freshBreaker: BreakerState = { kind: 'closed', era: 0, failures: 0 };
 
-/** May one more go? */
+/** Whether another call is allowed. */
 export function admitCall(
   state: BreakerState,
   policy: BreakerPolicy,
@@ -84,7 +83,7 @@ export function admitCall(
   }
   const alive = state.probes.filter(({ deadAtMs }) => nowMs < deadAtMs);
   if (alive.length >= policy.probesMax) {
-    // Whether the probes under way find it well is known soon; nobody needs to wait for their death.
+    // The results of the running probes are known soon.
     return { kind: 'refused', backInMs: Math.min(policy.openMs, policy.probeMsMax), state };
   }
   const probe = { id: state.nextProbe, deadAtMs: nowMs + policy.probeMsMax };
@@ -95,7 +94,7 @@ export function admitCall(
   };
 }
 
-/** What the result of a call that was let in makes of it. */
+/** The state after the result of an allowed call. */
 export function settleCall(
   state: BreakerState,
   policy: BreakerPolicy,
@@ -130,7 +129,7 @@ function settleProbe(
   policy: BreakerPolicy,
   { permit, result, nowMs }: { permit: BreakerPermit; result: BreakerResult; nowMs: number },
 ): BreakerState {
-  // One that was given up for dead has a successor, which is asked instead.
+  // A probe that was considered dead was replaced by another one.
   if (!state.probes.some(({ id }) => id === permit.probe)) return state;
   const probes = state.probes.filter(({ id }) => id !== permit.probe);
   if (result.kind === 'cancelled') return { ...state, probes };

@@ -1,4 +1,4 @@
-// A message as a CloudEvents 1.0 event: its attributes, which each transport puts where it keeps them.
+// The attributes of a message as a CloudEvents 1.0 event; each transport encodes them in its way.
 
 import { occurredAtOf, type DeliveryMessage } from './delivery-message.ts';
 
@@ -11,7 +11,7 @@ export function cloudEventAttributes(
   const time = occurredAtOf(message);
   const given = {
     specversion: '1.0',
-    // Together with the source it names the event, also where several messages came from it.
+    // Identifies the event together with the source, also if several messages came from it.
     id: sourceEventId,
     source: source ?? `/${encodeURIComponent(sourceStreamId)}`,
     type: eventType,
@@ -19,7 +19,7 @@ export function cloudEventAttributes(
     time,
     tenantid: tenantId,
     correlationid: correlationId,
-    // Names of extensions are lower-case letters and digits.
+    // Names of extensions consist of lower-case letters and digits.
     partitionkey: message.orderingKey,
   };
   return Object.fromEntries(

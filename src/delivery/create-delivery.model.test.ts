@@ -57,7 +57,7 @@ const turns = async (): Promise<void> => {
   await new Promise(setImmediate);
 };
 
-test('whatever happens: nobody passes an open breaker, only probes a half-open one, and each call has one outcome', async () => {
+test('in any history no call passes an open breaker, only probes pass a half-open one, and each call has one outcome', async () => {
   await fc.assert(
     fc.asyncProperty(probes, fc.array(step, { maxLength: 40 }), async (probesMax, steps) => {
       const clock = fakeClock();
@@ -112,7 +112,7 @@ test('whatever happens: nobody passes an open breaker, only probes a half-open o
         if (each.do === 'advance') await clock.advance(each.ms);
         if (each.do === 'stop') {
           stopping.abort();
-          // Left behind: what they say later is heard by nobody.
+          // Not waited for: their later results are ignored.
           calls.length = 0;
           stopping = new AbortController();
         }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { Snooze } from '../subscriptions/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { createDelivery, deliveryLimits } from './create-delivery.ts';
+import { createDelivery, deliveryLimits, type DestinationSettings } from './create-delivery.ts';
 import type { DeliveryMessage } from './delivery-message.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 import { destinationConformance, type Received } from './destination.conformance.ts';
@@ -22,7 +23,7 @@ const message: DeliveryMessage = {
 
 const failing: Destination = async () => ({ kind: 'retry', error: 'HTTP 500' });
 
-test('a function that returns has sent it, with the context that it needs', async () => {
+test('a function that returns has sent the message, and gets its context', async () => {
   const seen: DeliveryContext[] = [];
   const { deliver } = createDelivery({
     destinations: { partner: async (_message, context) => void seen.push(context) },
@@ -73,7 +74,7 @@ test('whatever a destination throws, also before it returns a promise, becomes a
   assert.deepEqual(await deliver(message), { kind: 'retry', error: 'at once' });
 });
 
-test('a destination that does not end in time is left behind and told to end', async () => {
+test('a destination that ignores its signal is not waited for after the time limit', async () => {
   const clock = fakeClock();
   let inner: AbortSignal | undefined;
   const { deliver } = createDelivery({
@@ -97,7 +98,63 @@ test('a destination that does not end in time is left behind and told to end', a
   assert.equal(inner?.aborted, true);
 });
 
-test('a stop ends the call under way, and says nothing about the destination', async () => {
+test('the shorter limit of the destination and its settings fires', async () => {
+  const clock = fakeClock();
+  const hangs = Object.assign(() => new Promise<void>(() => undefined), { timeoutMs: 300 });
+  const errorAfter = async (settings: Partial<DestinationSettings>, ms: number) => {
+    const { deliver } = createDelivery({
+      clock,
+      destinations: { partner: { send: hangs, ...settings } },
+    });
+    const call = deliver(message);
+    while (clock.sleepers === 0) await new Promise(setImmediate);
+    await clock.advance(ms);
+    const outcome = await call;
+    return outcome.kind === 'retry' ? outcome.error : outcome.kind;
+  };
+  assert.equal(await errorAfter({}, 300), 'no answer within 300 ms');
+  assert.equal(await errorAfter({ timeoutMs: 500 }, 300), 'no answer within 300 ms');
+  assert.equal(await errorAfter({ timeoutMs: 100 }, 100), 'no answer within 100 ms');
+});
+
+test('a destination that obeys its signal still reports what became of the message', async () => {
+  const clock = fakeClock();
+  const send: Destination = (_message, { signal }) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve({ kind: 'sent', receipt: 'just in time' }));
+    });
+  const { deliver } = createDelivery({ clock, destinations: { partner: { send, timeoutMs: 5 } } });
+  const call = deliver(message);
+  while (clock.sleepers === 0) await new Promise(setImmediate);
+  await clock.advance(5);
+  assert.deepEqual(await call, { kind: 'sent', receipt: 'just in time' });
+});
+
+test('with a caller that keeps the time limit there is no second one, and a timeout is a failure', async () => {
+  const clock = fakeClock();
+  const delivery = createDelivery({
+    clock,
+    destinations: {
+      partner: {
+        breaker: { failuresMax: 1 },
+        timeoutMs: 500,
+        send: () => new Promise(() => undefined),
+      },
+    },
+  });
+  const limits: number[] = [];
+  const attempt = new AbortController();
+  const { signal } = attempt;
+  const call = delivery.deliver(message, { signal, limit: (ms) => void limits.push(ms) });
+  while (limits.length === 0) await new Promise(setImmediate);
+  assert.deepEqual([limits, clock.sleepers], [[500], 0]);
+  attempt.abort(new MillraceError('HANDLER_TIMEOUT', 'no answer within 500 ms'));
+  const outcome = await call;
+  assert.ok(outcome.kind === 'retry' && outcome.error === 'no answer within 500 ms');
+  assert.equal(delivery.breakerOf('partner:acme').kind, 'open');
+});
+
+test('a stop ends the running call, and is no failure of the destination', async () => {
   const stopping = new AbortController();
   const delivery = createDelivery({
     destinations: {
@@ -154,7 +211,7 @@ test('the breaker of one integration type opens, and those of others do not', as
   assert.equal((await deliver(message)).kind, 'sent');
 });
 
-test('a dead message says that the destination is alive', async () => {
+test('a dead message counts as a success for the breaker', async () => {
   const outcomes: DeliveryOutcome[] = [
     { kind: 'retry', error: '1' },
     { kind: 'dead', error: 'HTTP 422' },
@@ -180,7 +237,7 @@ test('a Retry-After of the receiver holds back all messages of that integration 
   assert.ok(next.kind === 'retry' && next.attempted === false && next.afterMs === 30_000);
 });
 
-test('a tenant over its limit waits a little here, and longer in the ledger; others go on', async () => {
+test('a tenant over its limit waits briefly here, and longer in the ledger; others continue', async () => {
   const clock = fakeClock();
   let sent = 0;
   const { deliver } = createDelivery({

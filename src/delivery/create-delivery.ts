@@ -1,12 +1,13 @@
-// From a message to its outcome: find the destination, mind its limits and its breaker, call it within
-// its time, and never throw. The dispatcher of the outbox takes `deliver` as it is.
+// From a message to its outcome: find the destination, respect its limits and its breaker, call it within its
+// time limit, and never throw. The dispatcher of the outbox calls `deliver` directly.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
+import { nextTurn } from '../store/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { createCallDeadlines, type CallDeadlines } from '../foundation/call-deadlines.ts';
+import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';
 import { createCallPlaces } from './call-places.ts';
@@ -28,33 +29,39 @@ import {
 
 export interface DestinationSettings {
   readonly send: Destination;
-  /** Of everything that goes there. */
-  readonly rateLimit?: RateLimit;
-  /** Of each tenant there; messages without a tenant share one. */
-  readonly tenantRateLimit?: RateLimit;
-  /** Calls of one integration type at once, in this process; what is above comes back soon. */
-  readonly concurrency?: number;
-  /** False: none. Default: `breakerLimits`. */
-  readonly breaker?: Partial<BreakerPolicy> | false;
-  /** How long a call may take. Default: `deliveryLimits.timeoutMs`. */
-  readonly timeoutMs?: number;
+  /** Of all messages to this destination. */
+  readonly rateLimit?: RateLimit | undefined;
+  /** Of each tenant; messages without a tenant share one. */
+  readonly tenantRateLimit?: RateLimit | undefined;
+  /** Concurrent calls of one integration type in this process; further messages return to the ledger for a moment. */
+  readonly concurrency?: number | undefined;
+  /** False: no breaker. Default: `breakerLimits`. */
+  readonly breaker?: Partial<BreakerPolicy> | false | undefined;
+  /**
+   * Time limit of one call; the shorter one counts where the destination has a `timeoutMs`, too.
+   * Default: that of the destination, or else `deliveryLimits.timeoutMs`.
+   */
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface DeliveryOptions {
-  /** By integration type, `webhook:partner-x`, or by what stands before its colon, `webhook`. */
+  /** By integration type, `webhook:partner-x`, or by the part before its colon, `webhook`. */
   readonly destinations: Readonly<Record<string, Destination | DestinationSettings>>;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
-  /** Whose turn comes within this waits for it here; a longer wait goes back to the ledger. Default: 100. */
-  readonly rateWaitMsMax?: number;
-  /** Shares the breakers with other processes. Without it each has its own. */
-  readonly breakers?: BreakerStore;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  /** A message waits at most this long for a limit; after that it returns to the ledger. Default: 100. */
+  readonly rateWaitMsMax?: number | undefined;
+  /** Shares the breakers with other processes. Default: each process has its own. */
+  readonly breakers?: BreakerStore | undefined;
 }
 
 export interface DeliverContext {
-  readonly signal?: AbortSignal;
-  /** Default: one more than the message says has failed. */
-  readonly attempt?: number;
+  /** Cancels the attempt; with the reason `HANDLER_TIMEOUT`, it counts as a failure of the destination. */
+  readonly signal?: AbortSignal | undefined;
+  /** Starts the time limit of the call: the caller then fires `signal` when it expires. Default: `deliver` keeps it. */
+  readonly limit?: ((timeoutMs: number) => void) | undefined;
+  /** Default: one more than the failed attempts of the message. */
+  readonly attempt?: number | undefined;
 }
 
 export interface Delivery {
@@ -69,17 +76,17 @@ export interface Delivery {
 
 export const deliveryLimits = {
   timeoutMs: 10_000,
-  /** Short: who waits here takes a place among the dispatcher's calls from other tenants. */
+  /** Short, because a waiting message occupies one of the dispatcher's concurrent calls. */
   rateWaitMsMax: 100,
-  /** How soon a message whose destination this process does not know is looked at again. */
+  /** When a message with an unknown destination is retried. */
   unknownRetryMs: 60_000,
-  /** How old what is known of other processes' breakers may be. */
+  /** How often the breakers of other processes are read. */
   breakerRefreshMs: 1_000,
 } as const;
 
 /**
- * Everything between a ledger and its destinations. Each integration type has a breaker and limits of
- * its own, also where several share one destination.
+ * Everything between a ledger and its destinations. Each integration type has its own breaker and limits, also
+ * where several share one destination.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
@@ -108,11 +115,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   } = options;
   const observer = safeObserver(given);
   const routes = new Map(
-    Object.entries(options.destinations).map(([name, each]): [string, Route] => {
-      const settings = checkedSettings(name, each);
-      return [name, { ...settings, deadlines: createCallDeadlines(clock, settings.timeoutMs) }];
-    }),
+    Object.entries(options.destinations).map(([name, each]) => [name, checkedSettings(name, each)]),
   );
+  const deadlines = createCallDeadlines(clock);
   const limiter = createRateLimiter();
   const places = createCallPlaces(clock, rateWaitMsMax);
   const breakers = createBreakers({
@@ -122,10 +127,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     refreshMs: deliveryLimits.breakerRefreshMs,
   });
 
-  const routeOf = (type: string): Route | undefined =>
+  const routeOf = (type: string): CheckedSettings | undefined =>
     routes.get(type) ?? routes.get(type.split(':', 1)[0] ?? '');
 
-  /** Undefined: it may go, and its turn has come. Rejects when the process stops. */
+  /** Undefined: the limits and the breaker allow the call now. Rejects when the process stops. */
   async function turnOf(
     message: DeliveryMessage,
     settings: CheckedSettings,
@@ -139,8 +144,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     const { integrationType } = message;
     const { breaker } = settings;
-    const asking = breaker === undefined ? undefined : breakers.mayProbe(integrationType, breaker);
-    if (asking !== undefined && !(await asking)) {
+    const mayProbe =
+      breaker === undefined ? undefined : breakers.mayProbe(integrationType, breaker);
+    if (mayProbe !== undefined && !(await mayProbe)) {
       return notTried('the breaker is open', deliveryLimits.breakerRefreshMs);
     }
     return undefined;
@@ -148,9 +154,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function attemptCall(
     message: DeliveryMessage,
-    settings: Route,
-    { signal, attempt }: { signal: AbortSignal; attempt: number },
+    settings: CheckedSettings,
+    context: CallContext,
   ): Promise<DeliveryOutcome> {
+    const { signal, attempt } = context;
     const wait = await turnOf(message, settings, signal).catch(() => stopped);
     if (wait !== undefined) return wait;
     if (signal.aborted) return stopped;
@@ -160,7 +167,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (answer?.kind === 'refused') return notTried('the breaker is open', answer.backInMs);
     const startedAtMs = clock.now();
     const outcome = await observed(message, attempt, (traced) =>
-      callWithin(settings, traced, { signal, attempt }),
+      callDestination(settings, traced, context),
     );
     observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
       destination: integrationType,
@@ -172,7 +179,55 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return outcome;
   }
 
-  /** A span for each attempt, which the message carries to its receiver. */
+  /**
+   * Calls the destination. Its signal fires when the time limit expires or the process stops; a destination that
+   * obeys it still reports its outcome in the same turn of the event loop, and one that does not is not waited for.
+   */
+  function callDestination(
+    { send, timeoutMs }: CheckedSettings,
+    message: DeliveryMessage,
+    { signal, attempt, limit }: CallContext,
+  ): Promise<DeliveryOutcome> {
+    const cancelled = new AbortController();
+    let endLimit: (() => void) | undefined;
+    return new Promise((resolve) => {
+      const cancel = (reason: Error): void => {
+        cancelled.abort(reason);
+        void nextTurn().then(() => end({ kind: 'retry', error: reason.message, ambiguous: true }));
+      };
+      const onAbort = (): void =>
+        cancel(hasCode(signal.reason, 'HANDLER_TIMEOUT') ? signal.reason : aborted(signal));
+      const end = (outcome: DeliveryOutcome): void => {
+        endLimit?.();
+        signal.removeEventListener('abort', onAbort);
+        resolve(outcome);
+      };
+      signal.addEventListener('abort', onAbort);
+      if (limit !== undefined) limit(timeoutMs);
+      else {
+        endLimit = deadlines.begin(timeoutMs, () =>
+          cancel(new MillraceError('HANDLER_TIMEOUT', `no answer within ${timeoutMs} ms`)),
+        );
+      }
+      // A function of the user may throw before it returns a promise.
+      const call = (async () =>
+        send(message, {
+          idempotencyKey: idempotencyKeyOf(message),
+          attempt,
+          isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
+          signal: cancelled.signal,
+          tenantId: message.tenantId,
+          correlationId: message.correlationId,
+        }))();
+      call.then(
+        // Returning means sent, also where a short function returns some other value.
+        (outcome) => end(outcome?.kind === undefined ? sent : outcome),
+        (error: unknown) => end(outcomeOfError(error)),
+      );
+    });
+  }
+
+  /** A span for each attempt; the message carries its context to the receiver. */
   async function observed(
     message: DeliveryMessage,
     attempt: number,
@@ -202,14 +257,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function attemptInPlace(
     message: DeliveryMessage,
-    settings: Route,
-    context: { signal: AbortSignal; attempt: number },
+    settings: CheckedSettings,
+    context: CallContext,
   ): Promise<DeliveryOutcome> {
     const { integrationType } = message;
     const { concurrency, breaker } = settings;
     if (context.signal.aborted) return stopped;
     const state = breakers.stateOf(integrationType);
-    // Neither a place nor tokens are spent on a destination that is left alone.
+    // While the breaker is open, no place and no token is used.
     if (breaker !== undefined && state.kind === 'open' && clock.now() < state.untilMs) {
       return notTried('the breaker is open', state.untilMs - clock.now());
     }
@@ -218,7 +273,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       .enter(integrationType, concurrency, context.signal)
       .catch(() => undefined);
     if (place === undefined) return stopped;
-    if (place.kind === 'full') return notTried('its concurrency is used up', place.backInMs);
+    if (place.kind === 'full') return notTried('concurrency limit', place.backInMs);
     const outcome = await attemptCall(message, settings, context);
     place.leave({ isTried: isTried(outcome) });
     return outcome;
@@ -226,19 +281,20 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   return {
     breakerOf: (type) => breakers.stateOf(type),
-    async deliver(message, { signal = neverAborted, attempt = (message.attempts ?? 0) + 1 } = {}) {
+    async deliver(message, context = {}) {
+      const { signal = neverAborted, attempt = (message.attempts ?? 0) + 1, limit } = context;
       const { integrationType, tenantId, userId, correlationId } = message;
       const settings = routeOf(integrationType);
       breakers.refresh();
       const outcome =
         settings === undefined
           ? unknownDestination(integrationType)
-          : await attemptInPlace(message, settings, { signal, attempt });
+          : await attemptInPlace(message, settings, { signal, attempt, limit });
       observer.count?.('delivery_attempts_total', {
         destination: integrationType,
         outcome: outcome.kind,
       });
-      // What only waits for its turn is no failure.
+      // A message that only waits for a limit has not failed.
       if (outcome.kind !== 'sent' && isTried(outcome)) {
         observer.log?.warn(
           {
@@ -263,8 +319,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
 const neverAborted = new AbortController().signal;
 
-interface Route extends CheckedSettings {
-  readonly deadlines: CallDeadlines;
+interface CallContext {
+  readonly signal: AbortSignal;
+  readonly attempt: number;
+  readonly limit: DeliverContext['limit'];
 }
 
 interface CheckedSettings extends Omit<DestinationSettings, 'breaker' | 'timeoutMs'> {
@@ -273,11 +331,10 @@ interface CheckedSettings extends Omit<DestinationSettings, 'breaker' | 'timeout
 }
 
 function checkedSettings(name: string, each: Destination | DestinationSettings): CheckedSettings {
-  const {
-    breaker,
-    timeoutMs = deliveryLimits.timeoutMs,
-    ...rest
-  } = typeof each === 'function' ? { send: each } : each;
+  const { breaker, ...rest }: DestinationSettings =
+    typeof each === 'function' ? { send: each } : each;
+  const limits = [rest.timeoutMs, rest.send.timeoutMs].filter((ms) => ms !== undefined);
+  const timeoutMs = limits.length === 0 ? deliveryLimits.timeoutMs : Math.min(...limits);
   for (const key of ['rateLimit', 'tenantRateLimit'] as const) {
     const limit = rest[key];
     if (limit !== undefined) checkRateLimit(limit, `${name}.${key}`);
@@ -301,58 +358,19 @@ function limitedKeys(
   const keys: LimitedKey[] = [];
   if (rateLimit !== undefined) keys.push({ key: integrationType, limit: rateLimit });
   if (tenantRateLimit !== undefined) {
-    // No tenant and no integration type holds a line break.
+    // No tenant and no integration type contains a line break.
     keys.push({ key: `${integrationType}\n${tenantId}`, limit: tenantRateLimit });
   }
   return keys;
 }
 
-/** The destination gets a signal for the end of its time; one that does not listen is left behind. */
-function callWithin(
-  { send, timeoutMs, deadlines }: Route,
-  message: DeliveryMessage,
-  { signal, attempt }: { signal: AbortSignal; attempt: number },
-): Promise<DeliveryOutcome> {
-  const over = new AbortController();
-  return new Promise((resolve) => {
-    const leave = (reason: Error): void => {
-      end({ kind: 'retry', error: reason.message, ambiguous: true });
-      over.abort(reason);
-    };
-    const onStop = (): void => leave(aborted(signal));
-    const done = deadlines.begin(() =>
-      leave(new MillraceError('HANDLER_TIMEOUT', `no outcome within ${timeoutMs} ms`)),
-    );
-    const end = (outcome: DeliveryOutcome): void => {
-      done();
-      signal.removeEventListener('abort', onStop);
-      resolve(outcome);
-    };
-    signal.addEventListener('abort', onStop);
-    // A function of the user's may throw before it returns a promise.
-    const call = (async () =>
-      send(message, {
-        idempotencyKey: idempotencyKeyOf(message),
-        attempt,
-        isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
-        signal: over.signal,
-        tenantId: message.tenantId,
-        correlationId: message.correlationId,
-      }))();
-    call.then(
-      // To return is to have sent it, whatever a short function happens to return.
-      (outcome) => end(outcome?.kind === undefined ? sent : outcome),
-      (error: unknown) => end(outcomeOfError(error)),
-    );
-  });
-}
-
 const sent: DeliveryOutcome = { kind: 'sent' };
-const stopped = notTried('the process stops', 0);
+const stopped = notTried('the process is stopping', 0);
 
 function resultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
   if (outcome.kind !== 'retry') return { kind: 'worked' };
-  if (signal.aborted || outcome.attempted === false) return { kind: 'cancelled' };
+  const isStopped = signal.aborted && !hasCode(signal.reason, 'HANDLER_TIMEOUT');
+  if (isStopped || outcome.attempted === false) return { kind: 'cancelled' };
   if (outcome.throttled === true && outcome.afterMs !== undefined && outcome.afterMs > 0) {
     return { kind: 'throttled', pauseMs: outcome.afterMs };
   }
@@ -367,11 +385,11 @@ function notTried(error: string, afterMs: number): DeliveryOutcome {
   return { kind: 'retry', error, afterMs: Math.ceil(afterMs), attempted: false };
 }
 
-/** Perhaps another process knows it, or this one after its update: no message dies of a roll-out. */
+/** Retried: during a rollout another process, or the next version of this one, may know the destination. */
 function unknownDestination(integrationType: string): DeliveryOutcome {
   return {
     kind: 'retry',
-    error: `no destination is set up for '${integrationType}'`,
+    error: `no destination is configured for '${integrationType}'`,
     afterMs: deliveryLimits.unknownRetryMs,
   };
 }

@@ -1,7 +1,7 @@
-// What is delivered: the fields of an outbox row that a destination may need, and nothing of its state.
+// The message that is delivered: the fields of an outbox row that a destination may need, without its state.
 
 export interface DeliveryMessage {
-  /** The outbox row's id. */
+  /** The id of the outbox row. */
   readonly id: string;
   /** Chooses the destination: `webhook:partner-x`, `kafka:payments`. */
   readonly integrationType: string;
@@ -14,24 +14,24 @@ export interface DeliveryMessage {
   readonly userId?: string | undefined;
   readonly correlationId?: string | undefined;
   readonly orderingKey?: string | undefined;
-  /** When the event happened, ISO 8601. */
+  /** When the event occurred, ISO 8601. */
   readonly occurredAt?: string | undefined;
-  /** When it was put into the ledger. */
+  /** When the message was enqueued. */
   readonly createdAt?: Date | undefined;
-  /** How many attempts have failed so far. */
+  /** Failed attempts so far. */
   readonly attempts?: number | undefined;
-  /** How many attempts were begun, this one included: more than failed where a process died. */
+  /** Started attempts, including this one: more than failed ones if a process died. */
   readonly starts?: number | undefined;
 }
 
-/** The best that is known of when it happened; the same for every attempt. */
+/** The most exact known time of the event; the same for every attempt. */
 export function occurredAtOf({ occurredAt, createdAt }: DeliveryMessage): string | undefined {
   return occurredAt ?? createdAt?.toISOString();
 }
 
 /**
- * What the receiver dedupes by: the header `idempotencyKey` where the mapper set one, else the id of
- * the event. The same for every attempt, and after the outbox was filled again from the store.
+ * The key by which the receiver detects duplicates: the header `idempotencyKey` if the mapper set one, else the id
+ * of the event. The same for every attempt, and after the outbox was rebuilt from the store.
  *
  * @example
  * import { idempotencyKeyOf } from 'millrace/delivery';

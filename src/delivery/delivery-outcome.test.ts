@@ -14,7 +14,7 @@ test('the words of handlers are understood', () => {
   assert.deepEqual(outcomeOfError(new Error('broken')), { kind: 'retry', error: 'broken' });
 });
 
-test('an error that no retry mends ends it, but not one that another process can mend', () => {
+test('a non-retryable error is dead, unless another process can send the message', () => {
   assert.equal(outcomeOfError(new MillraceError('PAYLOAD_NOT_JSON', 'no')).kind, 'dead');
   assert.equal(outcomeOfError(new MillraceError('STORE_UNAVAILABLE', 'away')).kind, 'retry');
   for (const code of ['ABORTED', 'STORE_CLOSED', 'DRIVER_MISSING'] as const) {
@@ -22,7 +22,7 @@ test('an error that no retry mends ends it, but not one that another process can
   }
 });
 
-test('the text of an error tells its causes, once each, and ends in a circle of them', () => {
+test('the text of an error contains its causes, each once', () => {
   const error = new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') });
   assert.equal(errorText(error), 'fetch failed: connect ECONNREFUSED');
   const circle = new Error('round');

@@ -1,9 +1,9 @@
-// What became of an attempt. Plain values: the ledger writes them down, and imports nothing of this.
+// The outcome of an attempt: plain values, so that the ledger needs nothing of this folder.
 
 import { errorText as textOfError } from '../foundation/error-text.ts';
 import { outcomeOf as wordOf } from '../subscriptions/handler-outcome.ts';
 
-/** The beginning of what an HTTP receiver answered. */
+/** The start of an HTTP response. */
 export interface ReceiverAnswer {
   readonly status: number;
   readonly body: string;
@@ -11,9 +11,9 @@ export interface ReceiverAnswer {
 
 export interface Sent {
   readonly kind: 'sent';
-  /** What the receiver calls it: a message id, a stream position. */
+  /** The receiver's id: a message id, a stream position. */
   readonly receipt?: string;
-  /** Nothing was to be done, and this is why. */
+  /** Why nothing was sent. */
   readonly skipped?: string;
   readonly answer?: ReceiverAnswer;
 }
@@ -21,13 +21,13 @@ export interface Sent {
 export interface Retry {
   readonly kind: 'retry';
   readonly error: string;
-  /** Not before this; the ledger's own backoff may be longer. */
+  /** The earliest retry; the backoff of the ledger may be longer. */
   readonly afterMs?: number;
-  /** False: it was not even tried (a rate limit, an open breaker), and does not count as an attempt. */
+  /** False: not attempted (rate limit, open breaker), so it does not count as an attempt. */
   readonly attempted?: boolean;
-  /** The receiver asked for a pause, which is meant for everything that goes there. */
+  /** The receiver requested a pause for all messages to it. */
   readonly throttled?: boolean;
-  /** It may have arrived all the same: the request was out, and no answer came. */
+  /** The message may have arrived: the request was sent, and no response came. */
   readonly ambiguous?: boolean;
   readonly answer?: ReceiverAnswer;
 }
@@ -43,8 +43,8 @@ export type DeliveryOutcome = Sent | Retry | Dead;
 export const errorTextLimits = { charsMax: 5_000 } as const;
 
 /**
- * What a thrown error means: `Terminal` ends it, `RetryAfter` and `Snooze` name a time, an error that
- * says of itself that it is not retryable ends it, and anything else is tried again.
+ * The outcome of a thrown error: `Terminal` is dead, `RetryAfter` and `Snooze` set the time of the retry, a
+ * non-retryable MillraceError is dead, and any other error is retried.
  *
  * @example
  * import { outcomeOfError } from 'millrace/delivery';
@@ -69,7 +69,7 @@ export function outcomeOfError(error: unknown): Retry | Dead {
   return { kind: isFinal ? 'dead' : 'retry', error: text };
 }
 
-/** Not the message's fault: another process, or the same one after its restart, can send it. */
+/** Not the fault of the message: another process, or this one after a restart, can send it. */
 const endsWithProcess: ReadonlySet<unknown> = new Set([
   'ABORTED',
   'STORE_CLOSED',
@@ -78,8 +78,8 @@ const endsWithProcess: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * An error as text that any database keeps: causes included, no control characters, no longer than
- * the ledger's column.
+ * An error as text that any database accepts: with its causes, without control characters, truncated to the column
+ * of the ledger.
  *
  * @example
  * import { errorText } from 'millrace/delivery';

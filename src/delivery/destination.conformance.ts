@@ -1,4 +1,4 @@
-// The one suite of destinations: all of ours run it, and so can users with a function of their own.
+// The conformance suite of destinations, for Millrace and for users with their own destinations.
 // What a fixture cannot arrange is a capability with a name, and its cases are skipped by it.
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ export interface Received {
 /** How the suite gets the destination under test, and what it can do to its receiver. */
 export interface DestinationFixture {
   readonly destination: Destination;
-  /** Goes into every message; what the destination needs beside the suite's own fields. */
+  /** Goes into every message; fields that the destination needs in addition to those of the suite. */
   readonly message?: Partial<DeliveryMessage>;
   /** All that arrived so far. */
   received(): Promise<readonly Received[]>;
@@ -123,7 +123,7 @@ const cases: Cases = {
     assert.equal((await receivedOf(fixture, message)).length, 0);
   },
 
-  'a receiver that is away means a retry, and the message arrives when it is back': {
+  'an unavailable receiver means a retry, and the message arrives later': {
     needs: 'away',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -147,7 +147,7 @@ const cases: Cases = {
     },
   },
 
-  'a receiver that refuses for good means a dead letter that says why': {
+  'a permanent refusal means a dead letter with the reason': {
     needs: 'refuses',
     async run(fixture) {
       const over = await fixture.refuses?.();
@@ -159,7 +159,7 @@ const cases: Cases = {
     },
   },
 
-  'a receiver that says nothing does not hold the call beyond its signal': {
+  'a silent receiver does not delay the call beyond its signal': {
     needs: 'silent',
     async run(fixture) {
       const over = await fixture.silent?.();

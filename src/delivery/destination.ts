@@ -1,25 +1,25 @@
-// The port: one function that takes a message to where it belongs and says what became of it.
+// The port: one function that sends a message and returns its outcome.
 
 import type { DeliveryMessage } from './delivery-message.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 
 export interface DeliveryContext {
-  /** The same for every attempt; the receiver dedupes by it. */
+  /** The same for every attempt; the receiver detects duplicates by it. */
   readonly idempotencyKey: string;
   /** The first is 1. */
   readonly attempt: number;
-  /** An earlier attempt was begun: the receiver may have the message, whatever was heard of it. */
+  /** An earlier attempt was started: the receiver may already have the message. */
   readonly isRepeated: boolean;
-  /** Fires when the time is up or the process stops: end whatever is under way. */
+  /** Fires when the time limit expires (reason: `HANDLER_TIMEOUT`) or the process stops: end the call then. */
   readonly signal: AbortSignal;
   readonly tenantId: string | undefined;
   readonly correlationId: string | undefined;
 }
 
 /**
- * Delivers one message. To return, or to return nothing, is to have sent it; to throw is to be tried
- * again, unless it is `Terminal` (never again), `RetryAfter` or `Snooze` of `millrace/subscriptions`.
- * `destinationConformance` of `millrace/testing` checks one.
+ * Delivers one message. Returning means that it was sent. A thrown error is retried, unless it is `Terminal`
+ * (dead letter), `RetryAfter` or `Snooze` of `millrace/subscriptions`. The time limit of the call is kept by
+ * `createDelivery`; `timeoutMs` sets it. `destinationConformance` of `millrace/testing` checks a destination.
  *
  * @example
  * import { createDelivery, type Destination } from 'millrace/delivery';
@@ -35,7 +35,8 @@ export interface DeliveryContext {
  * };
  * const delivery = createDelivery({ destinations: { warehouse } });
  */
-export type Destination = (
-  message: DeliveryMessage,
-  context: DeliveryContext,
-) => Promise<DeliveryOutcome | void>;
+export interface Destination {
+  (message: DeliveryMessage, context: DeliveryContext): Promise<DeliveryOutcome | void>;
+  /** Time limit of one call. */
+  readonly timeoutMs?: number | undefined;
+}

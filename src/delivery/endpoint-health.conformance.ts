@@ -46,7 +46,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.deepEqual(await second.read(id), health);
   },
 
-  async 'a recovery leaves nothing behind that matters'(store, second) {
+  async 'a recovery removes the record'(store, second) {
     const id = randomUUID();
     await store.update(id, () => ({ failures: 3, failingSinceMs: 5 }));
     assert.deepEqual(await store.update(id, () => healthy), healthy);

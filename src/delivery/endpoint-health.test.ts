@@ -19,7 +19,7 @@ const after = (
     healthy,
   );
 
-test('an endpoint that failed for days without a success is disabled, and says why', () => {
+test('an endpoint that failed for days without a success is disabled, with the reason', () => {
   const health = after([
     [1, 'failed'],
     [3, 'failed'],

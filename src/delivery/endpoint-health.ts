@@ -1,17 +1,16 @@
-// When an endpoint that only fails is given up: a pure decision over a small record, which is kept
-// wherever the endpoints are.
+// When an endpoint that only fails is disabled: a pure decision over a small record, stored with the endpoints.
 
 export interface EndpointHealth {
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
   readonly failingSinceMs?: number;
   readonly disabled?: { readonly atMs: number; readonly reason: string };
 }
 
-/** The port: where the health of endpoints is kept. */
+/** The port: stores the health of endpoints. */
 export interface EndpointHealthStore {
   read(endpointId: string): Promise<EndpointHealth | undefined>;
-  /** Replaces what is there by what `change` makes of it, in one step. */
+  /** Replaces the record by the result of `change`, atomically. */
   update(
     endpointId: string,
     change: (health: EndpointHealth) => EndpointHealth,
@@ -19,9 +18,9 @@ export interface EndpointHealthStore {
 }
 
 export interface DisablePolicy {
-  /** An endpoint that has failed for this long without a success in between is disabled. */
+  /** An endpoint is disabled after this time of failures without a success. */
   readonly afterMs: number;
-  /** But not before this many failures: one message in a quiet week proves nothing. */
+  /** But not before this many failures, because a single message proves nothing. */
   readonly failuresMin: number;
 }
 
@@ -31,7 +30,7 @@ export const healthy: EndpointHealth = { failures: 0 };
 
 export type EndpointResult = 'worked' | 'failed' | 'gone';
 
-/** The same value when nothing changes. A disabled endpoint stays so until somebody enables it. */
+/** Returns the same value if nothing changes. A disabled endpoint stays disabled until a person enables it. */
 export function decideHealth(
   health: EndpointHealth,
   result: EndpointResult,
@@ -52,8 +51,7 @@ export function decideHealth(
 }
 
 /**
- * Health in this process, which forgets it when it ends. Others: `postgresEndpointHealth`,
- * `sqliteEndpointHealth`, or a place of your own.
+ * Health in memory, lost with the process. Others: `postgresEndpointHealth`, `sqliteEndpointHealth`, or your own.
  *
  * @example
  * import { memoryEndpointHealth } from 'millrace/delivery';

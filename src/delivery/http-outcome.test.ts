@@ -19,7 +19,7 @@ test('2xx is sent, 408, 425, 429 and 5xx come again, every other 4xx is dead at 
   }
 });
 
-test('what the receiver said is kept, and part of the error', () => {
+test('the answer of the receiver is kept, and part of the error', () => {
   const outcome = outcomeOfAnswer({ status: 422, body: ' no such account\n', nowMs });
   assert.deepEqual(outcome, {
     kind: 'dead',
@@ -36,7 +36,7 @@ test('Retry-After is understood as seconds and as a date', () => {
   assert.equal(parseRetryAfter('Tuesday, 30-Sep-25 10:01:00 GMT', nowMs), 60_000);
 });
 
-test('a date in the past means now, and what is neither means nothing', () => {
+test('a date in the past means now, and an invalid value is ignored', () => {
   assert.equal(parseRetryAfter(new Date(nowMs - 90_000).toUTCString(), nowMs), 0);
   for (const text of ['', 'soon', '-5', '1e9', '12 monkeys', '0x10', 'NaN', 'Xyz, 99 GMT']) {
     assert.equal(parseRetryAfter(text, nowMs), undefined, text);

@@ -1,28 +1,28 @@
-// What an HTTP answer means for the message: sent, again later, or never again. Pure.
+// What an HTTP response means for the message: sent, retry or dead. Pure.
 
 import type { DeliveryOutcome, ReceiverAnswer } from './delivery-outcome.ts';
 
 export const httpOutcomeLimits = {
-  /** A longer Retry-After is cut to this. */
+  /** A longer Retry-After is reduced to this. */
   retryAfterMsMax: 24 * 60 * 60_000,
 } as const;
 
 export interface HttpAnswer extends ReceiverAnswer {
-  /** The header as it came. */
+  /** The raw header. */
   readonly retryAfter?: string | undefined;
   readonly nowMs: number;
 }
 
-/** The three of the 400s that time mends. */
+/** The 4xx statuses that are temporary. */
 const mendedByTime: ReadonlySet<number> = new Set([408, 425, 429]);
-/** The receiver, or who stands before it, has more than it can take. */
+/** The receiver or its proxy is overloaded. */
 const overloaded: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const httpDate = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
 const movedForGood: ReadonlySet<number> = new Set([301, 308]);
 
 /**
- * 2xx is sent; 408, 425, 429 and 5xx come again, not before Retry-After; every other 4xx is dead at
- * once. Redirects are not followed: one for good is dead, a temporary one comes again.
+ * 2xx is sent; 408, 425, 429 and 5xx are retried, not before Retry-After; any other 4xx is dead. Redirects are not
+ * followed: a permanent one is dead, a temporary one is retried.
  *
  * @example
  * import { outcomeOfAnswer } from 'millrace/delivery';
@@ -48,8 +48,8 @@ export function outcomeOfAnswer({ status, body, retryAfter, nowMs }: HttpAnswer)
 }
 
 /**
- * Retry-After as milliseconds from now: seconds or an HTTP date, never negative, capped; undefined
- * when it is missing or neither.
+ * Retry-After as milliseconds from now: seconds or an HTTP date, never negative, capped; undefined if it is missing
+ * or invalid.
  *
  * @example
  * import { parseRetryAfter } from 'millrace/delivery';
@@ -63,7 +63,7 @@ export function parseRetryAfter(
 ): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(capMs, Math.ceil(Number(text) * 1_000));
-  // Date.parse takes almost anything.
+  // Date.parse accepts almost anything.
   if (!httpDate.test(text)) return undefined;
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? undefined : Math.min(capMs, Math.max(0, atMs - nowMs));

@@ -1,5 +1,4 @@
-// One HTTP request without redirects: bounded in time and in what is read of the answer. Shared by the
-// destinations that speak HTTP.
+// One HTTP request without redirects, with a limit on how much of the response is read. Shared by the HTTP destinations.
 
 import { request as httpRequest, Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { request as httpsRequest, Agent as HttpsAgent } from 'node:https';
@@ -10,7 +9,7 @@ import { cleanText } from '../foundation/error-text.ts';
 import { errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
 
 export interface HttpClientOptions {
-  /** How names become addresses; what it answers is what is connected to. */
+  /** Resolves host names; the connection uses the returned address. */
   readonly lookup?: LookupFunction;
   /** Certificate authorities instead of those of the machine. */
   readonly ca?: string | readonly string[];
@@ -22,11 +21,11 @@ interface HttpPost {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
   readonly signal: AbortSignal;
-  /** The rest of the answer is not read. Default: `httpPostLimits.answerBytesMax`. */
+  /** The rest of the response is not read. Default: `httpPostLimits.answerBytesMax`. */
   readonly answerBytesMax?: number;
   /**
-   * On a connection of its own: one that is kept may just be closing, and to send the same again there is no
-   * harm only to a receiver that knows it by a key.
+   * Uses a new connection: a kept one may just be closing, and the request is only safe to repeat for a receiver
+   * that detects duplicates by a key.
    */
   readonly fresh?: boolean;
 }
@@ -38,7 +37,7 @@ interface HttpPosted {
 }
 
 export interface HttpClient extends AsyncDisposable {
-  /** Any status is an answer; no answer is an `HttpFailure`. */
+  /** Any status is an answer; without an answer it rejects with `HttpFailure`. */
   post(post: HttpPost): Promise<HttpPosted>;
 }
 
@@ -48,7 +47,7 @@ const httpPostLimits = {
   freeSocketsMax: 32,
 } as const;
 
-/** No answer came. `isOut`: the whole request was sent, so that it may have been acted on. */
+/** No answer. `isOut`: the whole request was sent, so the receiver may have processed it. */
 class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
   readonly isOut: boolean;
@@ -59,7 +58,7 @@ class HttpFailure extends Error {
   }
 }
 
-/** Connections are kept for the next request to the same host. */
+/** Connections are reused for requests to the same host. */
 export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpClient {
   const common = {
     keepAlive: true,
@@ -84,8 +83,8 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
     try {
       return (isTls ? httpsRequest : httpRequest)(post.url, options);
     } catch (error) {
-      // A header that cannot be sent, a protocol that is none: the same next time.
-      throw new MillraceError('CONFIG_INVALID', 'the request cannot be made', { cause: error });
+      // An invalid header or protocol: it would fail again.
+      throw new MillraceError('CONFIG_INVALID', 'invalid HTTP request', { cause: error });
     }
   }
 
@@ -97,7 +96,7 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
       try {
         return await perform(first, post);
       } catch (error) {
-        // The receiver closed a kept connection just when it was used again: not one byte was read.
+        // The receiver closed a kept connection when it was reused: no byte was read.
         if (!(first.reusedSocket && isReset(error)) || post.signal.aborted) throw error;
         return perform(open(post), post);
       }
@@ -110,13 +109,17 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
   };
 }
 
-/** Once the status is there, the answer stands: a body that breaks off or never ends changes nothing. */
+/** Once the status has arrived, the answer counts: an incomplete body changes nothing. */
 function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
   const { signal, body, answerBytesMax = httpPostLimits.answerBytesMax } = post;
   return new Promise((resolve, reject) => {
     let isOut = false;
     let answer: (() => HttpPosted) | undefined;
-    const onAbort = (): void => void request.destroy(abortReason(signal));
+    const onAbort = (): void => {
+      const reason = abortReason(signal);
+      request.destroy(reason);
+      end(reason);
+    };
     const end = (error?: unknown): void => {
       signal.removeEventListener('abort', onAbort);
       if (answer === undefined) reject(new HttpFailure(error, isOut));
@@ -126,7 +129,7 @@ function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
     request.once('finish', () => {
       isOut = request.socket?.connecting === false;
     });
-    // Both stay: what is destroyed can still emit.
+    // Both listeners stay: a destroyed request can still emit errors.
     request.on('error', end);
     request.once('response', (response) => {
       const chunks: Buffer[] = [];
@@ -142,7 +145,7 @@ function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
         size += chunk.length;
         if (size < answerBytesMax) return;
         end();
-        // Ends the connection, so that nothing more of it is received.
+        // Closes the connection, so that nothing more is received.
         if (!response.complete) response.destroy();
       });
       response.on('error', end);
@@ -157,7 +160,7 @@ function startOf(chunks: readonly Buffer[], bytesMax: number): string {
   return cleanText(Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'), bytesMax);
 }
 
-/** What it means for the message that no answer came. */
+/** The outcome of a request without an answer. */
 export function outcomeOfFailure(error: unknown): Retry | Dead {
   if (!(error instanceof HttpFailure)) return outcomeOfError(error);
   const { cause, isOut } = error;

@@ -1,15 +1,15 @@
-// The receiving side of at-least-once: a message's id is written down in the receiver's own
-// transaction, so that its effect and the note of it are there together, or neither is.
+// The receiver's side of at-least-once delivery: the id of a message is stored in the receiver's transaction, together
+// with the effect of the message.
 
 import { MillraceError } from '../foundation/error.ts';
 import { tableName, type TableName } from './table-name.ts';
 
 export interface InboxOptions {
-  /** Default: `millrace_inbox`; with a schema before a dot where the database has schemas. */
+  /** Default: `millrace_inbox`; may be prefixed with a schema. */
   readonly table?: string;
-  /** Several handlers of one message each handle it once. Default: `default`. */
+  /** Each consumer processes a message once. Default: `default`. */
   readonly consumer?: string;
-  /** How long an id is remembered. Longer than any sender tries, replays by hand included. */
+  /** How long an id is kept: longer than any sender retries, including manual replays. */
   readonly ttlMs?: number;
 }
 
@@ -21,7 +21,7 @@ export const inboxLimits = {
   table: 'millrace_inbox',
   consumer: 'default',
   ttlMs: 30 * 24 * 60 * 60_000,
-  /** Ids that one statement of a clean-up removes: a short lock, little to undo. */
+  /** Ids that one clean-up statement removes, to keep locks short. */
   cleanBatch: 1_000,
   idCharsMax: 512,
 } as const;
@@ -37,12 +37,12 @@ export function inboxSettings(options: InboxOptions = {}): InboxSettings {
   const { table = inboxLimits.table, consumer = inboxLimits.consumer } = options;
   const { ttlMs = inboxLimits.ttlMs } = options;
   if (consumer === '' || consumer.length > inboxLimits.idCharsMax || !(ttlMs > 0)) {
-    throw new MillraceError('CONFIG_INVALID', 'an inbox needs a consumer and a ttlMs above 0');
+    throw new MillraceError('CONFIG_INVALID', 'an inbox needs a consumer and a positive ttlMs');
   }
   return { table: tableName(table), consumer, ttlMs };
 }
 
-/** Throws `PAYLOAD_INVALID`: an id that is missing would make all such messages one. */
+/** Throws `PAYLOAD_INVALID`: with a missing id, all such messages would be duplicates of each other. */
 export function checkMessageId(messageId: string): void {
   if (messageId !== '' && messageId.length <= inboxLimits.idCharsMax && !messageId.includes('\0')) {
     return;

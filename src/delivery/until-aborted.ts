@@ -1,8 +1,8 @@
-// For drivers that cannot be stopped in the middle: the call is left behind when its signal fires.
+// For drivers that cannot cancel a call: the call is not waited for after its signal fires.
 
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 
-/** The outcome of the work, or that of having left it: it may have arrived. */
+/** The outcome of the work, or an ambiguous retry after an abort. */
 export async function untilAborted(
   work: Promise<DeliveryOutcome>,
   signal: AbortSignal,

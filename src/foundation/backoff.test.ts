@@ -37,7 +37,7 @@ test('a wait is never below the first, never above cap and jitter, for any numbe
   );
 });
 
-test('the next try is told by its number and its time', () => {
+test('the next attempt has a number and a time', () => {
   assert.deepEqual(nextAttempt(eventFlowBackoff, { failures: 2, nowMs: 5_000 }), {
     kind: 'retry',
     attempt: 3,

@@ -5,14 +5,14 @@ import fc from 'fast-check';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCallDeadlines } from './call-deadlines.ts';
 
-test('each call ends at its own time, and one that ended before is not told', async () => {
+test('each call expires at its own time, unless it ended before', async () => {
   const clock = fakeClock();
-  const deadlines = createCallDeadlines(clock, 100);
+  const deadlines = createCallDeadlines(clock);
   const expired: string[] = [];
-  deadlines.begin(() => expired.push('a'));
+  deadlines.begin(100, () => expired.push('a'));
   await clock.advance(40);
-  const endB = deadlines.begin(() => expired.push('b'));
-  deadlines.begin(() => expired.push('c'));
+  const endB = deadlines.begin(100, () => expired.push('b'));
+  deadlines.begin(100, () => expired.push('c'));
   endB();
   await clock.advance(60);
   assert.deepEqual(expired, ['a']);
@@ -21,13 +21,26 @@ test('each call ends at its own time, and one that ended before is not told', as
   assert.equal(clock.sleepers, 0);
 });
 
-test('calls that follow each other share a timer, and none is left when no call is', async () => {
+test('calls of different lengths expire independently', async () => {
   const clock = fakeClock();
-  const deadlines = createCallDeadlines(clock, 100);
-  const ends = Array.from({ length: 3 }, () => deadlines.begin(() => assert.fail()));
+  const deadlines = createCallDeadlines(clock);
+  const expired: string[] = [];
+  deadlines.begin(100, () => expired.push('long'));
+  deadlines.begin(30, () => expired.push('short'));
+  await clock.advance(30);
+  assert.deepEqual(expired, ['short']);
+  await clock.advance(70);
+  assert.deepEqual(expired, ['short', 'long']);
+  assert.equal(clock.sleepers, 0);
+});
+
+test('consecutive calls share a timer, and no timer is left without calls', async () => {
+  const clock = fakeClock();
+  const deadlines = createCallDeadlines(clock);
+  const ends = Array.from({ length: 3 }, () => deadlines.begin(100, () => assert.fail()));
   assert.equal(clock.sleepers, 1);
   for (const end of ends) end();
-  const end = deadlines.begin(() => assert.fail());
+  const end = deadlines.begin(100, () => assert.fail());
   assert.equal(clock.sleepers, 1);
   await setImmediate();
   assert.equal(clock.sleepers, 1);
@@ -38,12 +51,11 @@ test('calls that follow each other share a timer, and none is left when no call 
 
 test('a call that begins when another one expires has its own deadline', async () => {
   const clock = fakeClock();
-  const deadlines = createCallDeadlines(clock, 100);
+  const deadlines = createCallDeadlines(clock);
   const expired: number[] = [];
   const again = (count: number): void => {
-    deadlines.begin(() => {
+    deadlines.begin(100, () => {
       expired.push(clock.now());
-      // At once, and in the steps that follow.
       if (count > 0) void Promise.resolve().then(() => again(count - 1));
     });
   };
@@ -56,22 +68,22 @@ test('a call that begins when another one expires has its own deadline', async (
   );
 });
 
-test('whoever stops ends all calls, and those that come later at once', async () => {
+test('stopping expires all calls, and later calls immediately', async () => {
   const clock = fakeClock();
   const stopping = new AbortController();
-  const deadlines = createCallDeadlines(clock, 100, stopping.signal);
+  const deadlines = createCallDeadlines(clock, stopping.signal);
   const ended: string[] = [];
-  const end = deadlines.begin(() => assert.fail());
-  deadlines.begin((why) => ended.push(why));
+  const end = deadlines.begin(100, () => assert.fail());
+  deadlines.begin(100, (why) => ended.push(why));
   end();
   stopping.abort();
   assert.deepEqual(ended, ['stopped']);
   assert.equal(clock.sleepers, 0);
-  deadlines.begin((why) => ended.push(why));
+  deadlines.begin(100, (why) => ended.push(why));
   assert.deepEqual(ended, ['stopped', 'stopped']);
 });
 
-test('over any history, exactly those expire that lasted as long as their time', async () => {
+test('over any history, exactly the calls expire that outlast their limit', async () => {
   const step = fc.record({
     pauseMs: fc.integer({ min: 0, max: 60 }),
     lastsMs: fc.integer({ min: 1, max: 200 }).filter((ms) => ms !== 100),
@@ -79,11 +91,11 @@ test('over any history, exactly those expire that lasted as long as their time',
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
       const clock = fakeClock();
-      const deadlines = createCallDeadlines(clock, 100);
+      const deadlines = createCallDeadlines(clock);
       const expired = new Set<number>();
       for (const [index, { pauseMs, lastsMs }] of steps.entries()) {
         await clock.advance(pauseMs);
-        const end = deadlines.begin(() => expired.add(index));
+        const end = deadlines.begin(100, () => expired.add(index));
         void clock.sleep(lastsMs).then(end);
       }
       await clock.advance(1_000);

@@ -1,11 +1,11 @@
-// The time limits of many calls with one timer: all have the same length, so that they end in the order
+// Time limits of many concurrent calls with one timer per length: calls of the same length expire in the order
 // in which they began. A timer and its signals for each call would cost more than most calls.
 
 import type { Clock } from './clock.ts';
 
 export interface CallDeadlines {
-  /** Calls `expire` when the time is up, or nobody may wait any longer, unless the result was called before. */
-  begin(expire: Expire): () => void;
+  /** Calls `expire` after `timeoutMs`, or when the process stops, unless the returned function was called before. */
+  begin(timeoutMs: number, expire: Expire): () => void;
 }
 
 type Expire = (why: 'late' | 'stopped') => void;
@@ -15,66 +15,81 @@ interface Call {
   readonly expire: Expire;
 }
 
-/** Taken once: a test that fakes the timers later must not stop it. */
+/** The calls of one length. */
+interface Lane {
+  readonly calls: Set<Call>;
+  timer: AbortController | undefined;
+  isLeaving: boolean;
+}
+
+/** Read at load time, because a test that fakes the timers later must not stop this. */
 const immediate = globalThis.setImmediate;
 
 export function createCallDeadlines(
   clock: Clock,
-  timeoutMs: number,
-  /** Fires when the process cannot wait any longer. One listener for all calls, as one timer. */
+  /** Fires when the process can wait no longer: one listener for all calls. */
   stopping?: AbortSignal,
 ): CallDeadlines {
-  const calls = new Set<Call>();
-  let waiting: AbortController | undefined;
-  let isLeaving = false;
+  const lanes = new Map<number, Lane>();
 
   stopping?.addEventListener(
     'abort',
     () => {
-      for (const call of calls) if (calls.delete(call)) call.expire('stopped');
-      leave();
+      for (const lane of lanes.values()) {
+        for (const call of lane.calls) if (lane.calls.delete(call)) call.expire('stopped');
+        leave(lane);
+      }
     },
     { once: true },
   );
 
-  function leave(): void {
-    isLeaving = false;
-    if (calls.size > 0) return;
-    waiting?.abort();
-    waiting = undefined;
+  function laneOf(timeoutMs: number): Lane {
+    const known = lanes.get(timeoutMs);
+    if (known !== undefined) return known;
+    const lane: Lane = { calls: new Set(), timer: undefined, isLeaving: false };
+    lanes.set(timeoutMs, lane);
+    return lane;
   }
 
-  async function watch(own: AbortController): Promise<void> {
-    for (const first of calls) {
+  function leave(lane: Lane): void {
+    lane.isLeaving = false;
+    if (lane.calls.size > 0) return;
+    lane.timer?.abort();
+    lane.timer = undefined;
+  }
+
+  async function watch(lane: Lane, timer: AbortController): Promise<void> {
+    for (const first of lane.calls) {
       const waitMs = first.dueMs - clock.now();
-      if (waitMs > 0) await clock.sleep(waitMs, own.signal);
-      // It ended meanwhile, and so did perhaps others: the next one that is left is looked at.
-      if (calls.delete(first)) first.expire('late');
+      if (waitMs > 0) await clock.sleep(waitMs, timer.signal);
+      // False: the call ended during the sleep.
+      if (lane.calls.delete(first)) first.expire('late');
     }
-    // In the same step as the end of the loop: whoever begins behind it must find nobody watching.
-    if (waiting === own) waiting = undefined;
+    // In the same step as the end of the loop: a call that begins later must start a new timer.
+    if (lane.timer === timer) lane.timer = undefined;
   }
 
   return {
-    begin(expire) {
+    begin(timeoutMs, expire) {
       if (stopping?.aborted === true) {
         expire('stopped');
         return () => undefined;
       }
+      const lane = laneOf(timeoutMs);
       const call = { dueMs: clock.now() + timeoutMs, expire };
-      calls.add(call);
-      if (waiting === undefined) {
-        const own = new AbortController();
-        waiting = own;
-        // It rejects only when it was told to end.
-        watch(own).catch(() => undefined);
+      lane.calls.add(call);
+      if (lane.timer === undefined) {
+        const timer = new AbortController();
+        lane.timer = timer;
+        // Rejects only when `leave` aborts its sleep.
+        watch(lane, timer).catch(() => undefined);
       }
       return () => {
-        calls.delete(call);
-        if (calls.size > 0 || isLeaving) return;
-        // Calls that follow each other share the timer; without any, it would only hold the process.
-        isLeaving = true;
-        immediate(leave);
+        lane.calls.delete(call);
+        if (lane.calls.size > 0 || lane.isLeaving) return;
+        // Calls that follow each other share the timer; without a call it would only keep the process alive.
+        lane.isLeaving = true;
+        immediate(() => leave(lane));
       };
     },
   };

@@ -50,7 +50,7 @@ export function aborted(signal?: AbortSignal): MillraceError {
   return new MillraceError('ABORTED', 'the wait was cancelled', { cause: signal?.reason });
 }
 
-/** It would tell who ended the wait, not who waited, and takes longer than all the rest of it. */
+/** The stack would show who cancelled the wait, not who waited, and is slow to create. */
 function withoutStack<T>(make: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

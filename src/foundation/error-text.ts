@@ -8,7 +8,7 @@ export function cleanText(text: string, charsMax: number): string {
   return text.slice(0, charsMax).toWellFormed().replace(control, '�');
 }
 
-/** With its causes: `fetch failed` alone helps nobody. */
+/** With its causes: `fetch failed` alone is not helpful. */
 export function errorText(error: unknown, charsMax: number): string {
   const parts: string[] = [];
   let current: unknown = error;

@@ -64,7 +64,7 @@ test('clocks differ only by what the time of the call cannot explain', () => {
   assert.equal(at(7_000).level, 'warning');
 });
 
-test('what is slow is told with what to do', async () => {
+test('a slow engine is reported with a remedy', async () => {
   const limit = { slowMs: 20, remedy: 'nearer' };
   assert.equal(latencyFinding('read', 19.6, limit).level, 'ok');
   assert.deepEqual(latencyFinding('read', 21, limit), {
@@ -79,7 +79,7 @@ test('what is slow is told with what to do', async () => {
 test('a connection that comes too late is closed all the same', async () => {
   const connecting = Promise.withResolvers<AsyncDisposable>();
   const closed = Promise.withResolvers<void>();
-  const next = (): never => assert.fail('nobody is there: the others are not asked');
+  const next = (): never => assert.fail('unreachable: the other checks are skipped');
   const found = await examineOver(
     () => connecting.promise,
     { reachable: async () => [], next },

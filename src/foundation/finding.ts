@@ -1,9 +1,9 @@
-// What a check found: for `millrace doctor`, whose checks stand beside the adapters that they are about.
+// The findings of `millrace doctor`; its checks are in the adapters.
 
 import { MillraceError } from './error.ts';
 import { withinTime } from './within-time.ts';
 
-/** `broken`: it will not work, or loses what it promised to keep. `unknown`: nobody could tell. */
+/** `broken`: it does not work, or loses data. `unknown`: it could not be checked. */
 export type FindingLevel = 'ok' | 'warning' | 'broken' | 'unknown';
 
 export interface Finding {
@@ -84,7 +84,7 @@ export function isBroken(findings: readonly Finding[]): boolean {
   return findings.some(({ level }) => level === 'broken');
 }
 
-/** By what the driver says; else by what all of them say when nobody is there. */
+/** By the error of the driver, or else by the common errors of an unreachable server. */
 export function remedyBy(
   ...remedies: readonly (readonly [says: RegExp, remedy: string])[]
 ): (error: unknown) => string | undefined {

@@ -39,7 +39,7 @@ test('more ids than a millisecond can count move on to the next millisecond', ()
 test('a key always gives the same UUIDv5, and two keys give two', () => {
   assert.equal(idFromKey('core|payments|request|1'), idFromKey('core|payments|request|1'));
   assert.notEqual(idFromKey('core|payments|request|1'), idFromKey('core|payments|request|2'));
-  // Fixed for ever: ids that were stored with it must match those derived tomorrow.
+  // Fixed: ids that were stored with it must match those derived tomorrow.
   assert.equal(
     idFromKey('core|notify|sendSlack|maker-test1'),
     '005f39c2-602b-5372-8b3d-02b4982183ba',

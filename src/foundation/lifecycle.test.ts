@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
-import { createLifecycle } from './lifecycle.ts';
+import { createLifecycle, runUntilStopped, withLifecycle } from './lifecycle.ts';
 
 test('releases exactly once per acquire over 500 rounds of racing starts and stops', async () => {
   const random = seededRandom(7);
@@ -66,7 +66,7 @@ test('concurrent starts share one acquire', async () => {
   assert.equal(acquired, 1);
 });
 
-test('stop cancels a start under way by its signal', async () => {
+test('stop cancels a running start by its signal', async () => {
   const service = createLifecycle({
     start: (signal) =>
       new Promise((_resolve, reject) => {
@@ -80,7 +80,7 @@ test('stop cancels a start under way by its signal', async () => {
   assert.equal(service.state, 'stopped');
 });
 
-test('a release that fails is told to the caller and leaves the service stopped', async () => {
+test('a failing release rejects for the caller and leaves the service stopped', async () => {
   const service = createLifecycle({
     start: async () => {},
     stop: async () => {
@@ -90,4 +90,22 @@ test('a release that fails is told to the caller and leaves the service stopped'
   await service.start();
   await assert.rejects(service.stop(), /cannot close/);
   assert.equal(service.state, 'stopped');
+});
+
+test('a part with a lifecycle starts, stops and keeps its own getters live', async () => {
+  let running = 0;
+  const loop = runUntilStopped(async (stopping) => {
+    running += 1;
+    await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }));
+    running -= 1;
+  });
+  await using service = withLifecycle(loop, {
+    get running() {
+      return running;
+    },
+  });
+  await service.start();
+  assert.deepEqual([service.state, service.running], ['started', 1]);
+  await service.stop();
+  assert.deepEqual([service.state, service.running], ['stopped', 0]);
 });

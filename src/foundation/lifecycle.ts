@@ -1,4 +1,4 @@
-// start, stop and dispose for whatever holds a resource, safe in any order and at any time.
+// start, stop and dispose of a resource, safe in any order and at any time.
 
 import { MillraceError } from './error.ts';
 
@@ -6,16 +6,16 @@ export type LifecycleState = 'stopped' | 'starting' | 'started' | 'stopping';
 
 export interface Lifecycle extends AsyncDisposable {
   readonly state: LifecycleState;
-  /** Resolves once started; concurrent calls share one start. Stopped meanwhile: `LIFECYCLE_STOPPED`. */
+  /** Resolves once started; concurrent calls share one start. Rejects with `LIFECYCLE_STOPPED` if stopped first. */
   start(): Promise<void>;
-  /** Resolves once everything is released; cancels a start under way. Never rejects twice for one cause. */
+  /** Resolves once everything is released; cancels a running start. Never rejects twice for one cause. */
   stop(): Promise<void>;
 }
 
 export interface LifecycleHooks {
   /** Acquire. The signal fires when stop is called before this has finished. */
   readonly start: (signal: AbortSignal) => Promise<void>;
-  /** Release whatever start acquired, also when it acquired only a part and failed. */
+  /** Release what start acquired, also when it acquired only a part and failed. */
   readonly stop: () => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
   let stopping: Promise<void> | undefined;
 
   const start = async (): Promise<void> => {
-    // A stop under way finishes first; whoever comes through first after it starts for all.
+    // A running stop finishes first; then the first caller starts for all.
     while (stopping !== undefined) await settled(stopping);
     if (state === 'started') return;
     if (starting === undefined) {
@@ -66,7 +66,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
   const release = async (): Promise<void> => {
     if (starting !== undefined) {
       starting.abort.abort();
-      // The failed start releases by itself and tells its own caller why.
+      // The failed start releases what it had and rejects for its own caller.
       await settled(starting.done);
     }
     if (state === 'started') await releaseHeld();
@@ -96,6 +96,42 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/**
+ * The lifecycle of a background loop: each start runs it once; stop aborts its signal and waits for its end.
+ * A start fails if `prepare` rejects.
+ */
+export function runUntilStopped(
+  run: (stopping: AbortSignal) => Promise<unknown>,
+  prepare?: () => Promise<void>,
+): Lifecycle {
+  let running: { readonly stopping: AbortController; readonly done: Promise<unknown> } | undefined;
+  return createLifecycle({
+    async start() {
+      await prepare?.();
+      const stopping = new AbortController();
+      running = { stopping, done: run(stopping.signal) };
+    },
+    async stop() {
+      const { stopping, done } = running ?? {};
+      running = undefined;
+      stopping?.abort();
+      await done;
+    },
+  });
+}
+
+/** `part` with the members of its lifecycle. Members of `part` win, and getters stay getters. */
+export function withLifecycle<Part extends object>(
+  lifecycle: Lifecycle,
+  part: Part,
+): Lifecycle & NoInfer<Part> {
+  const members = {
+    ...Object.getOwnPropertyDescriptors(lifecycle),
+    ...Object.getOwnPropertyDescriptors(part),
+  };
+  return Object.defineProperties({}, members) as Lifecycle & Part;
 }
 
 function settled(promise: Promise<unknown>): Promise<void> {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hasCode } from './error.ts';
 import { loadDriver } from './load-driver.ts';
 
-test('a missing driver is told by the name to install', async () => {
+test('a missing driver is reported with the name to install', async () => {
   const name = 'no-such-driver';
   await assert.rejects(
     loadDriver(name, () => import(name) as Promise<unknown>),

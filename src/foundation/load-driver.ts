@@ -1,4 +1,4 @@
-// Drivers are optional peers: a missing one is told by the name to install, not by a stack trace.
+// Drivers are optional peers: a missing one is reported with the name to install.
 
 import { MillraceError } from './error.ts';
 
@@ -24,7 +24,7 @@ export async function loadDriver<T>(name: string, load: () => Promise<T>): Promi
   }
 }
 
-/** Only the driver itself counts: a package that one of its own files misses is its own defect. */
+/** Only the driver itself: a package that the driver lacks is a defect of the driver. */
 function isMissing(error: unknown, name: string): boolean {
   return (
     error instanceof Error &&

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentObserver, type Observer } from './observer.ts';
 
-test('nobody listening means that not even the arguments are evaluated', () => {
+test('without a listener the arguments are not evaluated', () => {
   let evaluated = 0;
   const attributes = (): { readonly handler: string } => {
     evaluated += 1;

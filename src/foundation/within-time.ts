@@ -1,4 +1,4 @@
-// A wait with an end, for work that may never answer: whoever does not heed a signal is not waited for.
+// A wait with a time limit, for work that may never end and may ignore its signal.
 
 import { systemClock, type Clock } from './clock.ts';
 

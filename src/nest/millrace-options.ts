@@ -2,7 +2,7 @@
 
 import type { DeliveryOptions } from '../delivery/create-delivery.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { Deliver } from '../outbox/deliver-message.ts';
+import type { Deliver } from '../outbox/attempt-delivery.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';

@@ -5,15 +5,15 @@ import { buildSubscriptionName } from '../contracts/subscription-name.ts';
 import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { Deliver } from '../outbox/deliver-message.ts';
+import type { Deliver } from '../outbox/attempt-delivery.ts';
 import { createOutboxDispatcher, type OutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import {
   startOutboxProjector,
   type OutboxProjectorDefinition,
 } from '../outbox/outbox-projector.ts';
-import { openEventStore } from '../platform/open-event-store.ts';
-import { openOutboxLedger } from '../platform/open-outbox-ledger.ts';
+import { openEventStore } from '../platform/engines/open-event-store.ts';
+import { openOutboxLedger } from '../platform/engines/open-outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscription, type SubscriptionDefinition } from '../subscriptions/subscription.ts';

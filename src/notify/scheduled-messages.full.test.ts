@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { subjects } from '../contracts/subjects.ts';
 import { systemClock } from '../foundation/clock.ts';
-import { openBus } from '../platform/open-bus.ts';
+import { openBus } from '../platform/engines/open-bus.ts';
 import { createTempFolder, removeTempFolder } from '../testing/servers/temp-folder.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import { createTopicLog, type TopicLog } from './topic-log.ts';

@@ -1,22 +1,54 @@
-// One attempt, from the claimed message to what the ledger is to write down: the same whether the dispatcher
-// sends by itself or a worker behind a queue does.
+// One delivery attempt, from the claimed message to the outcome that the ledger stores. The dispatcher and the
+// queue worker share it. The time limit of an attempt is kept here and nowhere else: see `deliverMessage`.
 
 import type { CallDeadlines } from '../foundation/call-deadlines.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { errorText } from '../foundation/error-text.ts';
+import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { decideDelivery, killsItsProcess, type RetrySchedule } from './decide-delivery.ts';
-import { deliverMessage, type Deliver } from './deliver-message.ts';
+import { nextTurn } from '../store/next-turn.ts';
+import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import {
+  decideDelivery,
+  killsItsProcess,
+  type DeliveryResult,
+  type RetrySchedule,
+} from './decide-delivery.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
+import { outboxLimits } from './outbox-limits.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
+
+export interface DeliverContext {
+  /** The same for every attempt; the receiver detects duplicates by it. */
+  readonly idempotencyKey: string;
+  /** The first is 1. */
+  readonly attempt: number;
+  /** Fires when the time limit expires (reason: `HANDLER_TIMEOUT`) and when the process must stop. */
+  readonly signal: AbortSignal;
+  /** Shortens the time limit of this attempt: it ends `timeoutMs` from now. It cannot be extended. */
+  readonly limit?: ((timeoutMs: number) => void) | undefined;
+  readonly tenantId: string | undefined;
+  readonly correlationId: string | undefined;
+}
+
+/**
+ * Sends one message. Returning means that it was sent. A thrown error is retried, unless it is `Terminal`,
+ * `RetryAfter` or `Snooze` of `millrace/subscriptions`.
+ */
+export type Deliver = (
+  message: ClaimedMessage,
+  context: DeliverContext,
+) => Promise<DeliveryResult | void>;
 
 export interface AttemptContext {
   readonly deliver: Deliver;
   readonly schedule: RetrySchedule | undefined;
   readonly clock: Clock;
   readonly observer: Observer;
+  /** The time limit of an attempt, unless `deliver` shortens it. */
   readonly timeoutMs: number;
-  /** Of calls that may take so long, and no longer than the process may wait. */
+  /** Shared by all attempts of the process; they expire all attempts when the process must stop. */
   readonly deadlines: CallDeadlines;
   readonly leaseMs: number;
   readonly source: string;
@@ -25,19 +57,19 @@ export interface AttemptContext {
 
 export function attemptDelivery(
   message: ClaimedMessage,
-  /** Before the lease was asked for: it is over no earlier than its length after this. */
+  /** Taken before the lease was requested: the lease expires no earlier than `leaseMs` later. */
   leasedAtMs: number,
   context: AttemptContext,
 ): Promise<OutboxOutcome> {
   const { schedule, clock, observer, timeoutMs, leaseMs, source, operation } = context;
   const claim = { id: message.id, token: message.token };
   const startMs = clock.now();
-  // A send that could outlive its lease would meet the next owner's.
+  // An attempt that outlives its lease could overlap with the attempt of the next owner.
   if (startMs + timeoutMs > leasedAtMs + leaseMs) {
     return Promise.resolve({ kind: 'released', claim });
   }
   if (killsItsProcess(message)) {
-    const error = `started ${message.starts} times without an end: it seems to end its process`;
+    const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
     return Promise.resolve({ kind: 'dead', claim, error });
   }
   const { integrationType, eventType } = message;
@@ -49,4 +81,91 @@ export function attemptDelivery(
     observer.record?.('outbox_delivery_duration_ms', nowMs - startMs, attributes);
     return decideDelivery(message, result, { nowMs, schedule });
   });
+}
+
+/**
+ * Calls `deliver` within the time limit. When the limit expires, the signal fires; a `deliver` that obeys it
+ * still reports its result in the same turn of the event loop, and one that does not is not waited for.
+ * Returns what `decide` makes of the result: one promise per message, because more would cost as much as the rest.
+ */
+function deliverMessage<T>(
+  message: ClaimedMessage,
+  { deliver, timeoutMs, deadlines, clock }: AttemptContext,
+  decide: (result: DeliveryResult) => T,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancelled = new AbortController();
+    const endMs = clock.now() + timeoutMs;
+    let limitMs = timeoutMs;
+    let hasEnded = false;
+    const end = (result: DeliveryResult): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      try {
+        resolve(decide(result));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const expire = (why: 'late' | 'stopped'): void => {
+      if (why === 'stopped') {
+        // Another process sends it, so this does not count as an attempt.
+        end({ kind: 'retry', error: 'stopped', attempted: false });
+        cancelled.abort(new Error('stopped'));
+        return;
+      }
+      const error = `no answer within ${limitMs} ms`;
+      cancelled.abort(new MillraceError('HANDLER_TIMEOUT', error));
+      void nextTurn().then(() => end({ kind: 'retry', error }));
+    };
+    let endLimit = deadlines.begin(timeoutMs, expire);
+    if (hasEnded) return;
+    const limit = (ms: number): void => {
+      if (hasEnded || cancelled.signal.aborted || clock.now() + ms >= endMs) return;
+      endLimit();
+      limitMs = ms;
+      endLimit = deadlines.begin(ms, expire);
+    };
+    const answered = (result: DeliveryResult): void => {
+      endLimit();
+      end(result);
+    };
+    callDeliver(message, deliver, { signal: cancelled.signal, limit }).then(
+      (result) => answered(result ?? sent),
+      (error: unknown) => answered(resultOf(error)),
+    );
+  });
+}
+
+const sent: DeliveryResult = { kind: 'sent' };
+
+/** A function of the user may throw before it returns a promise. */
+function callDeliver(
+  message: ClaimedMessage,
+  deliver: Deliver,
+  { signal, limit }: Pick<DeliverContext, 'signal' | 'limit'>,
+): Promise<DeliveryResult | void> {
+  const { attempts, tenantId, correlationId } = message;
+  const idempotencyKey = idempotencyKeyOf(message);
+  const attempt = attempts + 1;
+  const context = { idempotencyKey, attempt, signal, limit, tenantId, correlationId };
+  try {
+    return Promise.resolve(deliver(message, context));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {
+  const key = headers?.['idempotencyKey'];
+  return typeof key === 'string' && key !== '' ? key : sourceEventId;
+}
+
+function resultOf(error: unknown): DeliveryResult {
+  const text = errorText(error, outboxLimits.lastErrorMax);
+  const outcome = outcomeOf(error);
+  if (outcome.kind === 'terminal') return { kind: 'dead', error: text };
+  if (outcome.kind === 'failed') return { kind: 'retry', error: text };
+  const attempted = outcome.kind === 'retry-after';
+  return { kind: 'retry', error: text, afterMs: outcome.ms, attempted };
 }

@@ -1,4 +1,4 @@
-// The edge of the ledger: what is refused, by a typed error, before anything is written.
+// Validation of the ledger's arguments: throws a typed error before anything is written.
 
 import { cleanText } from '../foundation/error-text.ts';
 import { createHash } from 'node:crypto';
@@ -8,7 +8,7 @@ import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxFilter, OutboxPage, OutboxSource } from './outbox-ledger.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
 
-/** A checked message, as ledgers write it. */
+/** A validated message, as ledgers store it. */
 export interface OutboxRow {
   readonly sourceStreamId: string;
   readonly sourceEventId: string;
@@ -21,12 +21,12 @@ export interface OutboxRow {
   readonly userId: string | null;
   readonly correlationId: string | null;
   readonly orderingKey: string | null;
-  /** Null: now, by the database's clock. */
+  /** Null: the current time of the database. */
   readonly dueAtMs: number | null;
   readonly maxAttempts: number;
-  /** Destination and tenant share one lane, so that no tenant's backlog stands before another's. */
+  /** One lane per destination and tenant, so that a backlog of one tenant does not delay another. */
   readonly lane: number;
-  /** Destination and ordering key as one number; two that fall together only wait for each other. */
+  /** Hash of destination and ordering key; on a collision two keys merely wait for each other. */
   readonly orderHash: number | null;
 }
 
@@ -64,7 +64,7 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
 
 export function toOutboxRows(items: readonly EnqueueOutboxProps[]): readonly OutboxRow[] {
   if (items.length > limits.enqueueMax) {
-    invalid('items', `has ${items.length} messages, at most ${limits.enqueueMax} go together`);
+    invalid('items', `has ${items.length} messages; the maximum is ${limits.enqueueMax}`);
   }
   return items.map(toOutboxRow);
 }
@@ -75,17 +75,17 @@ export function checkClaim(workerId: string, limit: number, leaseMs: number): vo
   wholeNumber('leaseMs', leaseMs, limits.leaseMsMax);
 }
 
-/** The options of whatever sends. */
+/** Validates numeric options of dispatchers and workers. */
 export function checkNumbers(numbers: Readonly<Record<string, number>>): void {
   for (const [field, value] of Object.entries(numbers)) {
-    if (!Number.isInteger(value) || value < 1) invalid(field, 'must be a whole number from 1 on');
+    if (!Number.isInteger(value) || value < 1) invalid(field, 'must be a positive whole number');
   }
   if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
     invalid('timeoutMs', 'must be below leaseMs');
   }
 }
 
-/** An error as the ledger keeps it: as long as the column is meant to be, and such as databases take. */
+/** An error as the ledger stores it: truncated to the column, without characters that databases reject. */
 export function lastErrorText(error: string): string {
   return cleanText(error, limits.lastErrorMax);
 }
@@ -99,13 +99,13 @@ export function pageLimit(page: OutboxPage | undefined): number {
 export function checkFilter({ ids, since }: OutboxFilter): void {
   if (since !== undefined) time('since', since);
   const strange = ids?.find((id) => !isOutboxId(id));
-  if (strange !== undefined) invalid('ids', `holds '${strange}', which is no id of a message`);
+  if (strange !== undefined) invalid('ids', `contains '${strange}', which is not a message id`);
 }
 
-/** Without those that no message can have: databases would choke on some of them. */
+/** Without sources that no message can have; databases reject some of them. */
 export function findableSources(sources: readonly OutboxSource[]): readonly OutboxSource[] {
   if (sources.length > limits.listMax) {
-    invalid('sources', `has ${sources.length} events, at most ${limits.listMax} go together`);
+    invalid('sources', `has ${sources.length} events; the maximum is ${limits.listMax}`);
   }
   return sources.filter(
     ({ sourceStreamId, sourceEventId }) =>
@@ -124,7 +124,7 @@ export function isOutboxId(id: string): boolean {
 
 export function time(field: string, value: Date): number {
   const ms = value.getTime();
-  if (!Number.isFinite(ms)) invalid(field, 'is no time');
+  if (!Number.isFinite(ms)) invalid(field, 'must be a valid Date');
   return ms;
 }
 
@@ -136,10 +136,10 @@ function json(field: string, value: unknown): string {
 }
 
 export function text(field: string, value: string, max: number): void {
-  if (typeof value !== 'string' || value === '') invalid(field, 'must be a text that is not empty');
-  if (value.length > max) invalid(field, `has ${value.length} characters, at most ${max} are kept`);
+  if (typeof value !== 'string' || value === '') invalid(field, 'must be a non-empty string');
+  if (value.length > max) invalid(field, `has ${value.length} characters; the maximum is ${max}`);
   if (value.includes('\u0000') || !value.isWellFormed()) {
-    invalid(field, 'holds characters that databases refuse');
+    invalid(field, 'contains characters that databases reject');
   }
 }
 
@@ -157,7 +157,7 @@ function invalid(field: string, reason: string): never {
   throw new MillraceError('OUTBOX_INVALID', `${field} ${reason}`, { details: { field } });
 }
 
-/** 48 bits: exact in every language that may look at it. */
+/** 48 bits, so that the number is exact in every language. */
 function hashOf(first: string, second: string): number {
   return createHash('sha256')
     .update(first)

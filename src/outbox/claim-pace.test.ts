@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSendRate, firstPace, nextPace } from './claim-pace.ts';
+import { claimRoom, createSendRate, firstPace, nextPace, paceAfterFailure } from './claim-pace.ts';
 
 const sizes = { batchSize: 500, concurrency: 50 };
+const dry = { limit: 100, claimed: 0, waiting: 0, inFlight: 0, sent: 0, sentPerMs: 1 };
+const busy = { ...dry, waiting: 200, inFlight: 50 };
+const alone = { isBehind: false, needsSecondClaim: false };
 
-test('begins with little, and doubles while sending waits for claims', () => {
+test('starts small, and doubles while sending waits for claims', () => {
   let pace = firstPace(sizes);
-  assert.deepEqual(pace, { limit: 100, enough: 50 });
+  assert.deepEqual(pace, { limit: 100, enough: 50, ...alone });
   const limits = Array.from({ length: 4 }, () => {
-    pace = nextPace(pace, { ...sizes, isHungry: true, sentPerMs: 1 });
+    pace = nextPace(pace, dry, sizes);
     return pace.limit;
   });
   assert.deepEqual(limits, [200, 400, 500, 500]);
@@ -16,17 +19,45 @@ test('begins with little, and doubles while sending waits for claims', () => {
   assert.equal(firstPace({ batchSize: 10, concurrency: 50 }).limit, 10);
 });
 
-test('claims what is sent in 50 ms where sending is the slower one, and never nothing', () => {
-  const pace = { limit: 500, enough: 550 };
-  const slow = (sentPerMs: number | undefined) =>
-    nextPace(pace, { ...sizes, isHungry: false, sentPerMs });
-  assert.deepEqual(slow(0.5), { limit: 25, enough: 13 });
-  assert.deepEqual(slow(0), { limit: 1, enough: 1 });
-  assert.deepEqual(slow(100), { limit: 500, enough: 50 });
-  assert.deepEqual(slow(undefined), { limit: 500, enough: 50 });
+test('claims what is sent in 50 ms where sending is slower than claiming, and at least one', () => {
+  const pace = { limit: 500, enough: 550, ...alone };
+  const slow = (sentPerMs: number | undefined) => nextPace(pace, { ...busy, sentPerMs }, sizes);
+  assert.deepEqual(slow(0.5), { limit: 25, enough: 13, ...alone });
+  assert.deepEqual(slow(0), { limit: 1, enough: 1, ...alone });
+  assert.deepEqual(slow(100), { limit: 500, enough: 50, ...alone });
+  assert.deepEqual(slow(undefined), { limit: 500, enough: 50, ...alone });
 });
 
-test('the rate is that of the last time that was long enough to tell', () => {
+test('is behind while full claims are sent before the next one, and then needs a second claim', () => {
+  const full = { ...dry, claimed: 100 };
+  const first = nextPace(firstPace(sizes), full, sizes);
+  assert.deepEqual([first.isBehind, first.needsSecondClaim], [true, false]);
+  const fast = nextPace(
+    first,
+    { ...full, limit: 200, claimed: 200, waiting: 300, sent: 150 },
+    sizes,
+  );
+  assert.deepEqual([fast.isBehind, fast.needsSecondClaim], [true, true]);
+  const slower = nextPace(
+    fast,
+    { ...busy, limit: 400, claimed: 400, waiting: 301, sent: 150 },
+    sizes,
+  );
+  assert.deepEqual([slower.isBehind, slower.needsSecondClaim], [false, false]);
+  assert.equal(nextPace(first, { ...dry, claimed: 99 }, sizes).isBehind, false);
+  assert.deepEqual(paceAfterFailure(fast), { ...fast, ...alone });
+});
+
+test('leaves no room for a claim while enough messages wait, or too many outcomes are unsettled', () => {
+  const pace = firstPace(sizes);
+  const now = { waiting: 0, inFlight: 0, requested: 0, unsettled: 0 };
+  assert.equal(claimRoom(pace, now, sizes), 100);
+  assert.equal(claimRoom(pace, { ...now, waiting: 30, requested: 20 }, sizes), 0);
+  assert.equal(claimRoom(pace, { ...now, unsettled: 2_000 }, sizes), 0);
+  assert.equal(claimRoom({ ...pace, limit: 1 }, { ...now, inFlight: 20, waiting: 10 }, sizes), 20);
+});
+
+test('the rate is that of the last interval that was long enough', () => {
   const rate = createSendRate(0);
   for (let count = 0; count < 30; count += 1) rate.sent();
   assert.equal(rate.perMs(10), undefined);

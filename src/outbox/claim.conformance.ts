@@ -17,7 +17,7 @@ import {
 } from './ledger-fixture.conformance.ts';
 
 export const claimCases: LedgerCases = {
-  async 'a claim takes what is due, and says who has it since when'(_opened, ledger) {
+  async 'a claim takes due messages, and stores its owner and time'(_opened, ledger) {
     const [id] = await enqueued(ledger, {});
     const claimed = await claimOne(ledger);
     assert.equal(claimed.id, id);
@@ -43,7 +43,7 @@ export const claimCases: LedgerCases = {
     assert.deepEqual(await claim(ledger, 2), []);
   },
 
-  async 'what is claimed is not claimed again while its lease lasts'(_opened, ledger) {
+  async 'a claimed message is not claimed again during its lease'(_opened, ledger) {
     await enqueued(ledger, {});
     await claimOne(ledger);
     assert.deepEqual(await claim(ledger), []);
@@ -92,13 +92,13 @@ export const claimCases: LedgerCases = {
     assert.equal(second.starts, 2);
   },
 
-  async 'one whose owner died is not CLAIMED any more'(_opened, ledger) {
+  async 'a message whose owner died is no longer CLAIMED'(_opened, ledger) {
     await enqueued(ledger, {});
     const { id } = await claimAndDie(ledger);
     await eventually('it is PENDING', async () => (await statusOf(ledger, id)) === 'PENDING');
   },
 
-  async 'every claim has a token of its own'(_opened, ledger) {
+  async 'every claim has a unique token'(_opened, ledger) {
     await enqueued(ledger, {}, {});
     const [a] = await claim(ledger, 1);
     const [b] = await claim(ledger, 1);
@@ -169,7 +169,7 @@ export const claimCases: LedgerCases = {
     assert.equal((await ledger.counts()).SENT, 1_000);
   },
 
-  async 'whoever waits is woken by an enqueue'(_opened, ledger) {
+  async 'an enqueue wakes a waiting dispatcher'(_opened, ledger) {
     const stopping = new AbortController();
     let woken = false;
     // A poll of an hour: only the enqueue can end it. The first wait may end at once, to look again.
@@ -215,7 +215,7 @@ export const orderCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, other);
   },
 
-  async 'a failed message holds those behind it until it is through'(_opened, ledger) {
+  async 'a failed message holds back later ones of its key'(_opened, ledger) {
     const [first, second] = await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
     await ledger.markFailed(await claimOne(ledger), 'no', new Date(Date.now() + 100));
     const again = await claimAgain(ledger);
@@ -224,13 +224,13 @@ export const orderCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, second);
   },
 
-  async 'a dead message lets those behind it go on'(_opened, ledger) {
+  async 'a dead message releases later ones of its key'(_opened, ledger) {
     const [, second] = await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
     await ledger.deadLetter(await claimOne(ledger), 'no');
     assert.equal((await claimOne(ledger)).id, second);
   },
 
-  async 'a message whose owner died still comes before those behind it'(_opened, ledger) {
+  async 'a message whose owner died stays before later ones of its key'(_opened, ledger) {
     const [first, second] = await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
     assert.equal((await claimAndDie(ledger)).id, first);
     const again = await claimAgain(ledger);
@@ -239,7 +239,7 @@ export const orderCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, second);
   },
 
-  async 'a released message still comes before those behind it'(_opened, ledger) {
+  async 'a released message stays before later ones of its key'(_opened, ledger) {
     const [first] = await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
     await ledger.release(await claimOne(ledger));
     assert.equal((await claimOne(ledger)).id, first);
@@ -251,7 +251,7 @@ export const orderCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 2);
   },
 
-  async 'what comes in while the first is out waits behind it'(_opened, ledger) {
+  async 'a new message waits while the first of its key is being sent'(_opened, ledger) {
     await enqueued(ledger, { orderingKey: 'k' });
     const first = await claimOne(ledger);
     const [second] = await enqueued(ledger, { orderingKey: 'k' });
@@ -281,7 +281,7 @@ export const orderCases: LedgerCases = {
     });
   },
 
-  async 'a replayed message that is sent while another of its key fails calls nobody else'(
+  async 'sending a replayed message does not release others while one of its key fails'(
     _opened,
     ledger,
   ) {
@@ -299,7 +299,7 @@ export const orderCases: LedgerCases = {
     }
   },
 
-  async 'many keys with many messages go out in order, whoever claims them'(_opened, ledger) {
+  async 'many keys are sent in order, with any number of owners'(_opened, ledger) {
     const count = 120;
     await ledger.enqueueMany(
       Array.from({ length: count }, (_, at) =>
@@ -343,7 +343,7 @@ export const sharedCases: LedgerCases = {
     await second[Symbol.asyncDispose]();
   },
 
-  async 'whoever waits is woken by an enqueue of another connection'(opened, ledger) {
+  async 'an enqueue of another connection wakes a waiting dispatcher'(opened, ledger) {
     const second = await opened.second?.();
     assert.ok(second !== undefined);
     const stopping = new AbortController();

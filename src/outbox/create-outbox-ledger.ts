@@ -1,5 +1,5 @@
-// Everything that ledgers have in common: the edge, and the single forms over the batch forms. An engine
-// brings the rest.
+// The part that all ledgers share: validation, and the single calls on top of the batch calls. An engine
+// implements the rest.
 
 import { MillraceError } from '../foundation/error.ts';
 import {
@@ -41,11 +41,11 @@ interface Exchanged {
   readonly claimed: readonly ClaimedMessage[];
 }
 
-/** Of a claim that was to be read all of it, else what the renewal changed. */
+/** With the whole message if it was requested, else only the fields that the renewal changed. */
 export type Renewal = ClaimedMessage | Pick<ClaimedMessage, RenewedField>;
 type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
 
-/** What an adapter brings; everything that gets to it has been checked. */
+/** Implemented by an adapter; its arguments are already validated. */
 export interface OutboxEngine<Transaction> extends AsyncDisposable {
   readonly capabilities: OutboxCapabilities;
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
@@ -53,7 +53,7 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
     outcomes: readonly OutboxOutcome[],
     claim: Required<ClaimRequest> | undefined,
   ): Promise<Exchanged>;
-  /** No claim is there twice. */
+  /** Each claim occurs once. */
   renew(
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
     request: Required<RenewRequest>,
@@ -68,9 +68,9 @@ export interface OutboxEngine<Transaction> extends AsyncDisposable {
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
-  /** SENT ones, those that were sent first before others. */
+  /** SENT messages, oldest first by the time they were sent. */
   sentFirst(sentBeforeMs: number, limit: number): Promise<readonly OutboxMessage[]>;
-  /** Those of them that are SENT. */
+  /** Removes the SENT messages among these. */
   forget(ids: readonly string[]): Promise<void>;
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
@@ -93,7 +93,7 @@ export function createOutboxLedger<Transaction>(
     outcomes: readonly OutboxOutcome[],
     claim: Required<ClaimRequest> | undefined,
   ): Promise<Exchanged> => {
-    // Most engines give every claim a token of its own: then a look at those tells that none is there twice.
+    // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
     if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
       return engine.exchange(outcomes.map(checked), claim);
     }
@@ -133,7 +133,7 @@ export function createOutboxLedger<Transaction>(
     return exchangeOnce(outcomes, claim);
   };
 
-  /** Of two that renew one claim, the first has it. */
+  /** If one claim is renewed twice, the first renewal gets it. */
   const renew: OutboxLedger['renew'] = async (claims, request) => {
     const { workerId, leaseMs = limits.leaseMsDefault, perTenant = false } = request;
     checkClaim(workerId, 1, leaseMs);
@@ -145,7 +145,7 @@ export function createOutboxLedger<Transaction>(
     const renewed = new Map<OutboxClaim, Renewed>();
     for (const [at, claim] of unique.entries()) {
       const answer = answers[at] ?? 'stale';
-      // What the engine did not read is in the claim.
+      // The fields that the engine did not read are in the claim.
       const whole = (): ClaimedMessage => ({ ...claim, ...(answer as ClaimedMessage) });
       renewed.set(claim, typeof answer === 'string' ? answer : whole());
     }
@@ -161,14 +161,15 @@ export function createOutboxLedger<Transaction>(
     enqueueMany: (items) => enqueueMany(items),
     async enqueue(item) {
       const [enqueued] = await enqueueMany([item]);
-      if (enqueued === undefined) throw new MillraceError('STORE_CORRUPT', 'the ledger gave no id');
+      if (enqueued === undefined)
+        throw new MillraceError('STORE_CORRUPT', 'the ledger returned no id');
       return enqueued;
     },
     async enqueueIn(transaction, items) {
       if (engine.capabilities.callerTransaction) return enqueueMany(items, transaction);
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'this ledger cannot enqueue in a transaction of the caller',
+        'this ledger cannot enqueue in the transaction of the caller',
         { details: { capability: 'callerTransaction' } },
       );
     },
@@ -203,7 +204,7 @@ export function createOutboxLedger<Transaction>(
     counts: () => engine.counts(),
     async replay(filter, limit = Number.MAX_SAFE_INTEGER) {
       checkFilter(filter);
-      // In small commits: a hundred thousand at once would hold up those who enqueue.
+      // In small commits, so that enqueuing is not blocked.
       let replayed = 0;
       while (replayed < limit) {
         const size = Math.min(limit - replayed, limits.purgeBatchDefault);

@@ -1,10 +1,9 @@
-// A dead message as a message of its own, for those who watch a topic of dead letters. It goes out by the
-// ledger like any other: retried, and sent at least once.
+// A dead message as a new message to a dead-letter topic. The ledger sends it like any other, at least once.
 
 import type { ClaimedMessage, EnqueueOutboxProps } from './outbox-message.ts';
 
 /**
- * What to enqueue in `onDead`; nothing for a dead letter that is dead itself.
+ * The message to enqueue in `onDead`; none for a dead letter that is dead itself.
  *
  * @example
  * import { createOutboxDispatcher, deadLetterMessage, memoryOutboxLedger } from 'millrace/outbox';
@@ -26,7 +25,7 @@ export function deadLetterMessage(
   if (message.integrationType === integrationType) return [];
   const { id, token, starts, sourceStreamId, sourceEventId, eventType, payload } = message;
   const { tenantId, userId, correlationId } = message;
-  // Of one death: a message that was replayed may die again, and that is news.
+  // Includes the token, because a replayed message may become dead again.
   const key = `${id}:${token}`;
   return [
     {

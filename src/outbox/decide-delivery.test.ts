@@ -95,7 +95,7 @@ test('the receiver may ask for a longer wait, never for a shorter one, up to a c
   assert.equal(waitMs(capped), 50);
 });
 
-test('what was not tried is released for later, and counts no attempt', () => {
+test('a message that was not attempted is released for later, without counting an attempt', () => {
   const outcome = decideDelivery(
     claimed({ attempts: 9 }),
     { ...retry, afterMs: 7_000, attempted: false },

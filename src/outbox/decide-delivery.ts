@@ -1,4 +1,4 @@
-// What follows from an attempt to deliver: pure decisions that the dispatcher carries out.
+// What follows from a delivery attempt: pure decisions that the dispatcher carries out.
 
 import { backoffMs, outboxBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
@@ -6,28 +6,28 @@ import { lastErrorText } from './check-outbox.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
-/** What a delivery says became of the message; what else a destination tells is not the ledger's. */
+/** The part of a delivery's result that the ledger needs. */
 export type DeliveryResult =
   | { readonly kind: 'sent' }
   | {
       readonly kind: 'retry';
       readonly error: string;
-      /** The receiver's wish (Retry-After). */
+      /** Requested by the receiver (Retry-After). */
       readonly afterMs?: number;
-      /** False: nothing was sent (a rate limit, an open breaker); it does not count as an attempt. */
+      /** False: nothing was sent (rate limit, open breaker), so it does not count as an attempt. */
       readonly attempted?: boolean;
     }
   | { readonly kind: 'dead'; readonly error: string };
 
-/** When to try again. How often is the message's own `maxAttempts`. */
+/** When to retry. The number of attempts is `maxAttempts` of the message. */
 export type RetrySchedule = Omit<BackoffPolicy, 'attemptsMax'> & {
-  /** No receiver's wish puts a message off for longer. Default: 24 h. */
+  /** The longest delay that a receiver can request. Default: 24 h. */
   readonly retryAfterMsMax?: number;
 };
 
 /**
- * What the ledger is to write down after an attempt: the next time is the later one of backoff and the
- * receiver's wish, the last attempt's failure is the dead letter.
+ * The outcome to store after an attempt. A retry is due after the longer one of backoff and the receiver's
+ * requested delay; a failure of the last attempt is a dead letter.
  *
  * @example
  * import { decideDelivery, type ClaimedMessage } from 'millrace/outbox';
@@ -46,7 +46,7 @@ export function decideDelivery(
   },
 ): OutboxOutcome {
   const claim = { id: message.id, token: message.token };
-  // To return is to have sent it, whatever a short function happens to return.
+  // Returning means sent, also where a short function returns some other value.
   if (result.kind !== 'retry' && result.kind !== 'dead') return { kind: 'sent', claim };
   const error = lastErrorText(result.error);
   if (result.kind === 'dead') return { kind: 'dead', claim, error };
@@ -67,12 +67,12 @@ export function decideDelivery(
   return { kind: 'failed', claim, error, nextDueAt: new Date(nowMs + waitMs) };
 }
 
-/** A destination that refuses to try must not be asked in a tight loop. */
+/** The shortest delay after a refusal without an attempt, to avoid a tight loop. */
 const notTriedMs = 100;
 
 /**
- * Whether a claimed message may be sent at all: one that was started more often than it may be tried,
- * and never came to an end, has ended every process that sent it.
+ * Whether sending the message probably kills the process: it was started more often than it may be
+ * attempted, without an outcome.
  *
  * @example
  * import { killsItsProcess, type ClaimedMessage } from 'millrace/outbox';

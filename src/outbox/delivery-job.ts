@@ -1,11 +1,11 @@
-// What travels through a queue: ids, and the message itself only where it is small and the dispatcher was
-// told to send it along.
+// Jobs of a delivery queue: their content and ids, and the names of the queues. A job holds ids, and the message
+// itself only if it is small and the dispatcher is configured for that.
 
 import { decodeJobId, encodeJobId } from '../contracts/redis-keys.ts';
 import type { DeliveryJob } from './delivery-queue.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
-/** As it lies in the queue; its type is the queue's. */
+/** The job in the queue; the queue's name holds its integration type. */
 interface JobData {
   readonly outboxId: string;
   readonly attempt: number;
@@ -32,8 +32,8 @@ export function toDeliveryJob(message: ClaimedMessage, inlineBytesMax: number): 
 }
 
 /**
- * One for each claim: a message that is claimed again after its lease ran out has the same attempt ahead, and
- * must not be taken for the job that was lost.
+ * One for each claim: a message that is claimed again after its lease expired has the same attempt number, and
+ * must not be mistaken for the lost job.
  */
 export function deliveryJobId({
   outboxId,
@@ -53,7 +53,7 @@ export function toJobData({ outboxId, attempt, token, ...more }: DeliveryJob): J
   return { outboxId, attempt, token, tenantId, correlationId, message };
 }
 
-/** Undefined: somebody else put it there. */
+/** Undefined: another program put it there. */
 export function fromJobData(
   data: unknown,
   { integrationType, eventType }: Pick<DeliveryJob, 'integrationType' | 'eventType'>,
@@ -68,19 +68,19 @@ export function fromJobData(
     attempt: Number(attempt),
     integrationType,
     eventType,
-    tenantId: text(tenantId),
-    correlationId: text(correlationId),
+    tenantId: textOf(tenantId),
+    correlationId: textOf(correlationId),
     ...(typeof message === 'object' && message !== null
       ? { message: revived(message as ClaimedMessage) }
       : {}),
   };
 }
 
-function text(value: unknown): string | undefined {
+function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** JSON has no dates, and leaves out what is undefined. */
+/** JSON has no dates, and omits undefined fields. */
 function revived(message: ClaimedMessage): ClaimedMessage {
   const date = (value: Date | undefined): Date | undefined =>
     value === undefined ? undefined : new Date(value);
@@ -100,4 +100,58 @@ function revived(message: ClaimedMessage): ClaimedMessage {
     lockedBy: message.lockedBy,
     sentAt: date(message.sentAt),
   };
+}
+
+export interface DeliveryAddress {
+  readonly integrationType: string;
+  readonly tenantId?: string | undefined;
+}
+
+/** BullMQ refuses the colon in a queue name, so it becomes a tilde; other characters of the name's syntax are escaped. */
+const start = 'outbox-';
+
+/** `outbox-webhook~partner-x`; per tenant `outbox-webhook~partner-x@core`. `parseDeliveryQueueName` reverses it. */
+export function deliveryQueueName(
+  { integrationType, tenantId = '' }: DeliveryAddress,
+  perTenant: boolean,
+): string {
+  return `${start}${encode(integrationType)}${perTenant ? `@${encode(tenantId)}` : ''}`;
+}
+
+export function parseDeliveryQueueName(name: string): DeliveryAddress | undefined {
+  if (!name.startsWith(start)) return undefined;
+  const [type = '', tenant = ''] = name.slice(start.length).split('@');
+  return {
+    integrationType: decode(type),
+    ...(tenant === '' ? {} : { tenantId: decode(tenant) }),
+  };
+}
+
+/** `*` matches any characters. */
+export function fitsType(patterns: readonly string[], integrationType: string): boolean {
+  return patterns.some((pattern) => {
+    const [first = '', ...rest] = pattern.split('*');
+    const last = rest.pop();
+    if (last === undefined) return pattern === integrationType;
+    if (!integrationType.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = integrationType.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return integrationType.length - last.length >= at && integrationType.endsWith(last);
+  });
+}
+
+export function isPattern(type: string): boolean {
+  return type.includes('*');
+}
+
+function encode(text: string): string {
+  return encodeJobId(text).replaceAll('@', '%40').replaceAll('{', '%7B').replaceAll('}', '%7D');
+}
+
+function decode(text: string): string {
+  return decodeJobId(text.replaceAll('%7D', '}').replaceAll('%7B', '{').replaceAll('%40', '@'));
 }

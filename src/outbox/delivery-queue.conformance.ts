@@ -7,7 +7,7 @@ import type { DeliveryJob, DeliveryQueue, WaitingJobs, WorkOptions } from './del
 import { claimOne, enqueued, eventually } from './ledger-fixture.conformance.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 
-/** Queues that nobody else uses; disposed by the suite. */
+/** Isolated queues; disposed by the suite. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
   /** The same queues, as another process would have them. */
@@ -145,7 +145,7 @@ const cases: Cases = {
     });
   },
 
-  async 'what waits is told, queue by queue, and what was begun is not'(_opened, queue) {
+  async 'lists waiting jobs by queue, without started ones'(_opened, queue) {
     const jobs = newJobs(3);
     const other = newJob({ integrationType: 'kafka:payments', token: 'a:b~c%' });
     await queue.offer([...jobs, other], { waitingMax });
@@ -221,7 +221,7 @@ const cases: Cases = {
     assert.equal(most, 3);
   },
 
-  async 'the signal ends the work when what was handed out is done; the rest waits for the next'(
+  async 'the signal ends the work after the running jobs; the others stay in the queue'(
     _opened,
     queue,
   ) {
@@ -291,7 +291,10 @@ const cases: Cases = {
 };
 
 const tenantCases: Cases = {
-  async 'each tenant of a type has a queue of its own, those without one too'(_opened, queue) {
+  async 'each tenant of a type has a separate queue, also messages without a tenant'(
+    _opened,
+    queue,
+  ) {
     const tenants = ['a', 'b', 'c@d', undefined];
     const jobs = tenants.flatMap((tenantId) => newJobs(2, { tenantId }));
     await queue.offer(jobs, { waitingMax: 2 });

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { claimOfJobId, deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName, fitsType, parseDeliveryQueueName } from './delivery-queue-name.ts';
+import {
+  claimOfJobId,
+  deliveryJobId,
+  deliveryQueueName,
+  fitsType,
+  parseDeliveryQueueName,
+} from './delivery-job.ts';
 import { deliveryQueueConformance } from './delivery-queue.conformance.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
@@ -22,7 +27,7 @@ const text = fc.oneof(
   }),
 );
 
-test('every name of a queue reads back to what it was made of, and has no colon', () => {
+test('every queue name parses back to its parts, and has no colon', () => {
   fc.assert(
     fc.property(text, fc.option(text, { nil: undefined }), fc.boolean(), (type, tenant, per) => {
       const address = {

@@ -1,11 +1,11 @@
-// The port between those who claim and those who send: a queue that may lose everything, as the ledger
-// remembers. What it hands out twice, the ledger refuses the second time.
+// The port between dispatchers and queue workers: a queue that may lose jobs, because the ledger has all messages.
+// If it delivers a job twice, the ledger rejects the second claim.
 
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
 export interface DeliveryJob {
   readonly outboxId: string;
-  /** Of the claim that it stands for. */
+  /** The token of its claim. */
   readonly token: string;
   /** The first is 1. */
   readonly attempt: number;
@@ -13,19 +13,19 @@ export interface DeliveryJob {
   readonly eventType: string;
   readonly tenantId: string | undefined;
   readonly correlationId: string | undefined;
-  /** All of it, where the dispatcher sends small ones along. */
+  /** The message, if the dispatcher puts small ones into the job. */
   readonly message?: ClaimedMessage | undefined;
 }
 
-/** `full`: as many wait there as may wait; it was not taken. */
+/** `full`: the queue has reached `waitingMax`, and the job was not taken. */
 export type Offered = 'taken' | 'full';
 
 export interface WorkOptions {
-  /** `webhook:partner-x`, or a pattern: `webhook:*`. New queues that fit are found while it runs. */
+  /** `webhook:partner-x`, or a pattern: `webhook:*`. Matching new queues are found while it runs. */
   readonly types: readonly string[];
-  /** Of each queue. */
+  /** Per queue. */
   readonly concurrency: number;
-  /** Ends the work. */
+  /** Stops the work. */
   readonly signal: AbortSignal;
 }
 
@@ -45,22 +45,22 @@ export interface WaitingJobs {
  * for await (const { queue: name, claims } of queue.waiting()) console.log(name, claims.length);
  */
 export interface DeliveryQueue extends AsyncDisposable {
-  /** There is a queue for each tenant of a type. */
+  /** Whether each tenant of a type has a separate queue. */
   readonly perTenant: boolean;
-  /** In order. A job that waits already is taken once. Rejects when nobody knows what was taken. */
+  /** In order. A job that is already waiting is taken once. Rejects if it is unknown which jobs were taken. */
   offer(
     jobs: readonly DeliveryJob[],
     options: { readonly waitingMax: number },
   ): Promise<readonly Offered[]>;
   /**
-   * Hands jobs out until the signal fires, and resolves when those that were handed out are done. A job is
-   * gone when its handler resolves; one whose process died may be handed out again.
+   * Passes jobs to the handler until the signal fires, and resolves when the running handlers have ended. A job
+   * is removed when its handler resolves; after a crash of the process it may be delivered again.
    */
   work(handle: (job: DeliveryJob) => Promise<void>, options: WorkOptions): Promise<void>;
-  /** What nobody has begun yet, queue by queue. */
+  /** Jobs that no worker has started, queue by queue. */
   waiting(): AsyncIterable<WaitingJobs>;
-  /** Tells dispatchers, in other processes too, that there may be something to claim. May get lost. */
+  /** Notifies dispatchers, also in other processes, that messages may be due. It may get lost. */
   nudge(): void;
-  /** The result ends it. */
+  /** The returned function removes the listener. */
   onNudge(listener: () => void): () => void;
 }

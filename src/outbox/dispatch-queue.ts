@@ -1,14 +1,14 @@
-// What a dispatcher holds between two round trips: claimed messages that wait for their turn, and outcomes
-// that wait to be written down.
+// What a dispatcher does between two round trips: it holds claimed messages that wait to be sent, sends them, and
+// holds the outcomes that wait to be stored.
 
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
-import { freesOthers, type SettledMessage } from './tell-outcome.ts';
+import { freesOthers, type SettledMessage } from './report-outcome.ts';
 
 export interface Dispatched {
   readonly message: ClaimedMessage;
-  /** Before the claim was asked for: the lease is over no earlier than its length after this. */
+  /** Taken before the claim was requested: the lease expires no earlier than its length after this. */
   readonly claimedAtMs: number;
 }
 
@@ -19,38 +19,39 @@ export interface DispatchQueue {
   next(): Dispatched | undefined;
   settle(message: ClaimedMessage, outcome: OutboxOutcome): void;
   takeSettled(): readonly SettledMessage[];
-  /** They could not be written down. */
+  /** Returns outcomes that could not be stored. */
   putBack(settled: readonly SettledMessage[]): void;
-  /** Whether one of the outcomes lets another message of its key go. */
+  /** Whether one of the outcomes lets another message of its ordering key be claimed. */
   freesOthers(): boolean;
+  /** Releases all messages that wait to be sent. */
   releaseWaiting(): void;
-  /** Until the first of those that were put off is due again. */
+  /** The time until the first postponed message is due again. */
   dueInMs(nowMs: number): number;
   whenChanged(signal: AbortSignal): Promise<void>;
 }
 
-/** Of more that were put off, the next look finds the later ones. */
-const duesMax = 64;
+/** The number of due times that are remembered; later ones are found by polling. */
+const dueTimesMax = 64;
 
 export function createDispatchQueue(): DispatchQueue {
   const waiting: Dispatched[] = [];
   const changed = createWaiters();
   let settled: SettledMessage[] = [];
-  /** When those that were put off are due again, the first ones first. */
-  const dues: number[] = [];
+  /** When postponed messages are due again, in ascending order. */
+  const dueTimes: number[] = [];
 
   const settle = (message: ClaimedMessage, outcome: OutboxOutcome): void => {
     settled.push({ message, outcome });
-    const due = outcome.kind === 'failed' ? outcome.nextDueAt : undefined;
-    const again = outcome.kind === 'released' ? outcome.dueAt : due;
-    if (again !== undefined) putOff(again.getTime());
+    const retryAt = outcome.kind === 'failed' ? outcome.nextDueAt : undefined;
+    const dueAt = outcome.kind === 'released' ? outcome.dueAt : retryAt;
+    if (dueAt !== undefined) postpone(dueAt.getTime());
     changed.wakeAll();
   };
-  const putOff = (untilMs: number): void => {
-    const at = dues.findLastIndex((each) => each <= untilMs) + 1;
-    if (at >= duesMax || dues[at - 1] === untilMs) return;
-    dues.splice(at, 0, untilMs);
-    if (dues.length > duesMax) dues.pop();
+  const postpone = (untilMs: number): void => {
+    const at = dueTimes.findLastIndex((dueMs) => dueMs <= untilMs) + 1;
+    if (at >= dueTimesMax || dueTimes[at - 1] === untilMs) return;
+    dueTimes.splice(at, 0, untilMs);
+    if (dueTimes.length > dueTimesMax) dueTimes.pop();
   };
 
   return {
@@ -72,8 +73,8 @@ export function createDispatchQueue(): DispatchQueue {
       settled = [];
       return taken;
     },
-    putBack(back) {
-      settled = [...back, ...settled];
+    putBack(unstored) {
+      settled = [...unstored, ...settled];
     },
     freesOthers: () => settled.some(freesOthers),
     releaseWaiting() {
@@ -83,11 +84,73 @@ export function createDispatchQueue(): DispatchQueue {
       }
     },
     dueInMs(nowMs) {
-      const inMs = (dues[0] ?? Number.POSITIVE_INFINITY) - nowMs;
-      // Looked for once: the ledger has them from then on.
-      while ((dues[0] ?? Number.POSITIVE_INFINITY) <= nowMs) dues.shift();
+      const inMs = (dueTimes[0] ?? Number.POSITIVE_INFINITY) - nowMs;
+      // Each due time is reported once: the claim that follows finds the message in the ledger.
+      while ((dueTimes[0] ?? Number.POSITIVE_INFINITY) <= nowMs) dueTimes.shift();
       return inMs;
     },
     whenChanged: (signal) => changed.wait(signal, () => settled.length > 0),
+  };
+}
+
+export interface Senders {
+  readonly inFlight: number;
+  readonly sentTotal: number;
+  /** Sends the next messages of the queue, as far as the concurrency allows. */
+  startNext(): void;
+  onSent(listener: () => void): void;
+  /** Resolves when no message is being sent. */
+  whenAllSent(): Promise<void>;
+}
+
+/** Sends the messages of the queue, at most `concurrency` at a time. */
+export function createSenders(
+  queue: DispatchQueue,
+  {
+    concurrency,
+    stopping,
+    send,
+  }: {
+    readonly concurrency: number;
+    readonly stopping: AbortSignal;
+    readonly send: (dispatched: Dispatched) => Promise<OutboxOutcome>;
+  },
+): Senders {
+  const allSent = createWaiters();
+  let onSent: () => void = () => undefined;
+  let inFlight = 0;
+  let sentTotal = 0;
+
+  function startNext(): void {
+    while (!stopping.aborted && inFlight < concurrency) {
+      const next = queue.next();
+      if (next === undefined) return;
+      inFlight += 1;
+      void sendOne(next);
+    }
+  }
+
+  async function sendOne(dispatched: Dispatched): Promise<void> {
+    try {
+      queue.settle(dispatched.message, await send(dispatched));
+    } finally {
+      inFlight -= 1;
+      sentTotal += 1;
+      onSent();
+      startNext();
+      if (inFlight === 0) allSent.wakeAll();
+    }
+  }
+
+  return {
+    get inFlight() {
+      return inFlight;
+    },
+    get sentTotal() {
+      return sentTotal;
+    },
+    startNext,
+    onSent: (listener) => void (onSent = listener),
+    whenAllSent: () => allSent.wait(new AbortController().signal, () => inFlight === 0),
   };
 }

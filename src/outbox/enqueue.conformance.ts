@@ -49,7 +49,7 @@ export const enqueueCases: LedgerCases = {
     assert.ok(Math.abs(found.dueAt.getTime() - found.createdAt.getTime()) < 5_000);
   },
 
-  async 'the same event for the same destination is enqueued once, and told as a duplicate'(
+  async 'the same event for the same destination is stored once, and reported as a duplicate'(
     _opened,
     ledger,
   ) {
@@ -74,7 +74,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await ledger.enqueue({ ...item, sourceStreamId: 'other-s' })).isNew, true);
   },
 
-  async 'a batch tells new ones and duplicates apart, also within itself'(_opened, ledger) {
+  async 'a batch reports new messages and duplicates, also within itself'(_opened, ledger) {
     const [a, b] = [newMessage(), newMessage()];
     const known = await ledger.enqueue(a);
     const answers = await ledger.enqueueMany([b, a, b]);
@@ -184,10 +184,7 @@ export const enqueueCases: LedgerCases = {
 };
 
 export const outageCases: LedgerCases = {
-  async 'a ledger whose database is broken says so, and never that a message is a duplicate'(
-    opened,
-    ledger,
-  ) {
+  async 'a broken database is reported as an error, never as a duplicate'(opened, ledger) {
     const item = newMessage();
     await ledger.enqueue(item);
     await opened.outage?.();
@@ -251,7 +248,7 @@ export const outageCases: LedgerCases = {
 };
 
 export const transactionCases: LedgerCases = {
-  async 'what is enqueued in a transaction of the caller is there once it commits'(opened, ledger) {
+  async 'a message in a transaction of the caller exists after the commit'(opened, ledger) {
     const item = newMessage();
     await opened.inTransaction?.(async (transaction) => {
       const [answer] = await ledger.enqueueIn(transaction, [item]);
@@ -261,7 +258,7 @@ export const transactionCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).sourceEventId, item.sourceEventId);
   },
 
-  async 'what is enqueued in a transaction that rolls back never was'(opened, ledger) {
+  async 'a message in a transaction that is rolled back does not exist'(opened, ledger) {
     const item = newMessage({ orderingKey: 'k' });
     await assert.rejects(async () => {
       await opened.inTransaction?.(async (transaction) => {
@@ -273,7 +270,10 @@ export const transactionCases: LedgerCases = {
     assert.equal((await ledger.enqueue(item)).isNew, true);
   },
 
-  async 'a duplicate in a transaction of the caller is told, and harms nothing'(opened, ledger) {
+  async 'a duplicate in a transaction of the caller is reported, and the transaction stays usable'(
+    opened,
+    ledger,
+  ) {
     const item = newMessage();
     const { id } = await ledger.enqueue(item);
     const fresh = newMessage();

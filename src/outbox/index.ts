@@ -48,8 +48,8 @@ export type {
 export { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 export { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
 export { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
-export type { OnDead } from './tell-outcome.ts';
-export type { Deliver, DeliverContext } from './deliver-message.ts';
+export type { OnDead } from './report-outcome.ts';
+export type { Deliver, DeliverContext } from './attempt-delivery.ts';
 export {
   createOutboxDispatcher,
   type OutboxDispatcher,

@@ -8,16 +8,16 @@ import type { ErrorCode } from '../foundation/error-codes.ts';
 import type { OutboxCapabilities, OutboxLedger } from './outbox-ledger.ts';
 import type { ClaimedMessage, EnqueueOutboxProps } from './outbox-message.ts';
 
-/** A ledger that nobody else uses; disposed by the suite. */
+/** An isolated ledger; disposed by the suite. */
 export interface OpenedLedger<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
   /** One more connection to the same data, as another process would have it (`crossProcess`). */
   second?(): Promise<OutboxLedger<Transaction>>;
-  /** Runs the work in a transaction of its own, and rolls it back when the work throws (`callerTransaction`). */
+  /** Runs the work in a new transaction, and rolls it back when the work throws (`callerTransaction`). */
   inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
   /** Takes the database's tables away (`durable`). */
   outage?(): Promise<void>;
-  /** What somebody reads who knows the document's relation only (`durable`). */
+  /** The rows of the document's relation (`durable`). */
   readRelation?(): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close?(): Promise<void>;
 }

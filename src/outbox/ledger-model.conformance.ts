@@ -1,4 +1,4 @@
-// Random histories beside a model: every message is in exactly one state, at all times, and whatever may be
+// Random histories compared with a model: every message is in exactly one state, at all times, and whatever may be
 // claimed is claimed in the end.
 
 import assert from 'node:assert/strict';

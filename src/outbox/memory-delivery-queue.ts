@@ -1,8 +1,7 @@
-// A queue in this process, for unit tests and for a process that is dispatcher and worker in one.
+// A queue in memory, for unit tests and for a process that is both dispatcher and worker.
 
 import { createWaiters } from '../store/waiters.ts';
-import { deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName, fitsType } from './delivery-queue-name.ts';
+import { deliveryJobId, deliveryQueueName, fitsType } from './delivery-job.ts';
 import type { DeliveryJob, DeliveryQueue, WorkOptions } from './delivery-queue.ts';
 
 interface Queued {
@@ -41,7 +40,7 @@ export function memoryDeliveryQueue({ perTenant = false } = {}): DeliveryQueue {
   ): Promise<void> {
     const ending = AbortSignal.any([signal, closing.signal]);
     const running = new Map<Queued, Set<Promise<void>>>();
-    /** What a handler throws is its own to tell: its job is over. */
+    /** A failing handler ends its job; the handler reports the error. */
     const run = (job: DeliveryJob): Promise<void> => handle(job).catch(() => undefined);
     const startSome = (): void => {
       for (const queue of queues.values()) {

@@ -1,8 +1,8 @@
-// The ledger without a database, for unit tests: the same rules, in one process, gone with it.
+// A ledger in memory, for unit tests: the same rules, within one process.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
-import { createWaiters } from '../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
@@ -17,7 +17,6 @@ import type {
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
-import { waitWithPoll } from './wait-with-poll.ts';
 
 interface Entry {
   readonly id: string;
@@ -53,8 +52,8 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   const bySource = new Map<string, Entry>();
   const pausedTypes = new Map<string, PausedDestination>();
   const waiters = createWaiters();
-  /** While nobody slept: whoever looked just before that may have missed it. */
-  let wasTold = false;
+  /** A message was enqueued while no dispatcher was waiting: the next wait must return at once. */
+  let isNotified = false;
   let lastToken = 0;
   let firstLane = 0;
 
@@ -247,7 +246,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   }
 
   function wakeAll(): void {
-    wasTold = waiters.size === 0;
+    isNotified = waiters.size === 0;
     waiters.wakeAll();
   }
 
@@ -274,8 +273,8 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return held.length;
     },
     async whenDue(pollMs, signal) {
-      if (!wasTold) await waitWithPoll(waiters, { clock, pollMs, signal });
-      wasTold = false;
+      if (!isNotified) await waitWithPoll(waiters, { clock, pollMs, signal });
+      isNotified = false;
     },
     async list(filter, { limit, after }) {
       return found(filter)
@@ -330,7 +329,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   return createOutboxLedger(engine);
 }
 
-/** One that was put back has done nothing. */
+/** A job whose message was released is removed. */
 function jobsAfter(
   { jobs, token }: Entry,
   outcome: OutboxOutcome['kind'],

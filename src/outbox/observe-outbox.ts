@@ -1,5 +1,4 @@
-// What the outbox tells the outside: the operations, phases and metrics that its document names. Ids only,
-// never payloads.
+// Logs and spans of the outbox: the operations, phases and metrics of the outbox document. Ids only, never payloads.
 
 import type { Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
@@ -52,7 +51,7 @@ export function logOutbox(
   log[levels[what.phase]]({ ...fields, ...what, ...more }, 'outbox');
 }
 
-/** A span for each message; the message carries it on to its delivery. */
+/** A span for each message; the message carries its context to the delivery. */
 export function observeEnqueue(
   { span: startSpan }: Observer,
   items: readonly EnqueueOutboxProps[],

@@ -4,6 +4,7 @@ import { MillraceError } from '../foundation/error.ts';
 import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import type { Deliver } from './attempt-delivery.ts';
 import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import {
@@ -35,7 +36,7 @@ async function settled(ledger: OutboxLedger, dispatcher: OutboxDispatcher): Prom
   });
 }
 
-test('sends everything once, and writes it down as sent', async () => {
+test('sends every message once, and stores it as sent', async () => {
   const ledger = memoryOutboxLedger();
   const ids = await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   const sent: string[] = [];
@@ -87,20 +88,20 @@ test('a header of the mapper is the idempotency key where there is one', async (
   assert.deepEqual(keys, ['invoice-7']);
 });
 
-test('what fails too often is dead, with its error, and somebody is told', async () => {
+test('a message that fails too often is dead, with its error, and is reported', async () => {
   const ledger = memoryOutboxLedger();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const [id] = await enqueued(ledger, { maxAttempts: 3 });
   const deliver = async (): Promise<never> => {
     throw new Error('fetch failed', { cause: new Error('ECONNREFUSED') });
   };
   const onDead: OutboxDispatcherOptions['onDead'] = (message, error) => {
-    told.push([message.id, error]);
-    throw new Error('nobody listens');
+    reported.push([message.id, error]);
+    throw new Error('no listener');
   };
   await using dispatcher = await start(ledger, deliver, { onDead });
   await settled(ledger, dispatcher);
-  assert.deepEqual(told, [[id, 'fetch failed: ECONNREFUSED']]);
+  assert.deepEqual(reported, [[id, 'fetch failed: ECONNREFUSED']]);
   const [message] = await ledger.list({ status: 'DEAD' });
   assert.equal(message?.attempts, 3);
 });
@@ -178,7 +179,7 @@ test('claims the next batch while one is being sent, and settles in the round tr
   assert.match(calls[1] ?? '', /exchange at [0-5]$/);
 });
 
-test('behind a backlog, claims go on while outcomes are written down, up to a limit', async () => {
+test('in a backlog, claims continue while outcomes are stored, up to a limit', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 400 }, () => ({})));
   const disk = Promise.withResolvers<void>();
@@ -210,7 +211,7 @@ test('behind a backlog, claims go on while outcomes are written down, up to a li
   assert.equal(sent, 400);
 });
 
-test('behind a backlog, one claim is made while the other is read, and a stop gives back what both brought', async () => {
+test('in a backlog, two claims run concurrently, and a stop releases the messages of both', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
   const sent: string[] = [];
@@ -279,7 +280,7 @@ test('a second claim that fails is made again, and nothing is lost by it', async
   assert.equal((await ledger.counts()).SENT, 600);
 });
 
-test('outcomes that could not be written down beside a claim go with the next one', async () => {
+test('outcomes that could not be stored in the background are stored with the next claim', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   const sent: string[] = [];
@@ -305,7 +306,7 @@ test('outcomes that could not be written down beside a claim go with the next on
   assert.equal((await ledger.counts()).SENT, 300);
 });
 
-test('no more is claimed than is sent in a moment: what comes meanwhile does not wait behind it', async () => {
+test('claims only what is sent within moments, so that newer messages are not delayed', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
@@ -349,7 +350,7 @@ test('messages of one key go out in order while others overtake them', async () 
   assert.equal([...seen.values()].flat().length, 100);
 });
 
-test('stopping lets what is out come to its end and gives the rest back', async () => {
+test('a stop lets running attempts end and releases the other messages', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 20 }, () => ({})));
   const gate = Promise.withResolvers<void>();
@@ -370,7 +371,25 @@ test('what does not end when it is stopped is cut off, and is no attempt', async
   assert.deepEqual(await ledger.counts(), { PENDING: 1, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
 });
 
-test('an attempt that takes too long has failed, whether it heeds its signal or not', async () => {
+test('of the time limits of dispatcher and deliver function the shorter one fires', async () => {
+  for (const [own, asked] of [
+    [20_000, 5],
+    [5, 20_000],
+  ] as const) {
+    const ledger = memoryOutboxLedger();
+    await enqueued(ledger, { maxAttempts: 1 });
+    const deliver: Deliver = (_message, { limit }) => {
+      limit?.(asked);
+      return never;
+    };
+    await using dispatcher = await start(ledger, deliver, { timeoutMs: own });
+    await settled(ledger, dispatcher);
+    const [message] = await ledger.list({ status: 'DEAD' });
+    assert.equal(message?.lastError, 'no answer within 5 ms');
+  }
+});
+
+test('an attempt that exceeds its time limit has failed, whether it obeys its signal or not', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, { maxAttempts: 1 });
   await using dispatcher = await start(ledger, () => never, { timeoutMs: 5 });
@@ -405,7 +424,7 @@ test('a send that could outlive its lease does not start', async () => {
   assert.equal(message?.attempts, 0);
 });
 
-test('outcomes that could not be written down are kept until they can', async () => {
+test('outcomes are kept until they can be stored', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {}, {});
   let calls = 0;
@@ -437,7 +456,7 @@ test('a message that ended every process that began to send it is dead without b
   await settled(ledger, dispatcher);
   assert.equal(sent, 0);
   const [message] = await ledger.list({ status: 'DEAD' });
-  assert.match(message?.lastError ?? '', /started 3 times without an end/);
+  assert.match(message?.lastError ?? '', /started 3 times without an outcome/);
 });
 
 test('counts and times have the names of the document, and logs hold no payload', async () => {
@@ -475,43 +494,43 @@ test('counts and times have the names of the document, and logs hold no payload'
   assert.doesNotMatch(JSON.stringify(logs), /hush/);
 });
 
-test('is idle when nothing is due any more, and what follows a dead letter is done', async () => {
+test('is idle when no message is due and all dead letters are reported', async () => {
   const ledger = memoryOutboxLedger();
   const doomed = Array.from({ length: 200 }, (_, at) => ({ sourceEventId: `dead-${at}` }));
   await enqueued(ledger, ...doomed, {
     sourceEventId: 'later',
     dueAt: new Date(Date.now() + 3_600_000),
   });
-  let told = 0;
+  let reported = 0;
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>
     sourceEventId.startsWith('dead') ? { kind: 'dead', error: 'no' } : { kind: 'sent' };
   const onDead = async ({ sourceEventId }: { readonly sourceEventId: string }): Promise<void> => {
-    await ledger.enqueue(newMessage({ sourceEventId: `told-${sourceEventId}` }));
-    told += 1;
+    await ledger.enqueue(newMessage({ sourceEventId: `reported-${sourceEventId}` }));
+    reported += 1;
   };
   await using dispatcher = await start(ledger, deliver, { onDead, tickIntervalMs: 1 });
   await dispatcher.whenIdle();
-  assert.equal(told, 200);
+  assert.equal(reported, 200);
   await rejectsWith(() => dispatcher.whenIdle(AbortSignal.abort()), 'ABORTED');
   const { SENT, DEAD, PENDING } = await ledger.counts();
   assert.deepEqual({ SENT, DEAD, PENDING }, { SENT: 200, DEAD: 200, PENDING: 1 });
 });
 
-test('a look during which a dead message was told of is not the last one', async () => {
+test('a poll during which a dead message is reported is not the last one', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, { sourceEventId: 'dead' });
   const looked = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
   let looks = 0;
   const slow: OutboxLedger = {
     ...ledger,
     async exchange(outcomes, claim) {
       looks += 1;
       const answer = await ledger.exchange(outcomes, claim);
-      // The one behind that which wrote it down: its answer is older than what it waits for.
+      // The call after the one that stored it: its answer is older than the report.
       if (looks === 3) {
         looked.resolve();
-        await told.promise;
+        await reported.promise;
       }
       return answer;
     },
@@ -520,8 +539,8 @@ test('a look during which a dead message was told of is not the last one', async
     sourceEventId === 'dead' ? { kind: 'dead', error: 'no' } : { kind: 'sent' };
   const onDead = async (): Promise<void> => {
     await looked.promise;
-    await ledger.enqueue(newMessage({ sourceEventId: 'told' }));
-    setImmediate(told.resolve);
+    await ledger.enqueue(newMessage({ sourceEventId: 'reported' }));
+    setImmediate(reported.resolve);
   };
   await using dispatcher = await start(slow, deliver, { onDead, tickIntervalMs: 1 });
   await dispatcher.whenIdle();
@@ -532,15 +551,15 @@ test('a stop waits for what follows a dead letter', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {});
   const release = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
   const deliver = async () => ({ kind: 'dead', error: 'no' }) as const;
   const dispatcher = await start(ledger, deliver, {
     async onDead() {
-      told.resolve();
+      reported.resolve();
       await release.promise;
     },
   });
-  await told.promise;
+  await reported.promise;
   let hasStopped = false;
   const stopping = dispatcher.stop().then(() => (hasStopped = true));
   await new Promise((resolve) => setImmediate(resolve));

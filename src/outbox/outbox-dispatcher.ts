@@ -1,68 +1,53 @@
-// From the ledger to the outside: claims, sends with bounded concurrency, and settles a batch in the round
-// trip that claims the next.
+// From the ledger to the destinations: claims messages, sends them with bounded concurrency, and stores the
+// outcomes of a batch in the round trip that claims the next one.
 
-import { randomUUID } from 'node:crypto';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import type { Lifecycle } from '../foundation/lifecycle.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { nextTurn } from '../store/next-turn.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { createWaiters } from '../store/waiters.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import { createSendRate, firstPace, nextPace } from './claim-pace.ts';
-import type { RetrySchedule } from './decide-delivery.ts';
-import type { Deliver } from './deliver-message.ts';
-import { createDispatchQueue, type Dispatched } from './dispatch-queue.ts';
-import { createIdleLooks } from './idle-looks.ts';
+import {
+  claimRoom,
+  createSendRate,
+  firstPace,
+  nextPace,
+  paceAfterFailure,
+  type ClaimPace,
+} from './claim-pace.ts';
+import {
+  createDispatchQueue,
+  createSenders,
+  type DispatchQueue,
+  type Senders,
+} from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
-import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxLedger } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
-import { tellOutcome, whenTold, type OnDead, type SettledMessage } from './tell-outcome.ts';
-import { runUntilStopped } from './run-until-stopped.ts';
+import { reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import {
+  claimingSettings,
+  outageMs,
+  sendingSettings,
+  type ClaimingOptions,
+  type SendingOptions,
+} from './sending-options.ts';
 
-export interface OutboxDispatcherOptions {
-  readonly ledger: OutboxLedger;
-  readonly deliver: Deliver;
-  /** Messages that are sent at once. Default: 50. */
-  readonly concurrency?: number;
-  /** Messages that are claimed at once, at most: no more than are sent in a moment. Default: 100. */
-  readonly batchSize?: number;
-  /** After which others take over what a process that died had claimed. Default: 60 s. */
-  readonly leaseMs?: number;
-  /** No attempt takes longer. Default: half of the lease. */
-  readonly timeoutMs?: number;
-  /** When it is stopped, what is being sent may take so long, and is cut off then. Default: 10 s. */
-  readonly drainMs?: number;
-  /** The backstop of notifications. Default: 1 s. */
-  readonly tickIntervalMs?: number;
-  /** Default: min(60 s · 2^(n−1), 15 min) + 0..10 s. */
-  readonly schedule?: RetrySchedule;
-  /** New at every start. */
-  readonly workerId?: string;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
-  readonly onDead?: OnDead;
-}
+export interface OutboxDispatcherOptions extends ClaimingOptions, SendingOptions {}
 
 export interface OutboxDispatcher extends Lifecycle {
-  /** Being sent right now. */
+  /** Messages that are being sent. */
   readonly inFlight: number;
-  /** Resolves when it has looked from now on, and found nothing due, with everything settled. */
+  /** Resolves when a poll that began after this call found no due message, and all outcomes are stored. */
   whenIdle(signal?: AbortSignal): Promise<void>;
 }
 
 const source = 'outbox-dispatcher';
-const outageMs = { first: 100, max: 5_000 };
-
-/** So many batches may wait to be written down: their leases go on. */
-const unsettledBatchesMax = 4;
 
 /**
- * Sends what the ledger holds, until it is stopped. Stopping lets what is being sent come to its end, and
- * gives the rest back at once.
+ * Sends the messages of the ledger until it is stopped. A stop lets running attempts end, and releases the
+ * other claimed messages immediately.
  *
  * @example
  * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
@@ -82,267 +67,323 @@ const unsettledBatchesMax = 4;
  * await dispatcher.start();
  */
 export function createOutboxDispatcher(options: OutboxDispatcherOptions): OutboxDispatcher {
-  const { ledger, deliver, schedule, onDead, clock = systemClock } = options;
-  const concurrency = options.concurrency ?? limits.concurrencyDefault;
-  const batchSize = options.batchSize ?? limits.claimBatchDefault;
-  const leaseMs = options.leaseMs ?? limits.leaseMsDefault;
-  const timeoutMs = options.timeoutMs ?? Math.floor(leaseMs / 2);
-  const drainMs = options.drainMs ?? limits.drainMsDefault;
-  const tickIntervalMs = options.tickIntervalMs ?? limits.tickIntervalMsDefault;
-  const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
-  const observer = safeObserver(options.observer ?? silentObserver);
+  const settings = { ...claimingSettings(options), ...sendingSettings(options) };
+  const { concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs } = settings;
   checkNumbers({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
+  const idlePolls = createIdlePolls();
+  let senders: Senders | undefined;
 
-  let inFlight = 0;
-  const looks = createIdleLooks();
-
-  async function run(stopping: AbortSignal): Promise<void> {
-    const cutOff = new AbortController();
+  const lifecycle = runUntilStopped(async (stopping) => {
+    const { clock, deliver, schedule, observer } = settings;
+    const cancelling = new AbortController();
     const queue = createDispatchQueue();
-    const telling = new Set<Promise<void>>();
     const attempt = {
       deliver,
       schedule,
       clock,
       observer,
-      source,
-      operation: 'OUTBOX_DIRECT_SEND',
       timeoutMs,
       leaseMs,
-      deadlines: createCallDeadlines(clock, timeoutMs, cutOff.signal),
+      source,
+      operation: 'OUTBOX_DIRECT_SEND',
+      deadlines: createCallDeadlines(clock, cancelling.signal),
     } as const;
-    const rate = createSendRate(clock.now());
-    let pace = firstPace({ batchSize, concurrency });
-    /** Sending is faster than claiming, and there is more than a claim brings. */
-    let isBehind = false;
-    /** Seen while the last claim was made, and not only because nothing had been claimed before. */
-    let isFast = false;
-    let settling: { readonly count: number; readonly done: Promise<void> } | undefined;
-    /** The second hand, its claim under way, and how many messages both hands have asked for. */
-    let beside: Promise<void> | undefined;
-    let besideClaim: Promise<unknown> | undefined;
-    let asked = 0;
-    let sentTotal = 0;
-    let waitMs = outageMs.first;
-    /** For whoever waits until nothing is being sent. */
-    let whenSent: PromiseWithResolvers<void> | undefined;
-
-    function startSome(): void {
-      for (;;) {
-        if (stopping.aborted || inFlight >= concurrency) return;
-        const next = queue.next();
-        if (next === undefined) return;
-        inFlight += 1;
-        void send(next);
-      }
-    }
-
-    async function send({ message, claimedAtMs }: Dispatched): Promise<void> {
-      try {
-        queue.settle(message, await attemptDelivery(message, claimedAtMs, attempt));
-      } finally {
-        inFlight -= 1;
-        sentTotal += 1;
-        rate.sent();
-        startSome();
-        if (inFlight === 0) whenSent?.resolve();
-      }
-    }
-
-    async function exchange(taken: readonly SettledMessage[], limit: number): Promise<number> {
-      const claimedAtMs = clock.now();
-      const outcomes = taken.map(({ outcome }) => outcome);
-      const sentBefore = sentTotal;
-      asked += limit;
-      try {
-        const answer =
-          limit === 0
-            ? { settled: await ledger.settle(outcomes), claimed: [] }
-            : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
-        for (const [at, each] of taken.entries()) {
-          tellOutcome(each, answer.settled[at], { source, observer, onDead, telling });
-        }
-        if (limit > 0) claimed(answer.claimed, { claimedAtMs, limit, sentBefore });
-        return answer.claimed.length;
-      } catch (error) {
-        queue.putBack(taken);
-        throw error;
-      } finally {
-        asked -= limit;
-      }
-    }
-
-    function claimed(
-      messages: readonly ClaimedMessage[],
-      asking: {
-        readonly claimedAtMs: number;
-        readonly limit: number;
-        readonly sentBefore: number;
-      },
-    ): void {
-      const { claimedAtMs, limit, sentBefore } = asking;
-      const nowMs = clock.now();
-      const isEmpty = queue.waiting === 0 && inFlight < concurrency;
-      // Two hands bring a claim before the last one is gone: they are needed while it is gone by the next.
-      const sentMeanwhile = sentTotal - sentBefore;
-      const isHungry = isEmpty || (isBehind && queue.waiting <= 2 * sentMeanwhile);
-      isBehind = isHungry && messages.length >= limit;
-      isFast = isBehind && sentMeanwhile > 0;
-      pace = nextPace(pace, { batchSize, concurrency, isHungry, sentPerMs: rate.perMs(nowMs) });
-      queue.add(messages.map((message) => ({ message, claimedAtMs })));
-      if (messages.length > 0) {
-        observer.count?.('outbox_claimed_total', {}, messages.length);
-        const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
-        logOutbox(observer, what, {}, { workerId, claimed: messages.length });
-      }
-      observer.record?.('outbox_claim_duration_ms', nowMs - claimedAtMs, {});
-    }
-
-    /** What was sent is written down beside the claims, which need not wait for the disk. */
-    function settleBeside(): void {
-      if (settling !== undefined || queue.settled === 0) return;
-      const taken = queue.takeSettled();
-      const done = exchange(taken, 0).then(
-        () => undefined,
-        (error: unknown) => {
-          // They were put back, and go with the next claim.
-          isBehind = false;
-          isFast = false;
-          failed(error);
-        },
-      );
-      settling = { count: taken.length, done: done.finally(() => (settling = undefined)) };
-    }
-
-    /** A second hand, for as long as one is not enough: what one claim brings is read while the other is made. */
-    async function claimBeside(): Promise<void> {
-      try {
-        while (isFast && !stopping.aborted) {
-          const limit = room();
-          if (limit === 0) return;
-          settleBeside();
-          besideClaim = exchange([], limit);
-          await besideClaim;
-          startSome();
-        }
-      } catch (error) {
-        isBehind = false;
-        isFast = false;
-        failed(error);
-      } finally {
-        besideClaim = undefined;
-      }
-    }
-
-    /** So many as are sent in a moment, and all that can begin at once. */
-    function room(): number {
-      const unsettled = settling === undefined ? 0 : settling.count + queue.settled;
-      const coming = queue.waiting + asked;
-      if (coming >= pace.enough || unsettled + asked >= unsettledBatchesMax * batchSize) return 0;
-      return Math.min(batchSize, Math.max(pace.limit, concurrency - inFlight - coming));
-    }
-
-    function failed(err: unknown): void {
-      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
-      logOutbox(observer, what, {}, { err });
-    }
-
-    async function pump(): Promise<void> {
-      while (!stopping.aborted) {
-        try {
-          const limit = room();
-          if (limit === 0) {
-            if (settling !== undefined) {
-              await settling.done;
-              continue;
-            }
-            if (besideClaim !== undefined) {
-              // It tells of its failure itself.
-              await besideClaim.catch(() => undefined);
-              continue;
-            }
-            if (queue.settled === 0) await queue.whenChanged(stopping);
-            // What ends together is written down together, and often makes room for a claim.
-            await nextTurn();
-            if (queue.settled === 0 || room() > 0) continue;
-          }
-          // Behind a message that was settled, the next one of its key may have become free.
-          const frees = queue.freesOthers();
-          const look = looks.begin();
-          const isBeside = isBehind && limit > 0;
-          const isQuiet =
-            telling.size === 0 && settling === undefined && beside === undefined && !isBeside;
-          if (isBeside) settleBeside();
-          const claiming = exchange(isBeside ? [] : queue.takeSettled(), limit);
-          if (isFast) beside ??= claimBeside().finally(() => (beside = undefined));
-          const count = await claiming;
-          waitMs = outageMs.first;
-          startSome();
-          // Of few, what is quickly sent is written down by the look that finds no more.
-          if (count > 0 && count < limit) await nextTurn();
-          if (count > 0 || limit === 0 || frees || queue.settled > 0) continue;
-          if (settling !== undefined || beside !== undefined) {
-            await (settling?.done ?? beside);
-            continue;
-          }
-          // What was told meanwhile may have enqueued something that this look could not see.
-          if (!isQuiet && telling.size === 0) continue;
-          // No await before the sleep: what is enqueued in between would not wake it.
-          if (inFlight + queue.waiting + telling.size === 0) looks.wasIdle(look);
-          await sleep();
-        } catch (error) {
-          if (hasCode(error, 'ABORTED') && stopping.aborted) return;
-          failed(error);
-          await clock.sleep(waitMs, stopping).catch(() => undefined);
-          waitMs = Math.min(waitMs * 2, outageMs.max);
-        }
-      }
-    }
-
-    /** Until something was enqueued, or sent, or becomes due. */
-    async function sleep(): Promise<void> {
-      const woken = new AbortController();
-      const signal = AbortSignal.any([stopping, woken.signal]);
-      const pollMs = Math.max(1, Math.min(tickIntervalMs, queue.dueInMs(clock.now())));
-      const changed = queue.whenChanged(signal);
-      try {
-        await Promise.race([ledger.whenDue(pollMs, signal), changed]);
-      } finally {
-        woken.abort('over');
-        await changed.catch(() => undefined);
-      }
-    }
-
-    await pump();
-    await beside;
+    senders = createSenders(queue, {
+      concurrency,
+      stopping,
+      send: ({ message, claimedAtMs }) => attemptDelivery(message, claimedAtMs, attempt),
+    });
+    const exchanges = createExchanges(settings, { queue, senders, stopping });
+    await dispatch(settings, { queue, senders, exchanges, idlePolls, stopping });
+    await exchanges.whenSecondClaimEnded();
     queue.releaseWaiting();
-    whenSent = Promise.withResolvers();
-    if (inFlight === 0) whenSent.resolve();
-    const patience = new AbortController();
-    const impatient = clock.sleep(drainMs, patience.signal).then(
-      () => cutOff.abort(),
-      () => undefined,
-    );
-    await whenSent.promise;
-    patience.abort();
-    await impatient;
-    await settling?.done;
-    // The leases end by themselves, and what was sent is sent again under the same key.
-    if (queue.settled > 0) await exchange(queue.takeSettled(), 0).catch(failed);
-    await whenTold(telling, { clock, drainMs });
+    await withPatience(senders.whenAllSent(), { clock, drainMs, cancelling });
+    await exchanges.storeRest();
+    await whenReported(exchanges.reports, { clock, drainMs });
+  });
+
+  return withLifecycle(lifecycle, {
+    get inFlight() {
+      return senders?.inFlight ?? 0;
+    },
+    whenIdle: (signal = new AbortController().signal) => idlePolls.whenIdle(signal),
+  });
+}
+
+type Settings = ReturnType<typeof claimingSettings> & ReturnType<typeof sendingSettings>;
+
+interface Parts {
+  readonly queue: DispatchQueue;
+  readonly senders: Senders;
+  readonly stopping: AbortSignal;
+}
+
+/** Claims, and stores outcomes, until it is stopped. */
+async function dispatch(
+  { ledger, clock, tickIntervalMs }: Settings,
+  parts: Parts & { readonly exchanges: Exchanges; readonly idlePolls: IdlePolls },
+): Promise<void> {
+  const { queue, senders, exchanges, idlePolls, stopping } = parts;
+  const { reports } = exchanges;
+  let retryMs: number = outageMs.first;
+
+  async function step(): Promise<void> {
+    const limit = exchanges.room();
+    if (limit === 0) {
+      if (await exchanges.hasAwaitedOther()) return;
+      if (queue.settled === 0) await queue.whenChanged(stopping);
+      // Outcomes of the same turn are stored together, and often leave room for a claim.
+      await nextTurn();
+      if (queue.settled === 0 || exchanges.room() > 0) return;
+    }
+    // An outcome may let the next message of its ordering key be claimed.
+    const freesOthers = queue.freesOthers();
+    const poll = idlePolls.begin();
+    const wasQuiet = reports.size === 0 && exchanges.isQuiet;
+    const claimed = await exchanges.claim(limit);
+    retryMs = outageMs.first;
+    senders.startNext();
+    // After a small claim: what is sent within a turn is stored by the poll that finds no more messages.
+    if (claimed > 0 && claimed < limit) await nextTurn();
+    if (claimed > 0 || limit === 0 || freesOthers || queue.settled > 0) return;
+    if (await exchanges.hasAwaitedBackground()) return;
+    // A report that ended during the claim may have enqueued a message that the claim could not see.
+    if (!wasQuiet && reports.size === 0) return;
+    // No await before the sleep: a message that is enqueued in between would not wake it.
+    if (senders.inFlight + queue.waiting + reports.size === 0) idlePolls.foundNothing(poll);
+    await sleep();
   }
 
-  const lifecycle = runUntilStopped(run);
+  /** Until a message was enqueued, sent, or becomes due. */
+  async function sleep(): Promise<void> {
+    const woken = new AbortController();
+    const signal = AbortSignal.any([stopping, woken.signal]);
+    const pollMs = Math.max(1, Math.min(tickIntervalMs, queue.dueInMs(clock.now())));
+    const changed = queue.whenChanged(signal);
+    try {
+      await Promise.race([ledger.whenDue(pollMs, signal), changed]);
+    } finally {
+      woken.abort('over');
+      await changed.catch(() => undefined);
+    }
+  }
+
+  while (!stopping.aborted) {
+    try {
+      await step();
+    } catch (error) {
+      if (hasCode(error, 'ABORTED') && stopping.aborted) return;
+      exchanges.reportFailure(error);
+      await clock.sleep(retryMs, stopping).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, outageMs.max);
+    }
+  }
+}
+
+interface Exchanges {
+  /** Calls of `onDead` that have not ended. */
+  readonly reports: ReadonlySet<Promise<void>>;
+  /** No other round trip is running, and the next claim stores the outcomes itself. */
+  readonly isQuiet: boolean;
+  /** How many messages may be claimed now. */
+  room(): number;
+  /** Stores the outcomes and claims up to `limit` messages. Returns how many were claimed. */
+  claim(limit: number): Promise<number>;
+  /** Waits for a round trip that runs in addition to the dispatch loop. False: there is none. */
+  hasAwaitedOther(): Promise<boolean>;
+  /** The same, but of the second claim it awaits the whole loop. */
+  hasAwaitedBackground(): Promise<boolean>;
+  whenSecondClaimEnded(): Promise<void>;
+  /** After the last attempt: stores the outcomes that are left. */
+  storeRest(): Promise<void>;
+  reportFailure(error: unknown): void;
+}
+
+/**
+ * The round trips to the ledger. Normally there is one at a time, which stores outcomes and claims messages. While
+ * claiming is slower than sending, outcomes are stored in the background, and a second claim runs concurrently.
+ */
+function createExchanges(settings: Settings, { queue, senders, stopping }: Parts): Exchanges {
+  const { ledger, clock, observer, onDead, workerId, leaseMs } = settings;
+  const rate = createSendRate(clock.now());
+  senders.onSent(() => rate.sent());
+  const reports = new Set<Promise<void>>();
+  let pace: ClaimPace = firstPace(settings);
+  /** Messages that running claims may return. */
+  let requested = 0;
+  let settlement: { readonly count: number; readonly done: Promise<void> } | undefined;
+  let secondLoop: Promise<void> | undefined;
+  let secondClaim: Promise<unknown> | undefined;
+
+  async function exchange(settled: readonly SettledMessage[], limit: number): Promise<number> {
+    const claimedAtMs = clock.now();
+    const outcomes = settled.map(({ outcome }) => outcome);
+    const sentBefore = senders.sentTotal;
+    requested += limit;
+    try {
+      const answer =
+        limit === 0
+          ? { settled: await ledger.settle(outcomes), claimed: [] }
+          : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
+      for (const [at, each] of settled.entries()) {
+        reportOutcome(each, answer.settled[at], { source, observer, onDead, reports });
+      }
+      if (limit > 0) {
+        noteClaim(answer.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
+      }
+      return answer.claimed.length;
+    } catch (error) {
+      queue.putBack(settled);
+      throw error;
+    } finally {
+      requested -= limit;
+    }
+  }
+
+  function noteClaim(
+    messages: readonly ClaimedMessage[],
+    claim: { readonly claimedAtMs: number; readonly limit: number; readonly sent: number },
+  ): void {
+    const { claimedAtMs, limit, sent } = claim;
+    const nowMs = clock.now();
+    const claimed = messages.length;
+    const { inFlight } = senders;
+    const sentPerMs = rate.perMs(nowMs);
+    const report = { limit, claimed, waiting: queue.waiting, inFlight, sent, sentPerMs };
+    pace = nextPace(pace, report, settings);
+    queue.add(messages.map((message) => ({ message, claimedAtMs })));
+    if (claimed > 0) {
+      observer.count?.('outbox_claimed_total', {}, claimed);
+      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+      logOutbox(observer, what, {}, { workerId, claimed });
+    }
+    observer.record?.('outbox_claim_duration_ms', nowMs - claimedAtMs, {});
+  }
+
+  function room(): number {
+    const unsettled = settlement === undefined ? 0 : settlement.count + queue.settled;
+    const now = { waiting: queue.waiting, inFlight: senders.inFlight, requested, unsettled };
+    return claimRoom(pace, now, settings);
+  }
+
+  /** Stores outcomes in the background, so that claims need not wait for the disk. */
+  function settleInBackground(): void {
+    if (settlement !== undefined || queue.settled === 0) return;
+    const settled = queue.takeSettled();
+    // After a failure they are back in the queue, and the next claim stores them.
+    const done = exchange(settled, 0).then(() => undefined, slowDown);
+    settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
+  }
+
+  /** The messages of one claim are read while the other claim runs. */
+  async function runSecondClaims(): Promise<void> {
+    try {
+      while (pace.needsSecondClaim && !stopping.aborted) {
+        const limit = room();
+        if (limit === 0) return;
+        settleInBackground();
+        secondClaim = exchange([], limit);
+        await secondClaim;
+        senders.startNext();
+      }
+    } catch (error) {
+      slowDown(error);
+    } finally {
+      secondClaim = undefined;
+    }
+  }
+
+  function slowDown(error: unknown): void {
+    pace = paceAfterFailure(pace);
+    reportFailure(error);
+  }
+
+  function reportFailure(err: unknown): void {
+    logOutbox(observer, { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' }, {}, { err });
+  }
+
   return {
-    get state() {
-      return lifecycle.state;
+    reports,
+    get isQuiet() {
+      return settlement === undefined && secondLoop === undefined && !pace.isBehind;
     },
-    get inFlight() {
-      return inFlight;
+    room,
+    claim(limit) {
+      const inBackground = pace.isBehind && limit > 0;
+      if (inBackground) settleInBackground();
+      const claiming = exchange(inBackground ? [] : queue.takeSettled(), limit);
+      if (pace.needsSecondClaim) {
+        secondLoop ??= runSecondClaims().finally(() => (secondLoop = undefined));
+      }
+      return claiming;
     },
-    whenIdle: (signal = new AbortController().signal) => looks.when(signal),
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
+    async hasAwaitedOther() {
+      const other = settlement?.done ?? secondClaim;
+      // The second claim reports its failure itself.
+      await other?.catch(() => undefined);
+      return other !== undefined;
+    },
+    async hasAwaitedBackground() {
+      const other = settlement?.done ?? secondLoop;
+      await other;
+      return other !== undefined;
+    },
+    async whenSecondClaimEnded() {
+      await secondLoop;
+    },
+    async storeRest() {
+      await settlement?.done;
+      // If this fails, the leases expire, and the messages are sent again with the same idempotency key.
+      if (queue.settled > 0) await exchange(queue.takeSettled(), 0).catch(reportFailure);
+    },
+    reportFailure,
+  };
+}
+
+/** Waits for the running attempts, and cancels them after `drainMs`. */
+async function withPatience(
+  allSent: Promise<void>,
+  {
+    clock,
+    drainMs,
+    cancelling,
+  }: { readonly clock: Clock; readonly drainMs: number; readonly cancelling: AbortController },
+): Promise<void> {
+  const patience = new AbortController();
+  const limit = clock.sleep(drainMs, patience.signal).then(
+    () => cancelling.abort(),
+    () => undefined,
+  );
+  await allSent;
+  patience.abort();
+  await limit;
+}
+
+interface IdlePolls {
+  /** A poll of the ledger begins; returns its number. */
+  begin(): number;
+  /** The poll found no message, and no message is being sent. */
+  foundNothing(poll: number): void;
+  whenIdle(signal: AbortSignal): Promise<void>;
+}
+
+/** Callers of `whenIdle`: only a poll that began after their call counts. */
+function createIdlePolls(): IdlePolls {
+  const waiters = createWaiters();
+  let begun = 0;
+  let idle = 0;
+  return {
+    begin() {
+      begun += 1;
+      return begun;
+    },
+    foundNothing(poll) {
+      idle = poll;
+      waiters.wakeAll();
+    },
+    async whenIdle(signal) {
+      const before = begun;
+      while (idle <= before) await waiters.wait(signal, () => idle > before);
+    },
   };
 }

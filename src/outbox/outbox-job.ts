@@ -1,25 +1,24 @@
-// What a ledger remembers of the jobs that carried a message through a queue: the queue forgets a job when it
-// is done. A worker writes it with the claim that it takes over, so no message costs one more write.
+// The jobs that carried a message through a queue, as the ledger stores them, because a queue removes ended jobs. A
+// worker stores its job together with the claim that it takes over, so it costs no additional write.
 
-import { deliveryJobId } from './delivery-job.ts';
-import { deliveryQueueName } from './delivery-queue-name.ts';
+import { deliveryJobId, deliveryQueueName } from './delivery-job.ts';
 import type { OutboxMessage } from './outbox-message.ts';
 
 export interface OutboxJob {
-  /** As the queue knows it. */
+  /** The id in the queue. */
   readonly id: string;
   readonly queue: string;
   /** The first is 1. */
   readonly attempt: number;
-  /** When its message was claimed, to be put into the queue. */
+  /** When its message was claimed. */
   readonly enqueuedAt: Date;
   readonly startedAt: Date;
   readonly finishedAt: Date | undefined;
-  /** `lost`: its worker ended, or lost its lease, before it could say what became of it. */
+  /** `lost`: the worker ended, or lost its lease, before it stored an outcome. */
   readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
 }
 
-/** As engines keep it, in JSON. `taken` is the token that the worker had; those that put it back leave none. */
+/** As engines store it, in JSON. `taken` is the worker's token. */
 export type JobEntry = readonly [
   attempt: number,
   token: number,
@@ -31,10 +30,10 @@ export type JobEntry = readonly [
   outcome?: 'sent' | 'failed' | 'dead',
 ];
 
-/** Of one message, the last ones: whoever replays it for years must not make its row grow. */
+/** The last jobs of a message, so that repeated replays do not make its row grow. */
 export const jobsKept = 20;
 
-/** `tokenOf`: an engine's number as the token of a claim. */
+/** `tokenOf`: converts an engine's number to the token of a claim. */
 export function outboxJobs(
   entries: readonly JobEntry[],
   message: OutboxMessage,
@@ -43,7 +42,7 @@ export function outboxJobs(
   const { id: outboxId, status, lockedAt } = message;
   return entries.map((entry) => {
     const [attempt, token, , perTenant, claimedMs, startedMs, endedMs, outcome] = entry;
-    // A claim that came after it has another time.
+    // A later claim has another time.
     const isHeld = status === 'CLAIMED' && lockedAt?.getTime() === startedMs;
     return {
       id: deliveryJobId({ outboxId, attempt, token: tokenOf(token) }),

@@ -1,5 +1,5 @@
-// The port: where every message for the outside is written down, with what became of it. A claim is a
-// lease with a fencing token; whoever comes late changes nothing and is told so.
+// The port: the ledger of all outgoing messages and their outcomes. A claim is a lease with a fencing token; settling
+// with an old token changes nothing and returns `stale`.
 
 import type {
   ClaimedMessage,
@@ -12,45 +12,45 @@ import type {
 export interface OutboxCapabilities {
   /** Survives the end of the process. */
   readonly durable: boolean;
-  /** Other processes see it, and claim from it. */
+  /** Other processes share it. */
   readonly crossProcess: boolean;
-  /** `enqueueIn` writes into the caller's own transaction. */
+  /** `enqueueIn` writes into the transaction of the caller. */
   readonly callerTransaction: boolean;
 }
 
 export interface Enqueued {
   readonly id: string;
-  /** False: this event had been enqueued for this destination before; nothing was written now. */
+  /** False: a duplicate; this event was already enqueued for this destination, and nothing was written. */
   readonly isNew: boolean;
 }
 
-/** `stale`: the claim had passed to somebody else, or was settled; nothing was changed. */
+/** `stale`: another process has the claim, or it is settled; nothing was changed. */
 export type SettleOutcome = 'settled' | 'stale';
 
 export interface ClaimOptions {
-  /** After this, others may claim it again. Default: 60 s. */
+  /** After this, another process may claim the message. Default: 60 s. */
   readonly leaseMs?: number;
 }
 
 export interface ClaimRequest extends ClaimOptions {
-  /** Names the process start, not the machine: two that run at once have two. */
+  /** Unique for each start of a process. */
   readonly workerId: string;
   readonly limit: number;
 }
 
 export interface RenewRequest extends ClaimOptions {
   readonly workerId: string;
-  /** Whether the queue that the jobs came from is one of a tenant's own; told of the message's jobs. */
+  /** Whether the jobs came from a queue per tenant; stored with the jobs of the message. */
   readonly perTenant?: boolean;
 }
 
 /**
- * `stale`: it had passed to somebody else, or was settled. `paused`: its destination is; it is free again,
- * and is claimed when that is resumed.
+ * `stale`: another process has the claim, or it is settled. `paused`: the destination is paused; the claim was
+ * released, and the message is claimed again after the destination is resumed.
  */
 export type Renewed = ClaimedMessage | 'stale' | 'paused';
 
-/** What became of a claimed message. */
+/** The outcome of a claimed message. */
 export type OutboxOutcome =
   | { readonly kind: 'sent'; readonly claim: OutboxClaim }
   /** Counts as an attempt. */
@@ -61,7 +61,7 @@ export type OutboxOutcome =
       readonly nextDueAt: Date;
     }
   | { readonly kind: 'dead'; readonly claim: OutboxClaim; readonly error: string }
-  /** Nothing was tried: it is free again, at once or at a time. */
+  /** Nothing was attempted: the message may be claimed again, immediately or at a time. */
   | { readonly kind: 'released'; readonly claim: OutboxClaim; readonly dueAt?: Date | undefined };
 
 export interface OutboxFilter {
@@ -69,13 +69,13 @@ export interface OutboxFilter {
   readonly status?: OutboxStatus | undefined;
   readonly integrationType?: string | undefined;
   readonly tenantId?: string | undefined;
-  /** Enqueued at this time or later; of dead ones, that died then or later. */
+  /** Enqueued at this time or later; for dead messages: dead since this time or later. */
   readonly since?: Date | undefined;
 }
 
 export interface OutboxPage {
   readonly limit?: number | undefined;
-  /** The id of the last one of the page before. */
+  /** The id of the last message of the previous page. */
   readonly after?: string | undefined;
 }
 
@@ -89,7 +89,7 @@ export interface PausedDestination {
 }
 
 /**
- * The ledger of everything that is to leave.
+ * The ledger of all outgoing messages.
  *
  * @example
  * import { memoryOutboxLedger, type OutboxLedger } from 'millrace/outbox';
@@ -110,7 +110,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   readonly capabilities: OutboxCapabilities;
 
   enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
-  /** All or none, in order. An outage rejects; only a duplicate is told as one. */
+  /** All or none, in order. Rejects during an outage; a duplicate is returned as such. */
   enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
   /** As `enqueueMany`, committed by the caller (`callerTransaction`). */
   enqueueIn(
@@ -118,7 +118,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     items: readonly EnqueueOutboxProps[],
   ): Promise<readonly Enqueued[]>;
 
-  /** PENDING and FAILED ones that are due, and those whose lease ran out; each tenant gets its share. */
+  /** Due PENDING and FAILED messages, and those whose lease expired; each tenant gets a fair share. */
   claimDueBatch(
     workerId: string,
     limit: number,
@@ -128,7 +128,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   markFailed(claim: OutboxClaim, error: string, nextDueAt: Date): Promise<SettleOutcome>;
   deadLetter(claim: OutboxClaim, error: string): Promise<SettleOutcome>;
   release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
-  /** The batch form of the four: one commit; each is decided on its own. */
+  /** The batch form of these four: one commit; each outcome is decided separately. */
   settle(outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]>;
   /** Settles and claims in one round trip. */
   exchange(
@@ -139,17 +139,17 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     readonly claimed: readonly ClaimedMessage[];
   }>;
   /**
-   * Takes claims over from whoever made them: each has a new token and a new lease, and whoever comes with
-   * the old token is late. A claim that is a whole message is not read again. Each is a job that begins.
+   * Takes over claims: each gets a new token and a new lease, and the old token becomes stale. A claim that is a
+   * whole message is not read again. Each renewal is stored as a job of its message.
    */
   renew(
     claims: readonly (OutboxClaim | ClaimedMessage)[],
     request: RenewRequest,
   ): Promise<readonly Renewed[]>;
-  /** Lengthens the leases of claims that wait for their turn; tokens stay. Returns how many still hold. */
+  /** Extends the leases of waiting claims; tokens stay. Returns how many claims are still valid. */
   extend(claims: readonly OutboxClaim[], options?: ClaimOptions): Promise<number>;
   /**
-   * Resolves when there may be something to claim: told by whoever enqueued, or after `pollMs`.
+   * Resolves when messages may be due: after an enqueue, or after `pollMs`.
    * Rejects when the signal fires.
    */
   whenDue(pollMs: number, signal: AbortSignal): Promise<void>;
@@ -157,30 +157,30 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   find(id: string): Promise<OutboxMessage | undefined>;
   /** Oldest first. */
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
-  /** Everything that was enqueued for these events, oldest first: up to 1,000 of either. */
+  /** All messages of these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
-  /** Exact, but for SENT on PostgreSQL above 100,000 messages: then by the database's statistics. */
+  /** Exact, except SENT on PostgreSQL above 100,000 messages: then an estimate of the database. */
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
-  /** DEAD ones become PENDING, with all their attempts ahead. Returns how many. */
+  /** DEAD messages become PENDING, with all attempts again. Returns how many. */
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;
-  /** Forgets up to so many SENT ones, and with them that their events were enqueued. Returns how many. */
+  /** Removes up to `limit` SENT messages; their events can then be enqueued again. Returns how many. */
   purge(sentBefore: Date, limit?: number): Promise<number>;
   /**
-   * Hands up to so many SENT ones over, those that were sent first before others, and purges them once
-   * `keep` has resolved. Whoever is killed in between hands them over again. Returns how many.
+   * Passes up to `limit` SENT messages, oldest first, to `keep`, and removes them after it has resolved. If the
+   * process dies in between, they are passed again. Returns how many.
    */
   archive(
     sentBefore: Date,
     keep: (messages: readonly OutboxMessage[]) => Promise<void>,
     limit?: number,
   ): Promise<number>;
-  /** Its messages are not claimed any more; those that are out come to their end. False: it was paused. */
+  /** Its messages are no longer claimed; running attempts end normally. False: it was already paused. */
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
 }
 
-/** A store whose database also holds an outbox, over the connections that it has anyway. */
+/** A store whose database also contains an outbox, on the store's connections. */
 export interface OutboxHost {
   /** Closed before the store. */
   openOutbox(): OutboxLedger;

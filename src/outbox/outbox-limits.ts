@@ -1,4 +1,4 @@
-// Defaults and bounds of the outbox, in one place. The lengths are those of the ledger's columns.
+// Defaults and limits of the outbox. The lengths are those of the ledger's columns.
 
 export const outboxLimits = {
   sourceStreamIdMax: 200,
@@ -22,11 +22,11 @@ export const outboxLimits = {
   concurrencyDefault: 50,
   drainMsDefault: 10_000,
   metricsIntervalMsDefault: 15_000,
-  /** Jobs that wait in one queue: so many are before another tenant's, and in Redis at all. */
+  /** Jobs that may wait in one queue: bounds the delay of other tenants, and the memory of Redis. */
   waitingMaxDefault: 250,
-  /** A message whose JSON is no longer travels in its job, where that is wanted. */
+  /** The largest JSON of a message that travels in its job. */
   inlineBytesMaxDefault: 4_096,
-  /** Shares of the ledger: a destination's messages for one tenant are in one of them. */
+  /** The number of lanes: all messages of one destination and tenant are in one lane. */
   lanes: 64,
   retryAfterMsMax: 24 * 3_600_000,
   listDefault: 100,

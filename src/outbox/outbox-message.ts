@@ -1,4 +1,4 @@
-// What is enqueued, and what the ledger tells of it: the outbox document's names and statuses.
+// Messages as callers enqueue them and as the ledger returns them, with the names of the outbox document.
 
 import type { OutboxJob } from './outbox-job.ts';
 
@@ -6,15 +6,15 @@ export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A message for one destination. Together, its stream, event and integration type are unique. */
+/** A message for one destination. The combination of stream, event and integration type is unique. */
 export interface EnqueueOutboxProps {
   readonly sourceStreamId: string;
   readonly sourceEventId: string;
   /** Chooses the destination: `kafka:payments`, `webhook:partner-x`. */
   readonly integrationType: string;
-  /** What it means: `payment.completed.v1`. */
+  /** The meaning of the message: `payment.completed.v1`. */
   readonly eventType: string;
-  /** Identifiers and what the receiver needs; no blobs. */
+  /** Ids and the data that the receiver needs; no large binary data. */
   readonly payload: Json;
   readonly headers?: Json | undefined;
   readonly correlationId?: string | undefined;
@@ -24,7 +24,7 @@ export interface EnqueueOutboxProps {
   readonly dueAt?: Date | undefined;
   /** Default: 10. */
   readonly maxAttempts?: number | undefined;
-  /** Messages of one destination that have the same key go out one after the other, in order. */
+  /** Messages of one destination with the same key are sent one after the other, in order. */
   readonly orderingKey?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface OutboxMessage {
   readonly correlationId: string | undefined;
   readonly orderingKey: string | undefined;
   readonly dueAt: Date;
-  /** Those that failed. */
+  /** Failed attempts. */
   readonly attempts: number;
   readonly maxAttempts: number;
   readonly status: OutboxStatus;
@@ -51,17 +51,17 @@ export interface OutboxMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
-  /** Of one that went through a queue, where it was looked up: its jobs that workers began, oldest first. */
+  /** The jobs that carried it through a queue, oldest first; only where the message was looked up. */
   readonly jobs?: readonly OutboxJob[];
 }
 
-/** What a claim is settled by. The token is that of one claim: the next one has another. */
+/** Identifies a claim when it is settled. Each claim has a new token. */
 export interface OutboxClaim {
   readonly id: string;
   readonly token: string;
 }
 
 export interface ClaimedMessage extends OutboxMessage, OutboxClaim {
-  /** Claims that were not released, this one included: more than attempts where owners died. */
+  /** Claims that were not released, including this one: more than `attempts` if a process died. */
   readonly starts: number;
 }

@@ -1,7 +1,7 @@
-// How much is in the ledger, told from time to time. One process of a ledger is enough.
+// Gauges of the ledger, updated periodically. One process per ledger is enough.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
@@ -10,15 +10,15 @@ import { outboxLimits as limits } from './outbox-limits.ts';
 export interface OutboxMetricsOptions {
   readonly ledger: Pick<OutboxLedger, 'counts'>;
   readonly observer: Observer;
-  /** Default: 15 s. Longer while counting takes long: a twentieth of the time at most is spent on it. */
-  readonly intervalMs?: number;
-  readonly clock?: Clock;
+  /** Default: 15 s. Longer while counting is slow: it takes at most a twentieth of the time. */
+  readonly intervalMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const share = 20;
 
 /**
- * Tells the gauges `outbox_pending_total` and, by status, `outbox_messages`.
+ * Sets the gauges `outbox_pending_total` and, by status, `outbox_messages`.
  *
  * @example
  * import { createOutboxMetrics, memoryOutboxLedger } from 'millrace/outbox';
@@ -32,10 +32,9 @@ const share = 20;
 export function createOutboxMetrics(options: OutboxMetricsOptions): Lifecycle {
   const { ledger, clock = systemClock, intervalMs = limits.metricsIntervalMsDefault } = options;
   const observer = safeObserver(options.observer);
-  let running: { readonly stopping: AbortController; readonly done: Promise<void> } | undefined;
 
   async function run(signal: AbortSignal): Promise<void> {
-    // Nobody listens: nobody counts.
+    // Without a listener, counting would be wasted.
     if (observer.gauge === undefined) return;
     while (!signal.aborted) {
       const startMs = clock.now();
@@ -53,16 +52,5 @@ export function createOutboxMetrics(options: OutboxMetricsOptions): Lifecycle {
     }
   }
 
-  return createLifecycle({
-    async start() {
-      const stopping = new AbortController();
-      running = { stopping, done: run(stopping.signal) };
-    },
-    async stop() {
-      const { stopping, done } = running ?? {};
-      running = undefined;
-      stopping?.abort();
-      await done;
-    },
-  });
+  return runUntilStopped(run);
 }

@@ -62,7 +62,7 @@ test('one event goes to several destinations, or to none', async () => {
   );
 });
 
-test('events that come again after a crash before the checkpoint are duplicates, and told as such', async () => {
+test('events that are repeated after a crash are reported as duplicates', async () => {
   await using store = memoryEventStore();
   const ledger = memoryOutboxLedger();
   await store.append(stream, [newEvent(), newEvent()]);
@@ -106,7 +106,7 @@ test('an outage of the ledger is no duplicate: the checkpoint waits, and nothing
   assert.equal((await ledger.list({})).length, 3);
 });
 
-test('a message that the ledger refuses is a dead letter of its event, and the others go on', async () => {
+test('a message that the ledger rejects makes its event a dead letter, and other events continue', async () => {
   await using store = memoryEventStore();
   const ledger = memoryOutboxLedger();
   const [good, bad, ugly] = [newEvent(), newEvent(), newEvent()];

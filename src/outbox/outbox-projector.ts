@@ -1,5 +1,5 @@
-// From events to the ledger: a subscription whose rows commit together with its checkpoint where they share
-// a database, and are recognised as duplicates where they do not.
+// From events to the ledger: a subscription. In a shared database, its rows commit together with its checkpoint;
+// otherwise repeated rows are detected as duplicates.
 
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
@@ -25,13 +25,13 @@ import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from './outbox-ledger.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
 
-/** What a mapper says; stream, event, tenant, user and correlation come from the event. */
+/** The result of a mapper; stream, event, tenant, user and correlation come from the event. */
 export type IntegrationMessage = Pick<
   EnqueueOutboxProps,
   'dueAt' | 'eventType' | 'headers' | 'integrationType' | 'maxAttempts' | 'orderingKey' | 'payload'
 >;
 
-/** Which messages follow from an event; none where it is nobody else's business. */
+/** Returns the outgoing messages of an event, if any. */
 export interface IntegrationEventMapper {
   map(event: RecordedEvent): readonly IntegrationMessage[] | IntegrationMessage | null | undefined;
 }
@@ -47,13 +47,13 @@ export interface OutboxProjectorDefinition extends Pick<
 
 export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
-  /** The ledger is in the event store's database: rows and checkpoint are one commit. Default: false. */
+  /** The ledger is in the database of the event store: rows and checkpoint are one commit. Default: false. */
   readonly sharesDatabase?: boolean;
 }
 
 /**
- * Runs a projector: from its checkpoint, then live, until it is stopped. An outage of the ledger stops it
- * before its checkpoint; a message that the ledger refuses is a dead letter of its event.
+ * Runs a projector from its checkpoint, then live, until it is stopped. While the ledger is unavailable it waits;
+ * a message that the ledger rejects makes its event a dead letter.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -102,23 +102,23 @@ export function startOutboxProjector<Transaction>(
     context: BatchContext<Transaction>,
     eventCount: number,
   ): Promise<void> {
-    const tell = tellAbout(observer, definition.name);
+    const report = reporterOf(observer, definition.name);
     const { items, ended, failed } = observeEnqueue(observer, given);
-    tell('START', items);
+    report('START', items);
     let answers: readonly Enqueued[];
     try {
       answers = sharesDatabase
         ? await ledger.enqueueIn(await context.transaction(), items)
         : await ledger.enqueueMany(items);
     } catch (error) {
-      tell('ERROR', items, { err: error });
+      report('ERROR', items, { err: error });
       failed(error);
       throw refusal(error, eventCount);
     }
     const isNew = (_item: EnqueueOutboxProps, at: number): boolean => answers[at]?.isNew === true;
     for (const [at, item] of items.entries()) ended(at, isNew(item, at) ? 'new' : 'duplicate');
-    tell('SUCCESS', items.filter(isNew));
-    tell(
+    report('SUCCESS', items.filter(isNew));
+    report(
       'DUPLICATE',
       items.filter((item, at) => !isNew(item, at)),
     );
@@ -133,13 +133,13 @@ function toMessages(
   caused: Caused,
   eventCount: number,
 ): readonly EnqueueOutboxProps[] {
-  // The person was forgotten: nothing of it may leave.
+  // The person's data was erased: nothing of it may be sent.
   if (isForgotten(event.payload)) return [];
   let mapped: ReturnType<IntegrationEventMapper['map']>;
   try {
     mapped = mapper.map(event);
   } catch (error) {
-    // The same event gives the same error: no retry helps, but the others of the batch must not suffer.
+    // A retry of this event would fail again, but the other events of the batch must not become dead letters.
     if (eventCount > 1) throw error;
     throw new Terminal(`the mapper failed: ${String(error)}`, { cause: error });
   }
@@ -165,17 +165,17 @@ function isList(
   return Array.isArray(mapped);
 }
 
-/** A message that fits no column never will; alone, its event is a dead letter at once. */
+/** An invalid message stays invalid: its event, processed alone, becomes a dead letter immediately. */
 function refusal(error: unknown, eventCount: number): unknown {
   const isRefused =
     hasCode(error, 'OUTBOX_INVALID') ||
     hasCode(error, 'PAYLOAD_NOT_JSON') ||
     hasCode(error, 'PAYLOAD_TOO_LARGE');
   if (!isRefused || eventCount > 1) return error;
-  return new Terminal(`the outbox refused it: ${error.message}`, { cause: error });
+  return new Terminal(`the outbox rejected it: ${error.message}`, { cause: error });
 }
 
-function tellAbout(observer: Observer, source: string) {
+function reporterOf(observer: Observer, source: string) {
   return (
     phase: 'START' | 'SUCCESS' | 'DUPLICATE' | 'ERROR',
     items: readonly EnqueueOutboxProps[],

@@ -93,7 +93,9 @@ test('operations, phases, fields and metrics are those of the document', async (
   await eventually('one is dead', async () => (await ledger.counts()).DEAD === 1);
   await dispatcher.stop();
 
-  const told = new Set(logs.map(({ operation, phase }) => `${String(operation)} ${String(phase)}`));
+  const logged = new Set(
+    logs.map(({ operation, phase }) => `${String(operation)} ${String(phase)}`),
+  );
   for (const name of [
     'OUTBOX_ENQUEUE START',
     'OUTBOX_ENQUEUE SUCCESS',
@@ -105,7 +107,7 @@ test('operations, phases, fields and metrics are those of the document', async (
     'OUTBOX_DELIVER FAILED',
     'OUTBOX_DELIVER DEAD',
   ]) {
-    assert.ok(told.has(name), `${name} is missing from ${[...told].join(', ')}`);
+    assert.ok(logged.has(name), `${name} is missing from ${[...logged].join(', ')}`);
   }
   for (const fields of logs.filter(({ outboxId, eventId }) => outboxId ?? eventId)) {
     const { correlationId, tenantId, userId, source } = fields;

@@ -1,53 +1,35 @@
-// Strategy B, the first half: claims what is due and hands it to queues. It sends nothing and settles nothing
-// but what it could not hand on.
+// Strategy B, first half: claims due messages and puts a job for each into a queue. It sends no message, and
+// settles only claims that no queue accepted.
 
-import { randomUUID } from 'node:crypto';
-import { systemClock, type Clock } from '../foundation/clock.ts';
-import type { Lifecycle } from '../foundation/lifecycle.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
 import { createWaiters } from '../store/waiters.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { checkNumbers } from './check-outbox.ts';
 import { toDeliveryJob } from './delivery-job.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxLedger, OutboxOutcome } from './outbox-ledger.ts';
+import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import { runUntilStopped } from './run-until-stopped.ts';
+import { claimingSettings, outageMs, type ClaimingOptions } from './sending-options.ts';
 
-export interface QueueDispatcherOptions {
-  readonly ledger: OutboxLedger;
+/** The leases of waiting jobs are extended, three times per `leaseMs`. */
+export interface QueueDispatcherOptions extends ClaimingOptions {
   readonly queue: DeliveryQueue;
-  /** Default: 100. */
-  readonly batchSize?: number;
-  /**
-   * After which a message whose job got lost is claimed again. Leases of jobs that wait are extended, three
-   * times as often. Default: 60 s.
-   */
-  readonly leaseMs?: number;
-  /** Jobs that may wait in one queue; what is over it stays in the ledger. Default: 250. */
-  readonly waitingMax?: number;
-  /** `small`: a message of up to `inlineBytesMax` travels in its job, and the worker need not read it. */
-  readonly payload?: 'id' | 'small';
+  /** Jobs that may wait in one queue; further messages stay in the ledger. Default: 250. */
+  readonly waitingMax?: number | undefined;
+  /** `small`: a message of up to `inlineBytesMax` travels in its job, so that the worker need not read it. */
+  readonly payload?: 'id' | 'small' | undefined;
   /** Default: 4 KiB. */
-  readonly inlineBytesMax?: number;
-  /** The backstop of notifications. Default: 1 s. */
-  readonly tickIntervalMs?: number;
-  /** New at every start. */
-  readonly workerId?: string;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly inlineBytesMax?: number | undefined;
 }
 
 const source = 'outbox-dispatcher';
-const outageMs = { first: 100, max: 5_000 };
-/** How soon a queue that was full is tried again. */
+/** The first delay before a full queue is tried again. */
 const fullMs = 50;
 
 /**
- * Hands what is due to queues, until it is stopped; `createQueueWorker`, in this process or in others, sends
- * it. What waits in the queues then goes on waiting there.
+ * Puts due messages into queues until it is stopped; `createQueueWorker`, in this process or another one, sends
+ * them. Jobs that wait in the queues stay there after a stop.
  *
  * @example
  * import { createQueueDispatcher, memoryDeliveryQueue, memoryOutboxLedger } from 'millrace/outbox';
@@ -59,19 +41,16 @@ const fullMs = 50;
  * await dispatcher.start();
  */
 export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycle {
-  const { ledger, queue, payload = 'id', clock = systemClock } = options;
-  const batchSize = options.batchSize ?? limits.claimBatchDefault;
-  const leaseMs = options.leaseMs ?? limits.leaseMsDefault;
+  const { queue, payload = 'id' } = options;
+  const settings = claimingSettings(options);
+  const { ledger, clock, observer, workerId, batchSize, leaseMs, tickIntervalMs } = settings;
   const waitingMax = options.waitingMax ?? limits.waitingMaxDefault;
   const inlineBytesMax = options.inlineBytesMax ?? limits.inlineBytesMaxDefault;
-  const tickIntervalMs = options.tickIntervalMs ?? limits.tickIntervalMsDefault;
-  const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
-  const observer = safeObserver(options.observer ?? silentObserver);
   checkNumbers({ batchSize, leaseMs, waitingMax, inlineBytesMax, tickIntervalMs });
 
   async function pump(stopping: AbortSignal): Promise<void> {
     let releases: OutboxOutcome[] = [];
-    let failMs = outageMs.first;
+    let failMs: number = outageMs.first;
     let waitFullMs = fullMs;
     const nudged = createWaiters();
     let isNudged = false;
@@ -90,18 +69,18 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       return claimed;
     }
 
-    /** Returns those that were not taken, as their queues are full. */
-    async function handOn(claimed: readonly ClaimedMessage[]): Promise<readonly ClaimedMessage[]> {
+    /** Returns the messages whose queues are full. */
+    async function offer(claimed: readonly ClaimedMessage[]): Promise<readonly ClaimedMessage[]> {
       const inlineMax = payload === 'small' ? inlineBytesMax : 0;
       try {
         const jobs = claimed.map((message) => toDeliveryJob(message, inlineMax));
         const offered = await queue.offer(jobs, { waitingMax });
         for (const [at, message] of claimed.entries()) {
-          if (offered[at] === 'taken') tell(message);
+          if (offered[at] === 'taken') reportJob(message);
         }
         return claimed.filter((_message, at) => offered[at] !== 'taken');
       } catch (error) {
-        // Some may have been taken all the same: their tokens are worth nothing once this is written.
+        // Some jobs may have been accepted: releasing their claims makes their tokens stale.
         releases = claimed.map(released());
         await ledger.settle(releases);
         releases = [];
@@ -109,14 +88,14 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       }
     }
 
-    function tell(message: ClaimedMessage): void {
+    function reportJob(message: ClaimedMessage): void {
       const { integrationType, eventType } = message;
       const what = { source, operation: 'OUTBOX_ENQUEUE_JOB', phase: 'SUCCESS' } as const;
       logOutbox(observer, what, message, { outboxId: message.id, integrationType });
       observer.count?.('outbox_jobs_total', { integrationType, eventType });
     }
 
-    /** Until something was enqueued, or a worker has settled what others waited for. */
+    /** Until a message was enqueued, or a worker settled a message that others of its ordering key waited for. */
     async function sleep(pollMs: number): Promise<void> {
       const woken = new AbortController();
       const signal = AbortSignal.any([stopping, woken.signal]);
@@ -135,13 +114,13 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
         isNudged = false;
         const claimed = await claim();
         operation = 'OUTBOX_ENQUEUE_JOB';
-        const refused = claimed.length === 0 ? [] : await handOn(claimed);
+        const refused = claimed.length === 0 ? [] : await offer(claimed);
         failMs = outageMs.first;
         operation = 'OUTBOX_CLAIM';
         if (claimed.length === 0) await sleep(tickIntervalMs);
         if (refused.length < claimed.length) waitFullMs = fullMs;
         if (refused.length === 0) continue;
-        // A queue that nobody empties costs a batch now and then, not a batch after the other.
+        // Back off, so that a queue without workers does not cost one claim after another.
         observer.count?.('outbox_queue_full_total', {}, refused.length);
         releases = refused.map(released(new Date(clock.now() + waitFullMs)));
         await clock.sleep(fullMs, stopping);
@@ -158,13 +137,13 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     try {
       await ledger.settle(releases);
     } catch (error) {
-      // Their leases end by themselves.
+      // The leases expire.
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
       logOutbox(observer, what, {}, { err: error });
     }
   }
 
-  /** What waits behind a slow destination must not be claimed again: its job would come to nothing. */
+  /** A message whose job waits must not be claimed again: its job would become stale. */
   async function keepLeases(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       try {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import type { Deliver } from './deliver-message.ts';
+import type { Deliver } from './attempt-delivery.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
@@ -218,7 +218,7 @@ test('a tenant with a backlog is before another one with no more than may wait',
   assert.ok(waitedFor < 400, `${waitedFor} of the other one's were before it`);
 });
 
-test('leases of jobs that wait are extended, so that a slow queue comes to its end', async () => {
+test('leases of waiting jobs are extended, so that a slow queue is processed', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   const ids = await enqueued(ledger, ...Array.from({ length: 6 }, () => ({})));
@@ -240,7 +240,7 @@ test('leases of jobs that wait are extended, so that a slow queue comes to its e
     await clock.advance(100);
     return (await ledger.counts()).SENT === 6;
   });
-  // Claimed once: nobody took them for lost.
+  // Claimed once: none was considered lost.
   assert.deepEqual(
     sent,
     ids.map((id) => `${id} 1`),
@@ -270,7 +270,7 @@ test('queues that lose everything: the messages come again after their lease', a
   assert.ok((await ledger.list({})).every(({ attempts }) => attempts === 0));
 });
 
-test('while the queues are away nothing is used up, nor held', async () => {
+test('an outage of the queues uses up no attempts and holds no messages', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {}, {});
   const inner = memoryDeliveryQueue();
@@ -292,7 +292,7 @@ test('while the queues are away nothing is used up, nor held', async () => {
   assert.deepEqual(starts, [1, 1, 1]);
 });
 
-test('while the ledger is away, workers keep what they have, and no outcome is lost', async () => {
+test('workers keep their outcomes while the ledger is unavailable', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 10 }, () => ({})));
   let calls = 0;
@@ -336,7 +336,7 @@ test('a destination that is paused gets nothing more, though jobs wait for it', 
   assert.equal(sent, 2);
 });
 
-test('stopping lets what is out come to its end, and cuts it off when that takes too long', async () => {
+test('a stop waits for running attempts, and cancels them after the drain time', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {});
   const queue = memoryDeliveryQueue();
@@ -387,7 +387,7 @@ test('operations, phases and counts have the names of the document', async () =>
     { dispatcher: { observer, leaseMs: 30 }, worker: { observer } },
   );
   await rig.settled();
-  await rig.eventually('the depth is told', async () => names.has('queue_depth'));
+  await rig.eventually('the depth is reported', async () => names.has('queue_depth'));
   for (const name of ['claimed', 'jobs', 'sent', 'failed', 'dead']) {
     assert.ok(names.has(`outbox_${name}_total`), name);
   }

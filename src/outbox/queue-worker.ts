@@ -1,63 +1,35 @@
-// Strategy B, the second half: takes jobs from queues, takes their claims over in the ledger, sends, and
-// settles. What many jobs ask of the ledger goes in batches.
+// Strategy B, second half: takes jobs from queues, takes over their claims in the ledger, sends the messages and
+// stores the outcomes. Calls of the ledger are made in batches.
 
-import { randomUUID } from 'node:crypto';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
-import { systemClock, type Clock } from '../foundation/clock.ts';
-import type { Lifecycle } from '../foundation/lifecycle.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { aborted, type Clock } from '../foundation/clock.ts';
+import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import type { RetrySchedule } from './decide-delivery.ts';
-import type { Deliver } from './deliver-message.ts';
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
-import { inBatches } from './in-batches.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxLedger, Renewed } from './outbox-ledger.ts';
+import type { Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import {
-  freesOthers,
-  tellOutcome,
-  whenTold,
-  type OnDead,
-  type SettledMessage,
-} from './tell-outcome.ts';
-import { runUntilStopped } from './run-until-stopped.ts';
+import { freesOthers, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
-export interface QueueWorkerOptions {
-  readonly ledger: OutboxLedger;
+export interface QueueWorkerOptions extends SendingOptions {
   readonly queue: DeliveryQueue;
-  readonly deliver: Deliver;
   /** Integration types, or patterns of them (`webhook:*`). Default: all. */
-  readonly types?: readonly string[];
-  /** Messages that are sent at once, of each queue. Default: 50. */
-  readonly concurrency?: number;
-  /** After which a message whose worker died comes again. Default: 60 s. */
-  readonly leaseMs?: number;
-  /** No attempt takes longer. Default: half of the lease. */
-  readonly timeoutMs?: number;
-  /** When it is stopped, what is being sent may take so long, and is cut off then. Default: 10 s. */
-  readonly drainMs?: number;
-  /** Default: min(60 s · 2^(n−1), 15 min) + 0..10 s. */
-  readonly schedule?: RetrySchedule;
-  /** New at every start. */
-  readonly workerId?: string;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
-  readonly onDead?: OnDead;
+  readonly types?: readonly string[] | undefined;
 }
 
 export interface QueueWorker extends Lifecycle {
-  /** Jobs that it has begun and not come to an end with. */
+  /** Jobs that have begun and not ended. */
   readonly inFlight: number;
 }
 
 const source = 'outbox-worker';
+const operation = 'OUTBOX_DELIVER';
 
 /**
- * Sends what a `createQueueDispatcher` has put into queues, until it is stopped.
+ * Sends the messages that a `createQueueDispatcher` has put into queues, until it is stopped.
  *
  * @example
  * import { createQueueWorker, memoryDeliveryQueue, memoryOutboxLedger } from 'millrace/outbox';
@@ -75,28 +47,23 @@ const source = 'outbox-worker';
  * await worker.start();
  */
 export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
-  const { ledger, queue, deliver, schedule, onDead, types = ['*'], clock = systemClock } = options;
-  const concurrency = options.concurrency ?? limits.concurrencyDefault;
-  const leaseMs = options.leaseMs ?? limits.leaseMsDefault;
-  const timeoutMs = options.timeoutMs ?? Math.floor(leaseMs / 2);
-  const drainMs = options.drainMs ?? limits.drainMsDefault;
-  const workerId = options.workerId ?? `outbox-${process.pid}-${randomUUID().slice(0, 8)}`;
-  const observer = safeObserver(options.observer ?? silentObserver);
+  const { queue, types = ['*'] } = options;
+  const settings = sendingSettings(options);
+  const { ledger, deliver, schedule, onDead, clock, observer } = settings;
+  const { concurrency, leaseMs, timeoutMs, drainMs, workerId } = settings;
   checkNumbers({ concurrency, leaseMs, timeoutMs, drainMs });
-
   let inFlight = 0;
 
   async function run(stopping: AbortSignal): Promise<void> {
-    const cutOff = new AbortController();
-    const telling = new Set<Promise<void>>();
-    const deadlines = createCallDeadlines(clock, timeoutMs, cutOff.signal);
-    const limitsOfOne = { timeoutMs, leaseMs, deadlines };
-    const operation = 'OUTBOX_DELIVER' as const;
-    const attempt = { deliver, schedule, clock, observer, source, operation, ...limitsOfOne };
+    const cancelling = new AbortController();
+    const reports = new Set<Promise<void>>();
+    const deadlines = createCallDeadlines(clock, cancelling.signal);
+    const time = { clock, timeoutMs, leaseMs, deadlines };
+    const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
     const batch = {
       sizeMax: limits.claimBatchMax,
       clock,
-      hurry: cutOff.signal,
+      stopping: cancelling.signal,
       onFailure: (err: unknown) =>
         logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err }),
     };
@@ -108,7 +75,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const settle = inBatches(async (ended: readonly SettledMessage[]) => {
       const settled = await ledger.settle(ended.map(({ outcome }) => outcome));
       for (const [at, each] of ended.entries()) {
-        tellOutcome(each, settled[at], { source, observer, onDead, telling });
+        reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
       if (ended.some(freesOthers)) queue.nudge();
       return settled;
@@ -117,7 +84,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
       const { renewed, leasedAtMs } = await renew(job.message ?? { id, token });
-      if (typeof renewed === 'string') return tellDropped(job, renewed);
+      if (typeof renewed === 'string') return reportDropped(job, renewed);
       const outcome = await attemptDelivery(renewed, leasedAtMs, attempt);
       await settle({ message: renewed, outcome });
     }
@@ -127,7 +94,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       try {
         await handle(job);
       } catch (error) {
-        // The ledger is away and this process must end: the lease brings the message back.
+        // The ledger is unavailable and this process must stop: the message is claimed again after its lease.
         const what = { source, operation, phase: 'ERROR' } as const;
         logOutbox(observer, what, job, { outboxId: job.outboxId, err: error });
       } finally {
@@ -135,38 +102,31 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       }
     }
 
-    function tellDropped(job: DeliveryJob, why: Exclude<Renewed, ClaimedMessage>): void {
+    function reportDropped(job: DeliveryJob, why: Exclude<Renewed, ClaimedMessage>): void {
       const { outboxId, integrationType, eventType } = job;
       if (why === 'stale') observer.count?.('outbox_stale_total', { integrationType, eventType });
       const what = { source, operation, phase: why === 'stale' ? 'STALE' : 'PAUSED' } as const;
       logOutbox(observer, what, job, { outboxId, integrationType });
     }
 
-    const patience = new AbortController();
-    const impatient = whenAborted(AbortSignal.any([stopping, patience.signal]))
-      .then(() => clock.sleep(drainMs, patience.signal))
+    const ended = new AbortController();
+    const limit = whenAborted(AbortSignal.any([stopping, ended.signal]))
+      .then(() => clock.sleep(drainMs, ended.signal))
       .then(
-        () => cutOff.abort(),
+        () => cancelling.abort(),
         () => undefined,
       );
     await queue.work(handleOne, { types, concurrency, signal: stopping });
-    patience.abort();
-    await impatient;
-    await whenTold(telling, { clock, drainMs });
+    ended.abort();
+    await limit;
+    await whenReported(reports, { clock, drainMs });
   }
 
-  const lifecycle = runUntilStopped(run);
-  return {
-    get state() {
-      return lifecycle.state;
-    },
+  return withLifecycle(runUntilStopped(run), {
     get inFlight() {
       return inFlight;
     },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
-  };
+  });
 }
 
 function whenAborted(signal: AbortSignal): Promise<void> {
@@ -174,4 +134,60 @@ function whenAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/**
+ * Batches single calls: one call runs, and items that arrive during it share the next one. A failed call is
+ * repeated until the process must stop.
+ */
+function inBatches<Item, Answer>(
+  run: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  {
+    sizeMax,
+    clock,
+    stopping,
+    onFailure,
+  }: {
+    readonly sizeMax: number;
+    readonly clock: Clock;
+    readonly stopping: AbortSignal;
+    readonly onFailure: (error: unknown) => void;
+  },
+): (item: Item) => Promise<Answer> {
+  const waiting: { readonly item: Item; readonly answer: PromiseWithResolvers<Answer> }[] = [];
+  let isRunning = false;
+
+  async function runAll(): Promise<void> {
+    // Items of the same turn go in one batch.
+    await Promise.resolve();
+    let waitMs: number = outageMs.first;
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, sizeMax);
+      try {
+        const answers = await run(batch.map(({ item }) => item));
+        for (const [at, { answer }] of batch.entries()) answer.resolve(answers[at] as Answer);
+        waitMs = outageMs.first;
+      } catch (error) {
+        onFailure(error);
+        if (stopping.aborted) {
+          for (const { answer } of batch) answer.reject(aborted(stopping));
+          continue;
+        }
+        waiting.unshift(...batch);
+        await clock.sleep(waitMs, stopping).catch(() => undefined);
+        waitMs = Math.min(waitMs * 2, outageMs.max);
+      }
+    }
+    isRunning = false;
+  }
+
+  return (item) => {
+    const answer = Promise.withResolvers<Answer>();
+    waiting.push({ item, answer });
+    if (!isRunning) {
+      isRunning = true;
+      void runAll();
+    }
+    return answer.promise;
+  };
 }

@@ -32,7 +32,7 @@ async function renewedOf(ledger: OutboxLedger, claimed: OutboxClaim): Promise<Cl
 }
 
 export const renewCases: LedgerCases = {
-  async 'whoever renews has the whole message, a token of its own, and no start more'(
+  async 'a renewal returns the whole message and a new token, without another start'(
     _opened,
     ledger,
   ) {
@@ -60,7 +60,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(renewed), 'settled');
   },
 
-  async 'the token before the renewal settles and renews nothing any more'(_opened, ledger) {
+  async 'the token before the renewal is stale'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = await claimOne(ledger);
     const renewed = await renewedOf(ledger, claimed);
@@ -103,7 +103,10 @@ export const renewCases: LedgerCases = {
     assert.equal((await ledger.counts()).SENT, 30);
   },
 
-  async 'a lease that ran out is renewed as long as nobody else has claimed'(_opened, ledger) {
+  async 'an expired lease can be renewed until another process claims the message'(
+    _opened,
+    ledger,
+  ) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     await eventually('it ran out', async () => (await statusOf(ledger, late.id)) === 'PENDING');
@@ -122,7 +125,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(owner), 'settled');
   },
 
-  async 'what is settled, released or was never claimed is not renewed'(_opened, ledger) {
+  async 'a settled, released or unclaimed message is not renewed'(_opened, ledger) {
     const [first = ''] = await enqueued(ledger, {}, {}, {}, {});
     const [sent, failed, dead, released] = await claim(ledger);
     assert.ok(sent && failed && dead && released);
@@ -180,10 +183,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(claimed), 'settled');
   },
 
-  async 'every renewal is a job, and what became of it is told when the queue has forgotten it'(
-    _opened,
-    ledger,
-  ) {
+  async 'every renewal is stored as a job with its outcome'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, { tenantId: 'core' });
     const jobs = async () => (await ledger.find(id))?.jobs;
     assert.equal(await jobs(), undefined);
@@ -214,25 +214,25 @@ export const renewCases: LedgerCases = {
     await ledger.markSent(await renewedOf(ledger, await claimOne(ledger)));
 
     const message = await ledger.find(id);
-    const told = message?.jobs ?? assert.fail('no jobs');
+    const stored = message?.jobs ?? assert.fail('no jobs');
     assert.deepEqual(
-      told.map(({ attempt: nth, outcome }) => `${nth} ${outcome}`),
+      stored.map(({ attempt: nth, outcome }) => `${nth} ${outcome}`),
       ['1 failed', '2 lost', '2 dead', '1 sent'],
     );
-    assert.equal(told[1]?.queue, 'outbox-webhook~partner-x@core');
-    assert.equal(told[1]?.id, deliveryJobId({ outboxId: id, attempt: 2, token: again.token }));
-    assert.equal(told[1]?.finishedAt, undefined);
-    for (const { enqueuedAt, startedAt, finishedAt, outcome } of told) {
+    assert.equal(stored[1]?.queue, 'outbox-webhook~partner-x@core');
+    assert.equal(stored[1]?.id, deliveryJobId({ outboxId: id, attempt: 2, token: again.token }));
+    assert.equal(stored[1]?.finishedAt, undefined);
+    for (const { enqueuedAt, startedAt, finishedAt, outcome } of stored) {
       assert.ok(enqueuedAt <= startedAt, outcome);
       if (outcome !== 'lost')
         assert.ok(finishedAt !== undefined && finishedAt >= startedAt, outcome);
     }
     const { sourceStreamId = '', sourceEventId = '' } = message ?? {};
     const [bySource] = await ledger.bySource([{ sourceStreamId, sourceEventId }]);
-    assert.deepEqual(bySource?.jobs, told);
+    assert.deepEqual(bySource?.jobs, stored);
   },
 
-  async 'of a message that is replayed for ever, the last jobs are kept'(_opened, ledger) {
+  async 'only the last jobs of a message are kept'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     for (let nth = 1; nth <= jobsKept + 2; nth += 1) {
       await ledger.markFailed(await renewedOf(ledger, await claimOne(ledger)), 'no', past);

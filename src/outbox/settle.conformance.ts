@@ -19,10 +19,7 @@ import type { OutboxLedger } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage } from './outbox-message.ts';
 
 export const settleCases: LedgerCases = {
-  async 'a sent message is SENT, since when is told, and it is never claimed again'(
-    _opened,
-    ledger,
-  ) {
+  async 'a sent message is SENT with its time, and is never claimed again'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     assert.equal(await ledger.markSent(await claimOne(ledger)), 'settled');
     const found = await ledger.find(id);
@@ -94,7 +91,7 @@ export const settleCases: LedgerCases = {
     assert.equal(found.dueAt.getTime(), future.getTime());
   },
 
-  async 'a late owner settles nothing once another one has claimed, and is told'(_opened, ledger) {
+  async 'a late owner is stale once another one has claimed'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     const owner = await claimAgain(ledger);
@@ -107,7 +104,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await ledger.markSent(owner), 'settled');
   },
 
-  async 'a late owner is told so, even in the batch in which the owner settles'(_opened, ledger) {
+  async 'a late owner is stale, also in the batch in which the owner settles'(_opened, ledger) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     const owner = await claimAgain(ledger);
@@ -119,10 +116,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, owner.id), 'SENT');
   },
 
-  async 'an older claim counts for nothing beside outcomes of the newer one, which has the message out'(
-    _opened,
-    ledger,
-  ) {
+  async 'an older claim is stale next to outcomes of a newer one'(_opened, ledger) {
     await enqueued(ledger, {}, {});
     const late = await claimAndDie(ledger);
     const claimed = new Map<string, ClaimedMessage>();
@@ -140,7 +134,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await ledger.markSent(claimed.get(late.id) ?? assert.fail()), 'settled');
   },
 
-  async 'what was sent of many claims is settled at once, and lets the next of each key go'(
+  async 'outcomes of many claims are settled together, and release the next of each key'(
     _opened,
     ledger,
   ) {
@@ -163,7 +157,7 @@ export const settleCases: LedgerCases = {
     assert.equal(SENT, 2 * (2 + 3 + 12) + 3);
   },
 
-  async 'a late owner may still settle what nobody else has claimed'(_opened, ledger) {
+  async 'a late owner may settle a message that no other process has claimed'(_opened, ledger) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     assert.equal(await ledger.markSent(late), 'settled');
@@ -186,7 +180,7 @@ export const settleCases: LedgerCases = {
     assert.deepEqual(results.toSorted(), ['settled', 'stale']);
   },
 
-  async 'a released claim settles nothing any more'(_opened, ledger) {
+  async 'a released claim is stale'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = await claimOne(ledger);
     await ledger.release(claimed);
@@ -246,7 +240,10 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, first.id), 'SENT');
   },
 
-  async 'an exchange does not claim what it settles, even after its lease'(_opened, ledger) {
+  async 'an exchange does not claim a message that it settles, also after its lease'(
+    _opened,
+    ledger,
+  ) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     const exchanged = await ledger.exchange(
@@ -298,7 +295,7 @@ export const operatingCases: LedgerCases = {
     });
   },
 
-  async 'an id that nobody has is not found'(_opened, ledger) {
+  async 'an unknown id is not found'(_opened, ledger) {
     assert.equal(await ledger.find('0193b3a0-0000-7000-8000-000000000000'), undefined);
     assert.equal(await ledger.find('no id at all'), undefined);
   },
@@ -327,7 +324,7 @@ export const operatingCases: LedgerCases = {
     }
   },
 
-  async 'what was enqueued for an event is found by the event, oldest first'(_opened, ledger) {
+  async 'messages are found by their event, oldest first'(_opened, ledger) {
     const [sourceStreamId, sourceEventId] = ['paymenthub.payment.v1-core-p9', 'e9'];
     const source = { sourceStreamId, sourceEventId };
     const other = { sourceStreamId: `${sourceStreamId}0`, sourceEventId };
@@ -478,7 +475,7 @@ export const operatingCases: LedgerCases = {
     assert.equal(entry.pausedBy, 'ops');
   },
 
-  async 'a resumed destination goes on with what waited and what came meanwhile'(_opened, ledger) {
+  async 'a resumed destination continues with all waiting messages'(_opened, ledger) {
     await enqueued(ledger, {});
     await ledger.pause('webhook:partner-x', 'ops');
     assert.deepEqual(await claim(ledger), []);
@@ -490,7 +487,7 @@ export const operatingCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 3);
   },
 
-  async 'what was claimed before the pause comes to its end'(_opened, ledger) {
+  async 'messages claimed before the pause are sent'(_opened, ledger) {
     await enqueued(ledger, {}, {});
     const [sent, failed] = await claim(ledger);
     assert.ok(sent !== undefined && failed !== undefined);

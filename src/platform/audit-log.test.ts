@@ -11,7 +11,7 @@ const actor = { kind: 'token', name: 'ada' };
 const purge = { action: 'outbox.purge', target: 'all', actor };
 const nothing = async (): Promise<void> => {};
 
-test('it is asked for on record before it is done, and its outcome is there behind it', async () => {
+test('an action is recorded before it is executed, and its outcome after it', async () => {
   await using store = memoryEventStore();
   const audit = createAuditLog(store);
   const seen = await audit.run(purge, async () => (await audit.list({})).entries);
@@ -45,15 +45,15 @@ test('what cannot be put on record is not done', async () => {
   assert.equal(isDone, false);
 });
 
-test('what was done stays done when its outcome cannot be written', async () => {
+test('an executed action succeeds also if its outcome cannot be recorded', async () => {
   const store = memoryEventStore();
-  const told: unknown[] = [];
+  const errors: unknown[] = [];
   const quiet = (): void => {};
   const log = {
     debug: quiet,
     info: quiet,
     warn: quiet,
-    error: (fields: object) => told.push(fields),
+    error: (fields: object) => errors.push(fields),
   };
   const audit = createAuditLog(store, { observer: { log } });
   const result = await audit.run(purge, async () => {
@@ -61,7 +61,7 @@ test('what was done stays done when its outcome cannot be written', async () => 
     return 7;
   });
   assert.equal(result, 7);
-  assert.equal(told.length, 1);
+  assert.equal(errors.length, 1);
 });
 
 test('an outcome is found though it stands on the page before', async () => {
@@ -85,7 +85,7 @@ test('an outcome is found though it stands on the page before', async () => {
   await assert.rejects(audit.list({}, { cursor: 'x' }), { code: 'CURSOR_INVALID' });
 });
 
-test('it is kept for a year, or as long as its metadata says', async () => {
+test('entries are kept for a year, or as long as the metadata says', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   const audit = createAuditLog(store, { clock, keptSeconds: 60 });

@@ -1,5 +1,5 @@
-// Who did what to this system: events of a stream of its own, written before the deed and after it, so
-// that nothing is done that is not on record.
+// The audit log: admin actions as events of their own stream. An action is recorded before it is executed, and its
+// outcome after it.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -11,15 +11,15 @@ import type { RecordedEvent } from '../store/recorded-event.ts';
 export interface AuditActor {
   readonly kind: string;
   readonly name: string;
-  /** Absent: of all tenants. */
+  /** Absent: all tenants. */
   readonly tenant?: string;
   readonly address?: string;
 }
 
 export interface AuditRequest {
-  /** What is done, as in `dead-letter.replay`. */
+  /** The action, such as `dead-letter.replay`. */
   readonly action: string;
-  /** To what: an id, a name, or what a filter says. */
+  /** The target: an id, a name, or a filter. */
   readonly target: string;
   readonly actor: AuditActor;
   readonly requestId?: string;
@@ -28,18 +28,18 @@ export interface AuditRequest {
 export interface AuditEntry extends AuditRequest {
   readonly id: string;
   readonly at: string;
-  /** `unknown`: it is under way, or its process died before it could say. */
+  /** `unknown`: the action is running, or its process died. */
   readonly outcome: 'done' | 'failed' | 'unknown';
   readonly endedAt?: string;
-  /** The code of the error that it failed with. */
+  /** The error code, if it failed. */
   readonly error?: string;
 }
 
 export interface AuditFilter {
-  /** The name of who did it. */
+  /** The name of the actor. */
   readonly actor?: string;
   readonly action?: string;
-  /** Of those who are bound to this tenant. */
+  /** Actions of actors that are bound to this tenant. */
   readonly tenant?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
@@ -47,14 +47,14 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** For the next page; undefined: this is the last one. */
+  /** For the next page; undefined: this is the last page. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditLog {
-  /** Writes that it is asked for, does it, and writes what came of it. Not on record: not done. */
+  /** Records the action, executes it, and records its outcome. If it cannot be recorded, it is not executed. */
   run<T>(request: AuditRequest, work: () => Promise<T>): Promise<T>;
-  /** Newest first. A page may be short, or empty, and have a cursor: that far it looked. */
+  /** Newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
     page?: { readonly limit?: number; readonly cursor?: string },
@@ -64,7 +64,7 @@ export interface AuditLog {
 export interface AuditLogOptions {
   readonly clock?: Clock;
   readonly observer?: Observer;
-  /** Of a stream that is new; later its metadata says it. Default: 365 days. */
+  /** For a new stream; afterwards its metadata counts. Default: 365 days. */
   readonly keptSeconds?: number;
 }
 
@@ -75,7 +75,7 @@ const endedType = '$audit-ended';
 const targetCharsMax = 1_000;
 const keptSecondsDefault = 365 * 86_400;
 const limitDefault = 100;
-/** Events that one page looks at: a rare filter must not read years of them. */
+/** Events read for one page, so that a rare filter does not read the whole log. */
 const lookedAtMax = 5_000;
 
 interface Ended {
@@ -84,7 +84,7 @@ interface Ended {
 }
 
 /**
- * The record of what was done to a system, in its own event store.
+ * The audit log of a system, in its event store.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -127,7 +127,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     await store.append(auditStream, [event], { system: true });
   };
 
-  /** What came of it is known already: failing to write it down must not turn it round. */
+  /** The action has ended: a failure to record its outcome must not change the result. */
   const end = async (id: string, ended: Ended): Promise<void> => {
     try {
       await write(endedType, { eventId: endedId(id), correlationId: id }, ended);
@@ -174,7 +174,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       const entries = await Promise.all(
         found.map(async (asked) => {
           const { eventId } = asked;
-          // Its ending stands behind it, so it may be on the page before.
+          // The outcome follows the action in the stream, so it may be on the previous page.
           const ending =
             endings.get(eventId) ?? (await store.findEvent(auditStream, endedId(eventId)));
           return entryOf(asked, ending);
@@ -185,7 +185,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   };
 }
 
-/** For the record: what a filter says. */
+/** A filter as text for the log. */
 export function filterText(filter: object): string {
   const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
   return parts.length === 0
@@ -193,7 +193,7 @@ export function filterText(filter: object): string {
     : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
 }
 
-/** Whoever may write to the system's streams may have written anything. */
+/** Validated, because other programs may write to the stream. */
 function isAsked({ type, payload }: RecordedEvent): boolean {
   const { action, actor } = (payload ?? {}) as Partial<AuditRequest>;
   return type === askedType && typeof action === 'string' && typeof actor?.name === 'string';
@@ -227,7 +227,7 @@ function entryOf(asked: RecordedEvent, ending: RecordedEvent | undefined): Audit
 
 function revisionOf(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new MillraceError('CURSOR_INVALID', 'this is no cursor of the audit', {
+  throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
     details: { field: 'cursor' },
   });
 }

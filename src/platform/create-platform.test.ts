@@ -1,5 +1,5 @@
 // The flow as one: a command goes in, its read model and its message come out, and bad configurations
-// are told before anything is opened.
+// are refused before anything is opened.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,9 +10,9 @@ import { hasCode } from '../foundation/error.ts';
 import { projection, readModel } from '../projections/index.ts';
 import { reactor } from '../reactors/index.ts';
 import { createPlatform, type PlatformConfig } from './create-platform.ts';
-import type { PlatformRole } from './platform-role.ts';
-import { completeUrls } from './platform-engines.ts';
-import { defineModule } from './platform-module.ts';
+import type { PlatformRole } from './config/platform-role.ts';
+import { completeUrls } from './engines/platform-engines.ts';
+import { defineModule } from './modules/platform-module.ts';
 
 const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
 const open = defineCommand('account.open', z.object({ owner: z.string().min(1) }));
@@ -189,7 +189,7 @@ test('it starts, stops and starts again', async () => {
   await platform.waitFor(accounts, position);
 });
 
-test('a command that nobody knows, and one with a wrong payload, are typed errors', async () => {
+test('an unknown command and an invalid payload are typed errors', async () => {
   await using platform = await createPlatform(banking(() => assert.fail('nothing is sent')));
   const ask = (type: string, payload: unknown) =>
     platform.handle({ tenant: 'core', id: 'a-1', command: { type, payload } });
@@ -211,7 +211,7 @@ test('an id that its read model cannot hold is refused before anything has happe
   await assert.rejects(ask('4915112345678', 'account.open', { owner: 'Ada' }), (error) =>
     hasCode(error, 'KEY_HOLDS_PERSONAL_DATA'),
   );
-  // Nobody makes a key of it.
+  // No read model uses it as a key.
   await ask('4915112345678', 'letter.send', { to: 'Ada' });
 });
 
@@ -255,7 +255,7 @@ for (const [what, config] of [
   });
 }
 
-test('what is not said follows from the store, unless the store has no room for it', () => {
+test('defaults follow from the store, unless the store cannot store checkpoints', () => {
   assert.deepEqual(completeUrls({ store: 'sqlite:a.db' }), {
     store: 'sqlite:a.db',
     keys: 'sqlite:a.db',
@@ -265,7 +265,7 @@ test('what is not said follows from the store, unless the store has no room for 
   assert.deepEqual(completeUrls(apart), { ...apart, keys: apart.outbox });
   assert.throws(
     () => completeUrls({ store: 'kurrentdb://localhost:2113' }),
-    /name a database for the outbox/,
+    /configure a database for the outbox/,
   );
 });
 

@@ -1,4 +1,4 @@
-// The whole flow on one page: engines by URL, modules on top, and what of it this process runs.
+// The whole flow on one page: engines by URL, the modules, and the parts that this process runs.
 
 import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -9,7 +9,7 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import {
   createOutboxDispatcher,
@@ -31,31 +31,33 @@ import { startSaga } from '../reactors/start-saga.ts';
 import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/start-subscription.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
-import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { TaskType } from '../tasks/task-type.ts';
 import type { Traces } from '../traces/create-traces.ts';
-import { traceSubscription } from '../traces/keep-trace-index.ts';
 import { withLeases } from '../subscriptions/with-leases.ts';
-import type { LoadAggregate } from './load-aggregate.ts';
-import { openColdStorage, type ArchiveKeys } from './open-bus.ts';
-import { openTokens, type Tokens } from './open-tokens.ts';
-import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
+import { openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
+import { openTokens, type Tokens } from './tokens/open-tokens.ts';
+import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { bindCommands } from './platform-commands.ts';
+import { bindCommands, type LoadAggregate } from './platform-commands.ts';
 import {
   openEngines,
   type EngineOptions,
   type EngineUrls,
   type PlatformEngines,
-} from './platform-engines.ts';
-import { bindModules, type ModuleBook, type PlatformModule } from './platform-module.ts';
+} from './engines/platform-engines.ts';
+import {
+  bindModules,
+  createModuleContext,
+  type ModuleBook,
+  type PlatformModule,
+} from './modules/platform-module.ts';
 import { runProjections } from './platform-projections.ts';
-import { platformRoles, type PlatformRole } from './platform-role.ts';
+import { platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
-import { platformWork } from './platform-work.ts';
-import { noTraces, tracesOver } from './platform-traces.ts';
+import { platformWork } from './engines/open-work.ts';
+import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
 
@@ -66,32 +68,32 @@ export interface PlatformConfig extends EngineOptions {
   readonly modules?: readonly PlatformModule[];
   /** Default: all. */
   readonly roles?: readonly PlatformRole[];
-  /** After which others take subscriptions over from a process that died. Default: 10 s. */
+  /** After this, other processes take over the subscriptions of a process that died. Default: 10 s. */
   readonly leaseMs?: number;
   readonly dispatcher?: DispatcherTuning;
-  /** By the environment: `readOutboxEnvironment(process.env)`. */
+  /** From the environment: `readOutboxEnvironment(process.env)`. */
   readonly outbox?: OutboxSettings;
-  /** Sent messages are forgotten after this. Default: 7 days. */
+  /** Sent messages are removed after this. Default: 7 days. */
   readonly outboxRetentionMs?: number;
   /** How long the bus keeps messages, by domain. Default: `retentionDefaults()`. */
   readonly busRetention?: readonly RetentionRule[];
-  /** `file:` or `s3:`: where streams go that are archived before they are trimmed. Absent: they stay. */
+  /** `file:` or `s3:`: archives streams before they are trimmed. Default: streams to archive are not trimmed. */
   readonly busArchive?: string;
-  /** Of the bucket, where it is one. */
+  /** Credentials of the bucket. */
   readonly busArchiveKeys?: ArchiveKeys;
-  /** The bus is used, also where no URL of one is said: its sweeper runs. */
+  /** Runs the bus sweeper also without a configured bus URL. */
   readonly usesBus?: boolean;
-  /** Of tasks; those of the modules' handlers that are not among them have the defaults. */
+  /** Task types; types that only handlers of the modules name have the defaults. */
   readonly taskTypes?: readonly TaskType[];
-  /** A YAML file with `task_types`, read again whenever it changes. */
+  /** A YAML file with `task_types`, reloaded when it changes. */
   readonly taskTypesFile?: string;
-  /** How often jobs are looked after. Default: 5 s. */
+  /** The interval of the task sweeper. Default: 5 s. */
   readonly taskSweepEveryMs?: number;
-  /** False: events are not indexed by their flow, and nobody can ask for one. Default: true. */
+  /** False: events are not indexed by their flow, and traces are not available. Default: true. */
   readonly traces?: boolean;
-  /** Flows are forgotten after this. Default: 30 days. */
+  /** Flows are removed after this. Default: 30 days. */
   readonly traceRetentionMs?: number;
-  /** How long handlers and sends that are under way may take when it is stopped. Default: 20 s. */
+  /** How long a stop waits for running handlers and attempts. Default: 20 s. */
   readonly drainMs?: number;
 }
 
@@ -108,35 +110,35 @@ export interface Platform extends Lifecycle {
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
-  /** Of projections of the modules, in this process; they end with it. */
+  /** Rebuilds of the modules' projections in this process; they end with it. */
   readonly rebuilds: ProjectionRebuilds;
   readonly delivery: Delivery;
-  /** What came of one request, as a tree, by its correlation id. */
+  /** Everything that followed from one request, as a tree, by its correlation id. */
   readonly traces: Traces;
-  /** Opened when they are first asked for; the same each time. */
+  /** Opened at the first call; always the same object. */
   tasks(): Promise<Tasks>;
-  /** How many jobs there are; undefined while nobody has opened them. */
+  /** The number of jobs; undefined until the tasks are opened. */
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
-  /** The bus that tells of them. */
+  /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
-  /** A command of any aggregate of the modules, by its type; its payload is checked. */
+  /** Handles a command of any aggregate of the modules, by its type; its payload is checked. */
   handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
-  /** What an aggregate of the modules is now. */
+  /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
-  /** The documents of a read model, in whatever version is active. */
+  /** The documents of a read model, in its active version. */
   documents(family: DocumentFamily): DocumentQueries<object>;
-  /** Until the projection, in whatever process, has seen everything up to this position. */
+  /** Waits until the projection, in any process, has processed all events up to this position. */
   waitFor(projection: Projection, position: Position, options?: WaitOptions): Promise<void>;
 }
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
 const traceRetentionMsDefault = 30 * 86_400_000;
-/** Which version of a read model is asked is looked up so often: each time would cost as much as the query. */
+/** How often the active version of a read model is read: reading it for each query would double its cost. */
 const versionRefreshMs = 250;
 
 /**
- * Opens the engines, binds the modules, and runs what the roles say once it is started. Stopping lets
- * what is under way come to its end and gives leases back; disposing also closes the engines.
+ * Opens the engines and binds the modules; `start` runs the parts of its roles. A stop lets running handlers
+ * end and releases leases; disposing also closes the engines.
  *
  * @example
  * import { createPlatform, defineModule } from 'millrace/platform';
@@ -150,40 +152,32 @@ const versionRefreshMs = 250;
  */
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
+  const { outbox = readOutboxEnvironment({}), traces: keepsTraces = true } = config;
+  const { traceRetentionMs = traceRetentionMsDefault } = config;
+
+  // Everything that can be wrong with the configuration is found before an engine is opened.
   checkRoles(roles);
-  const modules = bindModules(config.modules ?? [], {
-    send: (request) => handle(request),
-    load: (aggregate, address) => load(aggregate, address),
+  const { context, connect } = createModuleContext({ clock, observer });
+  const modules = bindModules(config.modules ?? [], context);
+
+  await using opening = new AsyncDisposableStack();
+  const engines = opening.use(await openEngines(config.engines ?? {}, config));
+  const { store, storage, ledger, leases, queue } = engines;
+  const work = opening.use(platformWork(engines.urls, { clock, observer }));
+  const tokens = opening.use(await openTokens(store, { clock, observer }));
+  const { tenants } = tokens;
+  const { handle, load } = opening.use(
+    bindCommands(engines, modules, { observer, clock, tenants }),
+  );
+  const { delivery, options: sendOptions } = sendingBy(
+    outbox,
+    modules.destinations,
+  )({
+    ledger,
     clock,
     observer,
-    readAll: (options) => store.readAll(options),
-    documents: (family) => documents(family),
-    restore: (projection, signal) =>
-      restoreProjection(store, projection, {
-        readModels: engines.readModels,
-        ...(signal === undefined ? {} : { signal }),
-      }),
-    keys: () => work.keys(),
-    workQueue: (name, options) => work.queue(name, options),
-    waitFor: (...wanted) => projections.waitFor(...wanted),
-    bus: () => engines.bus(),
   });
-  await using opened = new AsyncDisposableStack();
-  const engines = opened.use(await openEngines(config.engines ?? {}, config));
-  const { store, storage, ledger, leases, queue } = engines;
-  const work = opened.use(platformWork(engines.urls, { clock, observer }));
-  const tokens = opened.use(await openTokens(store, { clock, observer }));
-  const { handle, load } = opened.use(
-    bindCommands(engines, modules, { observer, clock, tenants: tokens.tenants }),
-  );
-  const { outbox = readOutboxEnvironment({}), dispatcher = {} } = config;
-  const send = sendingBy(outbox, modules.destinations)({ ledger, clock, observer });
-  const sending = {
-    ...send.options,
-    ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
-    ...dispatcher,
-  };
-  const tasks = opened.use(
+  const tasks = opening.use(
     tasksOver(engines, {
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
@@ -195,8 +189,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       observer,
     }),
   );
-  const all = opened.move();
-  const common = {
+  const opened = opening.move();
+
+  const running = {
     storage,
     clock,
     observer,
@@ -205,24 +200,28 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
   };
   const shared = leases === undefined ? storage : withLeases(storage, leases);
-  const projections = runProjections(engines, modules.projections, { ...common, shared });
+  const projections = runProjections(engines, modules.projections, { ...running, shared });
+  const documents = documentsOf(engines, modules.projections, clock);
+  const traceIndexer = createTraceIndexer(engines, { ...running, traceRetentionMs });
+  const sending = { ...sendOptions, drainMs: config.drainMs, ...config.dispatcher };
 
-  const { traces: keepsTraces = true, traceRetentionMs = traceRetentionMsDefault } = config;
-  let indexing: SubscriptionRunner | undefined;
-  const indexTraces = async (): Promise<AsyncDisposable> => {
-    const notBeforeMs = (): number => clock.now() - traceRetentionMs;
-    const each = traceSubscription(engines.traces, { notBeforeMs });
-    const runner = await startSubscription(store, each, common);
-    indexing = runner;
-    return {
-      async [Symbol.asyncDispose]() {
-        indexing = undefined;
-        await runner.stop();
-      },
-    };
-  };
+  connect({
+    send: handle,
+    load,
+    readAll: (options) => store.readAll(options),
+    documents,
+    restore: (projection, signal) =>
+      restoreProjection(store, projection, {
+        readModels: engines.readModels,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    keys: () => work.keys(),
+    workQueue: (name, options) => work.queue(name, options),
+    waitFor: projections.waitFor,
+    bus: () => engines.bus(),
+  });
 
-  const sweepTheBus = async (): Promise<AsyncDisposable> =>
+  const sweepBus = async (): Promise<AsyncDisposable> =>
     startBusSweeper(await engines.bus(), {
       clock,
       observer,
@@ -233,32 +232,27 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           : await openColdStorage(config.busArchive, { keys: config.busArchiveKeys }),
     });
 
-  /** Each gives back what has to be stopped. */
+  /** Starts the parts of a role, and returns what stops them. */
   const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
-    // Whoever serves requests asks the platform; there is nothing to run for it here.
+    // The server calls the platform; the role itself runs nothing here.
     api: () => [],
     subscriptions: () => [
       ...modules.projections.map((each) => projections.start(each)),
-      ...modules.reactors.map((each) => startReactor(store, each, { ...common, send: handle })),
+      ...modules.reactors.map((each) => startReactor(store, each, { ...running, send: handle })),
       ...modules.sagas.map((each) =>
-        startSaga(store, each, {
-          ...common,
-          send: handle,
-          index: engines.sagas,
-          tenants: tokens.tenants,
-        }),
+        startSaga(store, each, { ...running, send: handle, index: engines.sagas, tenants }),
       ),
-      ...modules.subscriptions.map((each) => startSubscription(store, each, common)),
+      ...modules.subscriptions.map((each) => startSubscription(store, each, running)),
       ...modules.outbox.map((each) =>
         startOutboxProjector(store, withSettings(each, outbox), {
-          ...common,
+          ...running,
           ledger,
           sharesDatabase: engines.sharesDatabase,
         }),
       ),
-      ...(keepsTraces ? [indexTraces()] : []),
+      ...(keepsTraces ? [traceIndexer.start()] : []),
     ],
-    // Without a queue the dispatcher sends by itself, and there is nothing for workers to do.
+    // Without a queue the dispatcher sends itself, and queue workers have nothing to do.
     dispatcher: () => [
       started(
         queue === undefined
@@ -279,7 +273,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         sweep: (before, limit) => ledger.purge(before, limit),
         onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
       }),
-      // Also where none are kept any more: those of before grow old.
+      // Also with `traces: false`: flows that were indexed before still expire.
       startSweeper({
         what: 'traces',
         clock,
@@ -287,72 +281,51 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         keptMs: traceRetentionMs,
         sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
       }),
-      // Where nobody has named a bus, nobody may want one: it is not opened for its sweeper alone.
-      ...(engines.urls.bus === undefined && config.usesBus !== true ? [] : [sweepTheBus()]),
+      // A bus that is not configured is not opened only to be swept.
+      ...(engines.urls.bus === undefined && config.usesBus !== true ? [] : [sweepBus()]),
       ...tasks.startSweepers(),
     ],
   };
 
-  const models = modules.projections.map(({ readModel }) => readModel);
-  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
-  const queries = new Map(
-    [...families].map(([family, versions]) => [
-      family,
-      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
-    ]),
-  );
-
-  const documents = ({ bc, aggregate }: DocumentFamily): DocumentQueries<object> => {
-    const known = queries.get(`${bc}.${aggregate}`);
-    if (known !== undefined) return known;
-    throw new MillraceError('READ_MODEL_UNKNOWN', `there is no read model '${bc}.${aggregate}'`, {
-      details: { bc, aggregate },
-    });
-  };
-
-  let running: AsyncDisposable[] = [];
+  let parts: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
-      const parts = await Promise.allSettled(
+      const starting = await Promise.allSettled(
         roles.flatMap((role) => [
           ...starters[role](),
           ...modules.services.filter((each) => each.role === role).map((each) => each.start()),
         ]),
       );
-      running = parts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-      throwFirst(parts);
+      parts = starting.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      throwFirst(starting);
     },
     async stop() {
-      const stopping = running;
-      running = [];
+      const stopping = parts;
+      parts = [];
       await projections.rebuilds[Symbol.asyncDispose]();
-      // All at once: each may take its time to finish, and the time is short.
+      // Concurrently: each part may need its drain time, and the process has little time to stop.
       throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
   });
 
-  return {
-    get state() {
-      return lifecycle.state;
-    },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
+  return withLifecycle(lifecycle, {
     async [Symbol.asyncDispose]() {
       await projections.rebuilds[Symbol.asyncDispose]();
       await lifecycle.stop();
-      await all.disposeAsync();
+      await opened.disposeAsync();
     },
     roles,
     engines,
     clock,
     modules,
     tokens,
-    delivery: send.delivery,
-    traces: keepsTraces ? tracesOver(engines, { clock, runnerHere: () => indexing }) : noTraces,
+    delivery,
+    traces: keepsTraces
+      ? tracesOver(engines, { clock, runnerHere: () => traceIndexer.runner() })
+      : noTraces,
     subscriptions: subscriptionAdmin(store, { storage: shared, clock }),
     rebuilds: projections.rebuilds,
-    sagaAdmin: (saga) =>
-      sagaAdmin(store, saga, { index: engines.sagas, clock, tenants: tokens.tenants }),
+    sagaAdmin: (saga: SagaName) => sagaAdmin(store, saga, { index: engines.sagas, clock, tenants }),
     tasks: tasks.open,
     taskBus: tasks.bus,
     taskCounts: tasks.counts,
@@ -360,6 +333,32 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     load,
     documents,
     waitFor: projections.waitFor,
+  });
+}
+
+/** The documents of each read model, in the version that is active. */
+function documentsOf(
+  engines: PlatformEngines,
+  projections: readonly Projection[],
+  clock: Clock,
+): Platform['documents'] {
+  const models = projections.map(({ readModel }) => readModel);
+  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
+  const queries = new Map(
+    [...families].map(([family, versions]) => [
+      family,
+      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
+    ]),
+  );
+  return ({ bc, aggregate }) => {
+    const found = queries.get(`${bc}.${aggregate}`);
+    if (found !== undefined) return found;
+    const known = [...queries.keys()].join(', ');
+    throw new MillraceError(
+      'READ_MODEL_UNKNOWN',
+      `unknown read model '${bc}.${aggregate}'; known: ${known}`,
+      { details: { bc, aggregate } },
+    );
   };
 }
 
@@ -380,8 +379,8 @@ function checkRoles(roles: readonly PlatformRole[]): void {
   throw new MillraceError(
     'CONFIG_INVALID',
     unknown === undefined
-      ? `a platform has at least one of the roles ${list}`
-      : `'${unknown}' is none of the roles ${list}`,
+      ? `roles must name at least one of ${list}`
+      : `unknown role '${unknown}'; known: ${list}`,
     { details: { field: 'roles' } },
   );
 }

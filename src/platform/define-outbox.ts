@@ -1,35 +1,34 @@
-// What a program tells of its outbox, in `outbox.config.ts`: everything that is code. Where things are, and
-// how fast, comes from the environment.
+// The definition of an outbox in `outbox.config.ts`: the parts that are code. URLs and tuning come from the environment.
 
 import type { DeliveryOptions } from '../delivery/create-delivery.ts';
 import type { Lifecycle } from '../foundation/lifecycle.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 
-/** Sends what is due, until it is stopped. */
+/** Sends due messages until it is stopped. */
 export interface OutboxSender extends Lifecycle {
-  /** Resolves when nothing is due any more. Without it, nobody can wait for that. */
+  /** Resolves when no message is due. Without it, `whenDrained` is not supported. */
   whenIdle?(signal?: AbortSignal): Promise<void>;
 }
 
 export interface OutboxDefinition {
-  /** From events to messages. Without any, no event store is opened: programs enqueue by themselves. */
+  /** From events to messages. Without projectors no event store is opened, and programs enqueue messages. */
   readonly projectors?: readonly OutboxProjectorDefinition[];
-  /** Those that can be disposed of are, in the end. */
+  /** Disposable destinations are disposed at the end. */
   readonly destinations: DeliveryOptions['destinations'];
   readonly dispatcher?: Pick<
     OutboxDispatcherOptions,
     'concurrency' | 'drainMs' | 'leaseMs' | 'schedule' | 'timeoutMs'
   >;
-  /** How what is due is sent. Default: by this process, `createOutboxDispatcher`. */
+  /** Sends due messages. Default: `createOutboxDispatcher`, in this process. */
   readonly sender?: (options: OutboxDispatcherOptions, settings: OutboxSettings) => OutboxSender;
-  /** Metrics and spans; logs go to whoever runs it, unless they are taken here. */
+  /** Metrics and spans; also logs, instead of the default log. */
   readonly observer?: Observer;
 }
 
-/** A definition, or who makes it of what the environment says. */
+/** A definition, or a function that creates it from the settings of the environment. */
 export type OutboxModule =
   | OutboxDefinition
   | ((settings: OutboxSettings) => OutboxDefinition | Promise<OutboxDefinition>);

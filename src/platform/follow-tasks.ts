@@ -1,4 +1,4 @@
-// Whoever watches jobs: what their streams are told while they run and when they end.
+// Live signals of jobs: progress and ends.
 
 import type { Bus } from '../bus/bus.ts';
 import { subjects } from '../contracts/subjects.ts';
@@ -7,7 +7,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 
 export interface FollowTasksQuery {
   readonly type?: string | undefined;
-  /** Of one job: it ends when the job has. */
+  /** Of one job: the sequence ends with the job. */
   readonly id?: string | undefined;
   readonly tenant?: string | undefined;
 }
@@ -16,12 +16,12 @@ export interface FollowedSignal {
   readonly kind: 'progress' | 'terminal';
   readonly id: string;
   readonly at: Date;
-  /** As the stream has it: `taskId`, `type`, and what happened. */
+  /** The signal of the stream: `taskId`, `type`, and its content. */
   readonly signal: Readonly<Record<string, unknown>>;
 }
 
 /**
- * From now on, until the signal fires. It listens when the promise resolves.
+ * Signals from now on, until the abort signal fires. It is subscribed when the promise resolves.
  *
  * @example
  * import { createPlatform, followTasks } from 'millrace/platform';
@@ -38,7 +38,7 @@ export async function followTasks(
   const only = id === undefined ? type : taskTypeOf(id);
   const { all } = only === undefined ? subjects.tasks : subjects.tasks.type(only as 'any');
   const messages = await bus.subscribe(all, { signal });
-  // It may have ended before anybody listened.
+  // The job may have ended before the subscription started.
   const now = id === undefined ? undefined : await tasks.get(id);
   return signalsOf();
 
@@ -46,17 +46,17 @@ export async function followTasks(
     await using listening = messages;
     if (now !== undefined && isTerminal(now.state)) {
       const { id: taskId, state, failures, endedAt = now.updatedAt, error } = now;
-      const told = { taskId, type: now.type, state, failures, endedAt, error: error?.message };
-      yield { kind: 'terminal', id: `t:${taskId}:${now.fence}`, at: endedAt, signal: told };
+      const payload = { taskId, type: now.type, state, failures, endedAt, error: error?.message };
+      yield { kind: 'terminal', id: `t:${taskId}:${now.fence}`, at: endedAt, signal: payload };
       return;
     }
     for await (const message of listening) {
       const [, , family, stream] = message.subject.split('.');
       if (family === '_control' || (stream !== 'progress' && stream !== 'terminal')) continue;
       if (tenant !== undefined && message.tenant !== tenant) continue;
-      const told = message.payload as Readonly<Record<string, unknown>>;
-      if (id !== undefined && told['taskId'] !== id) continue;
-      yield { kind: stream, id: message.id, at: message.time, signal: told };
+      const payload = message.payload as Readonly<Record<string, unknown>>;
+      if (id !== undefined && payload['taskId'] !== id) continue;
+      yield { kind: stream, id: message.id, at: message.time, signal: payload };
       if (id !== undefined && stream === 'terminal') return;
     }
   }

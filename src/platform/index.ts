@@ -1,4 +1,4 @@
-export { archiveOutbox, type ArchiveOutboxOptions } from './archive-outbox.ts';
+export { archiveOutbox, type ArchiveOutboxOptions } from './transfer/archive-outbox.ts';
 export {
   createPlatform,
   type DispatcherTuning,
@@ -16,29 +16,29 @@ export {
   type AuditPage,
   type AuditRequest,
 } from './audit-log.ts';
-export type { DatabaseSchema, SchemaStep } from './database-schema.ts';
+export type { DatabaseSchema, SchemaStep } from './engines/database-schema.ts';
 export {
   examineEngines,
   type EngineReport,
   type EngineRole,
   type ExamineEnginesOptions,
-} from './examine-engines.ts';
-export { eventStoreSchema } from './event-store-schema.ts';
+} from './engines/examine-engines.ts';
+export { eventStoreSchema, outboxSchema } from './engines/engine-schemas.ts';
 export {
   exportEvents,
   exportLimits,
   type ExportOptions,
   type ExportProgress,
-} from './export-events.ts';
-export { exportToFile, type ExportFileOptions, type ExportResult } from './export-file.ts';
-export { importLimits } from './import-chunks.ts';
+} from './transfer/export-events.ts';
+export { exportToFile, type ExportFileOptions, type ExportResult } from './transfer/export-file.ts';
+export { importLimits } from './transfer/import-chunks.ts';
 export {
   importEvents,
   type ImportOptions,
   type ImportProgress,
   type ImportResult,
-} from './import-events.ts';
-export { importFromFile, type ImportFileOptions } from './import-file.ts';
+} from './transfer/import-events.ts';
+export { importFromFile, type ImportFileOptions } from './transfer/import-file.ts';
 export {
   defineConfig,
   loadConfig,
@@ -46,19 +46,18 @@ export {
   type MillraceConfig,
   type SampleLine,
   type ServerSettings,
-} from './millrace-config.ts';
-export { openBus, openColdStorage, type ArchiveKeys } from './open-bus.ts';
-export { openDeliveryQueue } from './open-delivery-queue.ts';
-export { openEventStore, type OpenEventStoreOptions } from './open-event-store.ts';
-export { openLeases, type OpenLeasesOptions } from './open-leases.ts';
-export { openOutboxLedger, type OpenOutboxLedgerOptions } from './open-outbox-ledger.ts';
+} from './config/millrace-config.ts';
+export { openBus, openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
+export { openDeliveryQueue } from './engines/open-delivery-queue.ts';
+export { openEventStore, type OpenEventStoreOptions } from './engines/open-event-store.ts';
+export { openLeases, type OpenLeasesOptions } from './engines/open-leases.ts';
+export { openOutboxLedger, type OpenOutboxLedgerOptions } from './engines/open-outbox-ledger.ts';
 export {
   openKeyStore,
   openWorkQueue,
   type OpenWorkOptions,
   type OpenWorkQueueOptions,
-} from './open-work.ts';
-export { outboxSchema } from './outbox-schema.ts';
+} from './engines/open-work.ts';
 export {
   defineOutbox,
   type OutboxDefinition,
@@ -69,9 +68,9 @@ export {
   outboxEnvironmentLimits,
   readOutboxEnvironment,
   type OutboxSettings,
-} from './outbox-environment.ts';
+} from './config/outbox-environment.ts';
 export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
-export { openTasks } from './open-tasks.ts';
+export { openTasks } from './engines/open-tasks.ts';
 export { followTasks, type FollowedSignal, type FollowTasksQuery } from './follow-tasks.ts';
 export {
   forgetMonitors,
@@ -80,16 +79,16 @@ export {
   type MonitoredEnd,
   type MonitorTasksOptions,
 } from './monitor-tasks.ts';
-export { openReadModels, type OpenReadModelsOptions } from './open-read-models.ts';
+export { openReadModels, type OpenReadModelsOptions } from './engines/open-read-models.ts';
 export {
   openTokens,
   type CreatedToken,
   type Tokens,
   type TokensOptions,
   type VerifiedToken,
-} from './open-tokens.ts';
-export { openSagaIndex, type OpenSagaIndexOptions } from './open-saga-index.ts';
-export { redactStoreUrl } from './store-url.ts';
+} from './tokens/open-tokens.ts';
+export { openSagaIndex, type OpenSagaIndexOptions } from './engines/open-saga-index.ts';
+export { redactStoreUrl } from './engines/store-url.ts';
 export {
   tokenLimits,
   tokenState,
@@ -97,8 +96,8 @@ export {
   type Token,
   type TokenScope,
   type TokenState,
-} from './token.ts';
-export type { EngineOptions, EngineUrls, PlatformEngines } from './platform-engines.ts';
+} from './tokens/token.ts';
+export type { EngineOptions, EngineUrls, PlatformEngines } from './engines/platform-engines.ts';
 export {
   defineModule,
   type AnyAggregate,
@@ -108,9 +107,9 @@ export {
   type ModuleContext,
   type ModuleService,
   type PlatformModule,
-} from './platform-module.ts';
+} from './modules/platform-module.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
-export { platformRoles, type PlatformRole } from './platform-role.ts';
+export { platformRoles, type PlatformRole } from './config/platform-role.ts';
 export {
   defineSocket,
   type ModuleSocket,
@@ -119,9 +118,9 @@ export {
   type SocketClient,
   type SocketSession,
   type WebContext,
-} from './module-web.ts';
-export { flowHeadersShown, flowOf, type Flow } from './flow-of.ts';
-export { tenantFor, type Access, type Principal } from './principal.ts';
+} from './modules/module-web.ts';
+export { flowHeadersShown, flowOf, type Flow } from './modules/flow-of.ts';
+export { tenantFor, type Access, type Principal } from './modules/principal.ts';
 export {
   route,
   type Answer,
@@ -133,6 +132,6 @@ export {
   type ProblemDetails,
   type Route,
   type StreamAnswer,
-} from './route.ts';
-export { serverSentEvents, type SentEvent } from './server-sent-events.ts';
-export { createTopics, type Topics } from './socket-topics.ts';
+} from './modules/route.ts';
+export { serverSentEvents, type SentEvent } from './modules/server-sent-events.ts';
+export { createTopics, type Topics } from './modules/socket-topics.ts';

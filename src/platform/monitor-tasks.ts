@@ -1,36 +1,36 @@
-// Whoever must hear of every job's end: a durable group on the terminal streams, which goes on where it was.
+// A durable group that receives the end of every job, and continues where it stopped.
 
 import type { Bus, BusGroup, GroupInfo } from '../bus/bus.ts';
 import { consumerGroups, subjects } from '../contracts/subjects.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 export interface MonitorTasksOptions {
-  /** Who reads together; another name is another reader, from the first end that is kept. Default: `monitors`. */
+  /** Readers of the same name share the ends; a new name starts with the oldest kept end. Default: `monitors`. */
   readonly group?: string | undefined;
-  /** Ends when nothing is left, instead of waiting for more. */
+  /** Ends when there are no more ends, instead of waiting. */
   readonly isOnce?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
-/** One end of a job, as the stream has it. */
+/** The end of a job, from the stream. */
 export interface MonitoredEnd {
   readonly id: string;
   readonly at: Date;
   readonly tenant: string | undefined;
-  /** From 1 on: more, when somebody was told of it before and did not come to an end with it. */
+  /** The first is 1: more if an earlier reader did not finish it. */
   readonly deliveryCount: number;
-  /** `taskId`, `type`, `state`, `failures`, `endedAt`, and `error` where there is one. */
+  /** `taskId`, `type`, `state`, `failures`, `endedAt`, and `error` if it has one. */
   readonly signal: Readonly<Record<string, unknown>>;
 }
 
 const pattern: string = subjects.tasks.everyType.terminal;
 const batch = 100;
-/** Readers that break off have looked at it, too: it shall not end as a dead letter by that. */
+/** High, because a reader that stops early must not make an end a dead letter. */
 const maxDeliveries = 1_000;
 
 /**
- * The ends of all jobs, of all tenants, each to one reader of the group, which is there when the promise resolves. An end is acked when the next one is
- * asked for: whoever breaks off hears of the last one again.
+ * The ends of all jobs of all tenants, each to one reader of the group. The group exists when the promise resolves.
+ * An end is acknowledged when the next one is requested: a reader that stops gets the last one again.
  *
  * @example
  * import { createPlatform, monitorTasks } from 'millrace/platform';
@@ -38,13 +38,13 @@ const maxDeliveries = 1_000;
  * await using platform = await createPlatform();
  * const signal = AbortSignal.timeout(60_000);
  * const ends = await monitorTasks(await platform.taskBus(), { group: 'pager', signal });
- * for await (const { signal: told } of ends) console.log(told['taskId'], told['state']);
+ * for await (const { signal: end } of ends) console.log(end['taskId'], end['state']);
  */
 export async function monitorTasks(
   bus: Pick<Bus, 'group'>,
   { group: name = consumerGroups.monitors, isOnce = false, signal }: MonitorTasksOptions,
 ): Promise<AsyncIterable<MonitoredEnd>> {
-  // It would take from the archive what it has not got yet.
+  // It would remove messages that are not archived yet.
   if (name === consumerGroups.archiver) throw notOfMonitors(name);
   const group = await bus.group({ group: name, subject: pattern, maxDeliveries });
   return endsOf(group, { isOnce, signal });
@@ -67,14 +67,14 @@ async function* endsOf(
         waiting.shift();
       }
     } finally {
-      // Broken off: others need not wait for the leases to run out.
+      // A reader stopped: release its leases, so that others need not wait for them to expire.
       await Promise.allSettled(waiting.map((left) => left.nack({ reason: 'its reader went' })));
     }
   }
 }
 
 /**
- * The groups that read the streams of tasks, and how far each is behind.
+ * The groups that read the streams of tasks, with their lags.
  *
  * @example
  * import { createPlatform, taskGroups } from 'millrace/platform';
@@ -88,8 +88,8 @@ export async function taskGroups(bus: Pick<Bus, 'groups'>): Promise<readonly Gro
 }
 
 /**
- * Deletes a group of monitors, so that it no longer holds the streams. False: there was none. A group of
- * another kind is `BUS_INVALID`.
+ * Deletes a group of monitors, so that it no longer holds back trims. False: it did not exist. Another kind of group
+ * is refused with `BUS_INVALID`.
  *
  * @example
  * import { createPlatform, forgetMonitors } from 'millrace/platform';
@@ -108,7 +108,7 @@ export async function forgetMonitors(
 }
 
 function notOfMonitors(group: string): MillraceError {
-  return new MillraceError('BUS_INVALID', `the group '${group}' is none of monitors`, {
+  return new MillraceError('BUS_INVALID', `'${group}' is not a group of monitors`, {
     details: { field: 'group' },
   });
 }

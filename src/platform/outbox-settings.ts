@@ -1,4 +1,4 @@
-// What the environment says of the outbox, put to use: by `startOutbox` and by the platform.
+// Applies the outbox settings of the environment, for `startOutbox` and the platform.
 
 import {
   createDelivery,
@@ -13,8 +13,8 @@ import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
-import type { OnDead } from '../outbox/tell-outcome.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import type { OnDead } from '../outbox/report-outcome.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 
 interface SendingParts {
   readonly ledger: OutboxLedger;
@@ -51,8 +51,8 @@ export function withSettings(
 }
 
 /**
- * What sends by these settings. Before anything is opened it is told what cannot be: a topic for dead letters
- * that nobody can publish to would be found out when the first one dies.
+ * The sender by these settings. Throws early if the dead-letter topic has no destination, instead of when the first
+ * message becomes dead.
  */
 export function sendingBy(
   settings: OutboxSettings,
@@ -78,7 +78,7 @@ function withWebhookTimeouts(destinations: Destinations, timeoutMs: number): Des
   );
 }
 
-/** Whoever sends enqueues a message of each that died. */
+/** Enqueues a message for each dead message. */
 function deadLettersTo(
   { deadLetterTopic }: Pick<OutboxSettings, 'deadLetterTopic'>,
   destinations: readonly string[],

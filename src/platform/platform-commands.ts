@@ -1,4 +1,4 @@
-// Commands of all modules' aggregates, by their types; and what such an aggregate is now.
+// Handles commands of the modules' aggregates by command type, and loads such an aggregate.
 
 import type {
   AggregateAddress,
@@ -7,6 +7,7 @@ import type {
   CommandResult,
   LoadedAggregate,
 } from '../aggregates/command-handler.ts';
+import type { Aggregate } from '../aggregates/aggregate.ts';
 import { createCommandHandler } from '../aggregates/create-command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
@@ -15,9 +16,14 @@ import type { TenantLookup } from '../contracts/tenant.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { LoadAggregate } from './load-aggregate.ts';
-import type { PlatformEngines } from './platform-engines.ts';
-import type { ModuleBook } from './platform-module.ts';
+import type { PlatformEngines } from './engines/platform-engines.ts';
+import type { ModuleBook } from './modules/platform-module.ts';
+
+/** Reads an aggregate with every appended event; read models may lag. */
+export type LoadAggregate = <State>(
+  aggregate: Pick<Aggregate<State, NewEvent, NewCommand>, 'initial' | 'name'>,
+  address: AggregateAddress,
+) => Promise<LoadedAggregate<State>>;
 
 export interface PlatformCommands extends AsyncDisposable {
   readonly handle: (
@@ -53,12 +59,12 @@ export function bindCommands(
       const name = type.slice(0, type.indexOf('.'));
       const [handler, aggregate] = [handlers.get(name), modules.aggregates.get(name)];
       if (handler === undefined || aggregate === undefined) {
-        throw new MillraceError('COMMAND_UNKNOWN', `there is no command '${type}'`, {
+        throw new MillraceError('COMMAND_UNKNOWN', `unknown command '${type}'`, {
           details: { command: type },
         });
       }
       const command = aggregate.parseCommand(request.command);
-      // An id that no key may hold would be accepted here, and a dead letter of the projection later.
+      // An id that is not allowed in a key would be accepted here, and become a dead letter of the projection.
       const { bc, version } = aggregate;
       if (projected.has(`${bc}.${name}`)) {
         redisKeys.hash(request.tenant, bc, name, version, request.id);
@@ -69,10 +75,10 @@ export function bindCommands(
       const { name } = aggregate;
       const handler = handlers.get(name);
       if (handler !== undefined && modules.aggregates.get(name) === aggregate) {
-        // The very one that the handler was made for: its state is of that type.
+        // The same object that the handler was created for, so the state has this type.
         return (await handler.load(address)) as LoadedAggregate<State>;
       }
-      throw new MillraceError('AGGREGATE_INVALID', `'${name}' is no aggregate of a module`, {
+      throw new MillraceError('AGGREGATE_INVALID', `no module has the aggregate '${name}'`, {
         details: { aggregate: name },
       });
     },

@@ -1,4 +1,4 @@
-// The modules' projections as one process runs them, waits for them, and builds them anew.
+// The projections of the modules: runs, waits and rebuilds.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -8,7 +8,7 @@ import { startProjection, type ProjectionRunner } from '../projections/start-pro
 import { waitForProjection } from '../projections/wait-for-projection.ts';
 import type { WaitOptions } from '../projections/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
-import type { PlatformEngines } from './platform-engines.ts';
+import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
 export interface PlatformProjections {
@@ -23,7 +23,7 @@ export interface PlatformProjections {
 
 export interface RunningOptions {
   readonly storage: PlatformEngines['storage'];
-  /** The same, with the leases that all processes share. */
+  /** The storage with the leases that all processes share. */
   readonly shared: PlatformEngines['storage'];
   readonly clock: Clock;
   readonly observer: Observer;
@@ -38,9 +38,9 @@ export function runProjections(
   { shared, ...running }: RunningOptions,
 ): PlatformProjections {
   const projecting = { ...running, readModels, versions: readModelVersions };
-  /** Those that this process runs know at once how far they are; others write it down every second. */
+  /** Runners of this process know their position immediately; others store it every second. */
   const runners = new Map<string, ProjectionRunner>();
-  /** What somebody started and has not ended, whether it runs or rests for a rebuild. */
+  /** Projections that were started and not stopped, including those paused for a rebuild. */
   const wanted = new Set<string>();
 
   const run = async (each: Projection): Promise<void> => {
@@ -72,7 +72,7 @@ export function runProjections(
         if (own !== undefined) checkRebuildable(name, own);
       },
       async build(each, building) {
-        // It holds the leases that the rebuild needs, until the documents are there.
+        // The runner holds the leases that the rebuild needs.
         await rest(each);
         try {
           return await rebuildProjection(store, each, {

@@ -8,9 +8,9 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { task } from '../tasks/index.ts';
 import { createPlatform, defineModule } from './index.ts';
-import { tasksUrlOf } from './open-tasks.ts';
+import { tasksUrlOf } from './engines/open-tasks.ts';
 
-test('jobs are where the bus is, unless somebody says', () => {
+test('jobs are in the engine of the bus by default', () => {
   const store = 'sqlite:/a/events.db';
   assert.equal(tasksUrlOf({ store }), store);
   assert.equal(tasksUrlOf({ store, bus: 'redis://h' }), 'redis://h');

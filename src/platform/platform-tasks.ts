@@ -1,37 +1,37 @@
-// The tasks of a platform: opened when they are first asked for, with the types of the configuration.
+// The tasks of a platform: opened on first use, with the types of the configuration.
 
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { startTaskOrchestrator } from '../tasks/start-orchestrator.ts';
-import { startWorkers } from '../tasks/start-workers.ts';
+import { startTaskOrchestrator } from '../tasks/run/start-orchestrator.ts';
+import { startWorkers } from '../tasks/run/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
-import { startTaskSweeper } from '../tasks/task-sweeper.ts';
+import { startTaskSweeper } from '../tasks/run/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { loadTaskTypes, watchTaskTypes } from '../tasks/watch-task-types.ts';
-import { busUrlOf, openBus } from './open-bus.ts';
-import { openTasks, tasksUrlOf } from './open-tasks.ts';
-import type { PlatformEngines } from './platform-engines.ts';
-import type { AnyTask } from './platform-module.ts';
+import { loadTaskTypes, watchTaskTypes } from '../tasks/run/watch-task-types.ts';
+import { busUrlOf, openBus } from './engines/open-bus.ts';
+import { openTasks, tasksUrlOf } from './engines/open-tasks.ts';
+import type { PlatformEngines } from './engines/platform-engines.ts';
+import type { AnyTask } from './modules/platform-module.ts';
 
 export interface PlatformTasks extends AsyncDisposable {
-  /** The same each time. */
+  /** Always the same object. */
   readonly open: () => Promise<Tasks>;
-  /** Where the streams of tasks are: they lie where the jobs do. */
+  /** The bus with the streams of the tasks: in the same engine as the jobs. */
   readonly bus: () => Promise<Bus>;
-  /** Undefined while nobody has opened them. */
+  /** Undefined until the tasks are opened. */
   readonly counts: () => Promise<readonly TypeCount[]> | undefined;
-  /** Runs the handlers; nothing where there are none. */
+  /** Runs the handlers, if there are any. */
   readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
-  /** Looks after jobs; nothing where no type is configured: nobody may want tasks. */
+  /** Runs sweeper and orchestrator, if a task type is configured. */
   readonly startSweepers: () => readonly Promise<AsyncDisposable>[];
 }
 
 export interface PlatformTasksOptions {
   readonly types?: readonly TaskType[] | undefined;
-  /** YAML; read again whenever it changes. */
+  /** YAML; reloaded when it changes. */
   readonly typesFile?: string | undefined;
   readonly definitions: readonly AnyTask[];
   readonly drainMs?: number | undefined;
@@ -50,7 +50,7 @@ export function tasksOver(
   const opened = new AsyncDisposableStack();
   const isBesideBus = url === busUrlOf(engines.urls);
   const isMemory = /^memory:/i.test(url);
-  /** The file's before those of the code, and a handler without an entry has the defaults. */
+  /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
     for (const type of written) known.set(type.name, type);
@@ -109,7 +109,7 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | undefined;
   return () => {
     opened ??= open().catch((error: unknown) => {
-      // Whoever asks next tries again.
+      // The next call tries again.
       opened = undefined;
       throw error;
     });

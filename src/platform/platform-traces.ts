@@ -1,4 +1,4 @@
-// Flows by their correlation id, over the engines of a platform or a command line.
+// Traces by correlation id, over the engines of a platform or a command line.
 
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -10,6 +10,8 @@ import {
 } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { createTraces, type Traces } from '../traces/create-traces.ts';
+import { startSubscription } from '../subscriptions/start-subscription.ts';
+import type { SubscriptionOptions } from '../subscriptions/subscription-runner.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import type { TraceIndex } from '../traces/trace-index.ts';
 
@@ -17,14 +19,14 @@ export interface TraceEngines {
   readonly store: EventStore;
   readonly storage: SubscriptionStorage;
   readonly traces: TraceIndex;
-  /** Absent: nothing leaves. */
+  /** Absent: there are no outgoing messages. */
   readonly ledger?: Pick<OutboxLedger, 'bySource'> | undefined;
 }
 
-/** How often the checkpoint is looked at that another process writes. */
+/** How often a checkpoint that another process writes is read. */
 const pollMs = 50;
 
-/** `runnerHere`: the one that fills the index, where this process has it. */
+/** `runnerHere`: the subscription that fills the index, if this process runs it. */
 export function tracesOver(
   { store, storage, traces: index, ledger }: TraceEngines,
   {
@@ -32,7 +34,7 @@ export function tracesOver(
     runnerHere,
   }: { readonly clock: Clock; readonly runnerHere?: () => Indexing | undefined },
 ): Traces {
-  // Never started: it only looks at the checkpoint.
+  // Never started: it only reads the checkpoint.
   const elsewhere = createSubscriptionRunner(store, traceSubscription(index), {
     storage,
     clock,
@@ -50,11 +52,46 @@ export function tracesOver(
 
 type Indexing = Pick<SubscriptionRunner, 'whenCaughtUp'>;
 
-/** Those of a platform that keeps none. */
+/** The traces of a platform with `traces: false`. */
 export const noTraces: Traces = {
   async get() {
-    throw new MillraceError('NOT_SUPPORTED', 'no traces are kept here (traces: false)', {
+    throw new MillraceError('NOT_SUPPORTED', 'traces are disabled (traces: false)', {
       details: { field: 'traces' },
     });
   },
 };
+
+export interface TraceIndexer {
+  start(): Promise<AsyncDisposable>;
+  /** Undefined while it is not running. */
+  runner(): SubscriptionRunner | undefined;
+}
+
+/** The subscription that fills the index. Events older than the retention are not indexed. */
+export function createTraceIndexer(
+  { store, traces }: Pick<TraceEngines, 'store' | 'traces'>,
+  {
+    traceRetentionMs,
+    ...options
+  }: SubscriptionOptions & { readonly clock: Clock; readonly traceRetentionMs: number },
+): TraceIndexer {
+  let running: SubscriptionRunner | undefined;
+  return {
+    runner: () => running,
+    async start() {
+      const notBeforeMs = (): number => options.clock.now() - traceRetentionMs;
+      const indexing = await startSubscription(
+        store,
+        traceSubscription(traces, { notBeforeMs }),
+        options,
+      );
+      running = indexing;
+      return {
+        async [Symbol.asyncDispose]() {
+          running = undefined;
+          await indexing.stop();
+        },
+      };
+    },
+  };
+}

@@ -37,7 +37,7 @@ test('of two that come at once one begins, and the end of the process ends it', 
   assert.equal(await rebuilds.cancel(name), false);
 });
 
-test('what fails is told by its code, and may be begun again', async () => {
+test('a failure is reported with its code, and the rebuild can be repeated', async () => {
   const errors = [new MillraceError('LEASE_LOST', 'gone'), new Error('secret')];
   const rebuilds = createProjectionRebuilds(
     sources(async () => {

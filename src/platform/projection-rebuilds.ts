@@ -1,5 +1,5 @@
-// Rebuilds that were asked of a running process, one at a time for each projection. What has to survive the
-// process is not here: the checkpoint says how far the documents are, and another rebuild goes on from there.
+// Rebuilds in a running process, one at a time for each projection. The checkpoint is durable, so another rebuild
+// continues an interrupted one.
 
 import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
@@ -7,29 +7,29 @@ import type { Projection } from '../projections/projection.ts';
 import type { RebuildOptions, RebuildResult } from '../projections/rebuild-projection.ts';
 import type { RebuildProgress } from '../projections/rebuild-progress.ts';
 
-/** What this process knows of a rebuild of its own; gone with it. */
+/** The state of a rebuild of this process; lost with the process. */
 export interface ProjectionRebuild {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedAt: string;
   readonly endedAt?: string;
   /** Undefined until the projection's leases are held. */
   readonly progress?: RebuildProgress;
-  /** The code of the error that it failed with. */
+  /** The error code, if it failed. */
   readonly error?: string;
 }
 
 export interface ProjectionRebuilds extends AsyncDisposable {
-  /** Resolves when it has begun; `ended` rejects where it failed or was cancelled. */
+  /** Resolves when the rebuild has started; `ended` rejects if it failed or was cancelled. */
   start(name: string): Promise<{ readonly ended: Promise<RebuildResult> }>;
   get(name: string): ProjectionRebuild | undefined;
-  /** Resolves when it has ended. False: there is none that runs. */
+  /** Resolves when it has ended. False: no rebuild is running. */
   cancel(name: string): Promise<boolean>;
 }
 
 export interface RebuildSources {
   readonly projections: readonly Projection[];
   readonly clock: Clock;
-  /** Throws where it cannot be built. */
+  /** Throws if it cannot be rebuilt. */
   readonly check: (projection: Projection) => Promise<void>;
   readonly build: (
     projection: Projection,
@@ -39,23 +39,23 @@ export interface RebuildSources {
 
 export function createProjectionRebuilds(sources: RebuildSources): ProjectionRebuilds {
   const { projections, clock, check, build } = sources;
-  const told = new Map<string, ProjectionRebuild>();
+  const rebuilds = new Map<string, ProjectionRebuild>();
   const running = new Map<
     string,
     { readonly ending: AbortController; ended: Promise<RebuildResult> | undefined }
   >();
   const now = (): string => new Date(clock.now()).toISOString();
-  const tell = (name: string, news: Partial<ProjectionRebuild>): void => {
-    const before = told.get(name) ?? { state: 'running', startedAt: now() };
-    told.set(name, { ...before, ...news });
+  const update = (name: string, news: Partial<ProjectionRebuild>): void => {
+    const before = rebuilds.get(name) ?? { state: 'running', startedAt: now() };
+    rebuilds.set(name, { ...before, ...news });
   };
 
   async function run(projection: Projection, { signal }: AbortController): Promise<RebuildResult> {
     const { name } = projection;
     try {
-      const onProgress = (progress: RebuildProgress): void => tell(name, { progress });
+      const onProgress = (progress: RebuildProgress): void => update(name, { progress });
       const result = await build(projection, { signal, onProgress });
-      tell(name, { state: 'done', endedAt: now() });
+      update(name, { state: 'done', endedAt: now() });
       return result;
     } catch (error) {
       const code = error instanceof MillraceError ? error.code : 'INTERNAL';
@@ -63,7 +63,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       const outcome = isCancelled
         ? ({ state: 'cancelled' } as const)
         : ({ state: 'failed', error: code } as const);
-      tell(name, { ...outcome, endedAt: now() });
+      update(name, { ...outcome, endedAt: now() });
       throw error;
     } finally {
       running.delete(name);
@@ -74,7 +74,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
     const rebuild = running.get(name);
     if (rebuild === undefined) return false;
     rebuild.ending.abort();
-    // How it ended is told to whoever began it.
+    // The caller of `start` gets the error.
     await rebuild.ended?.catch(() => undefined);
     return true;
   };
@@ -85,12 +85,12 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       if (projection === undefined) {
         throw new MillraceError(
           'PROJECTION_UNKNOWN',
-          `no module of this process has the projection '${name}', and building it needs its code`,
+          `no module of this process has the projection '${name}': a rebuild needs its code`,
           { details: { name } },
         );
       }
       if (running.has(name)) {
-        throw new MillraceError('PROJECTION_BUSY', `${name} is being built already`, {
+        throw new MillraceError('PROJECTION_BUSY', `${name} is already being rebuilt`, {
           details: { name },
         });
       }
@@ -106,12 +106,12 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
         running.delete(name);
         throw error;
       }
-      told.set(name, { state: 'running', startedAt: now() });
+      rebuilds.set(name, { state: 'running', startedAt: now() });
       const ended = run(projection, rebuild.ending);
       rebuild.ended = ended;
       return { ended };
     },
-    get: (name) => told.get(name),
+    get: (name) => rebuilds.get(name),
     cancel,
     async [Symbol.asyncDispose]() {
       await Promise.all([...running.keys()].map(cancel));

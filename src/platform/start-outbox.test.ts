@@ -6,7 +6,7 @@ import { createLifecycle } from '../foundation/lifecycle.ts';
 import { eventually, newMessage } from '../outbox/ledger-fixture.conformance.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxDefinition } from './define-outbox.ts';
-import { readOutboxEnvironment, type OutboxSettings } from './outbox-environment.ts';
+import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { startOutbox } from './start-outbox.ts';
 
 const start = (definition: OutboxDefinition, env: Readonly<Record<string, string>> = {}) =>
@@ -17,16 +17,16 @@ const hangs: Destination = (_message, { signal }) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error));
   });
 
-test('WEBHOOK_TIMEOUT_MS ends a webhook that hangs, unless its destination has a time of its own', async () => {
+test('WEBHOOK_TIMEOUT_MS limits a webhook, unless its settings have another limit', async () => {
   const destinations = { webhook: hangs, 'webhook:own': { send: hangs, timeoutMs: 30 } };
   await using outbox = await start({ destinations }, { WEBHOOK_TIMEOUT_MS: '20' });
   await outbox.ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'webhook:own' })]);
   await eventually('both failed', async () => (await outbox.ledger.counts()).FAILED === 2);
   const errors = (await outbox.ledger.list({})).map(({ lastError }) => lastError);
-  assert.deepEqual(errors, ['no outcome within 20 ms', 'no outcome within 30 ms']);
+  assert.deepEqual(errors, ['no answer within 20 ms', 'no answer within 30 ms']);
 });
 
-test('a dead message is told of once at OUTBOX_DEADLETTER_TOPIC, and a dead letter of it never', async () => {
+test('a dead message is published once to OUTBOX_DEADLETTER_TOPIC, and a dead dead letter is not', async () => {
   const received: unknown[] = [];
   const kafka: Destination = async ({ integrationType, payload }) => {
     received.push([integrationType, payload['error']]);
@@ -44,16 +44,16 @@ test('a dead message is told of once at OUTBOX_DEADLETTER_TOPIC, and a dead lett
     ['kafka:outbox.dead', 'no'],
   ]);
 
-  // One that was replayed may die again, and that is told again.
+  // A replayed message may become dead again, and that is reported again.
   await outbox.ledger.replay({ integrationType: 'kafka:payments' });
   await eventually('it died again', async () => (await outbox.ledger.counts()).DEAD === 3);
 });
 
 test('another sender gets everything that the dispatcher would, and its destinations outlive it', async () => {
-  const told: string[] = [];
+  const calls: string[] = [];
   let given: readonly [OutboxDispatcherOptions, OutboxSettings] | undefined;
   const audit: Destination & AsyncDisposable = Object.assign(async () => undefined, {
-    [Symbol.asyncDispose]: async () => void told.push('destination closed'),
+    [Symbol.asyncDispose]: async () => void calls.push('destination closed'),
   });
   const definition: OutboxDefinition = {
     destinations: { audit: { send: audit } },
@@ -61,8 +61,8 @@ test('another sender gets everything that the dispatcher would, and its destinat
     sender(options, settings) {
       given = [options, settings];
       return createLifecycle({
-        start: async () => void told.push('started'),
-        stop: async () => void told.push('stopped'),
+        start: async () => void calls.push('started'),
+        stop: async () => void calls.push('stopped'),
       });
     },
   };
@@ -78,17 +78,17 @@ test('another sender gets everything that the dispatcher would, and its destinat
     assert.equal(options?.ledger, outbox.ledger);
     assert.equal(settings?.queue, 'redis://cache:6379');
   }
-  assert.deepEqual(told, ['started', 'stopped', 'destination closed']);
+  assert.deepEqual(calls, ['started', 'stopped', 'destination closed']);
 });
 
-test('what was opened is closed when something after it fails', async () => {
-  const told: string[] = [];
+test('opened resources are closed when a later step fails', async () => {
+  const calls: string[] = [];
   const audit: Destination & AsyncDisposable = Object.assign(async () => undefined, {
-    [Symbol.asyncDispose]: async () => void told.push('closed'),
+    [Symbol.asyncDispose]: async () => void calls.push('closed'),
   });
   const sender = (): never => {
     throw new Error('no queue');
   };
   await assert.rejects(start({ destinations: { audit }, sender }), /no queue/);
-  assert.deepEqual(told, ['closed']);
+  assert.deepEqual(calls, ['closed']);
 });

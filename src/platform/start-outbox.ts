@@ -1,5 +1,5 @@
-// The outbox as one thing to run: store, ledger, projectors, destinations and sender, by a definition and
-// the environment's settings.
+// Runs the whole outbox: store, ledger, projectors, destinations and sender, by a definition and the settings of the
+// environment.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -11,11 +11,11 @@ import type { EventStore } from '../store/event-store.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
-import { openEventStore } from './open-event-store.ts';
-import { openOutboxLedger } from './open-outbox-ledger.ts';
-import type { OutboxSettings } from './outbox-environment.ts';
+import { openEventStore } from './engines/open-event-store.ts';
+import { openOutboxLedger } from './engines/open-outbox-ledger.ts';
+import type { OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { isSameDatabase } from './store-url.ts';
+import { isSameDatabase } from './engines/store-url.ts';
 
 export interface StartOutboxOptions {
   readonly settings: OutboxSettings;
@@ -28,13 +28,13 @@ export interface StartOutboxOptions {
 
 export interface RunningOutbox extends AsyncDisposable {
   readonly ledger: OutboxLedger;
-  /** Resolves when all events are projected and nothing is due any more. */
+  /** Resolves when all events are projected and no message is due. */
   whenDrained(signal?: AbortSignal): Promise<void>;
 }
 
 /**
- * Runs the outbox of a definition until it is disposed of: then projectors stop first, what is being sent
- * comes to its end, and the rest is given back.
+ * Runs the outbox of a definition until it is disposed. Then projectors stop first, running attempts end, and the
+ * other claimed messages are released.
  *
  * @example
  * import { readOutboxEnvironment, startOutbox } from 'millrace/platform';
@@ -84,7 +84,7 @@ export async function startOutbox(
     ledger,
     async whenDrained(signal) {
       if (sending.whenIdle === undefined) {
-        throw new MillraceError('NOT_SUPPORTED', 'this sender does not say when it is idle');
+        throw new MillraceError('NOT_SUPPORTED', 'this sender has no whenIdle');
       }
       await Promise.all(runners.map((runner) => runner.whenCaughtUp(signal)));
       await sending.whenIdle(signal);
@@ -93,7 +93,7 @@ export async function startOutbox(
   };
 }
 
-/** A store without room for checkpoints has them in the outbox's database. */
+/** The checkpoints are in the outbox's database if the store cannot store them. */
 async function hostOf(
   store: EventStore & Partial<SubscriptionHost>,
   storeUrl: string,
@@ -102,13 +102,13 @@ async function hostOf(
 ): Promise<{ readonly host: SubscriptionHost; readonly url: string }> {
   const { subscriptions } = store;
   if (subscriptions !== undefined) return { host: { subscriptions }, url: storeUrl };
-  const beside: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
-  if (beside.subscriptions !== undefined) {
-    return { host: { subscriptions: beside.subscriptions }, url: outboxUrl };
+  const side: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
+  if (side.subscriptions !== undefined) {
+    return { host: { subscriptions: side.subscriptions }, url: outboxUrl };
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    'neither the store nor the outbox has room for checkpoints',
+    'neither the store nor the outbox can store checkpoints',
     {
       details: { field: 'outbox' },
     },

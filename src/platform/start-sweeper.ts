@@ -1,4 +1,4 @@
-// Keeps a table small: what is old is forgotten, a little at a time.
+// Removes old rows of a table, in small batches.
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -6,9 +6,9 @@ import type { Observer } from '../foundation/observer.ts';
 interface SweeperOptions {
   /** For the log. */
   readonly what: string;
-  /** Forgets up to so many that are older than this. Returns how many. */
+  /** Removes up to `limit` rows that are older than this. Returns how many. */
   readonly sweep: (before: Date, limit: number) => Promise<number>;
-  /** Told of each batch. */
+  /** Called after each batch. */
   readonly onSwept?: (count: number) => void;
   readonly clock: Clock;
   readonly observer: Observer;
@@ -47,7 +47,7 @@ export async function startSweeper({
         await clock.sleep(everyMs, signal);
       } catch (err) {
         if (signal.aborted) return;
-        observer.log?.warn({ what, err }, 'what is old could not be swept');
+        observer.log?.warn({ what, err }, 'sweep failed');
         await clock.sleep(everyMs, signal).catch(() => undefined);
       }
     }

@@ -4,8 +4,8 @@ import { memoryEventStore } from '../adapters/memory/index.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { exportEvents, type ExportOptions } from './export-events.ts';
-import { importEvents, type ImportResult } from './import-events.ts';
+import { exportEvents, type ExportOptions } from './transfer/export-events.ts';
+import { importEvents, type ImportResult } from './transfer/import-events.ts';
 
 export const streams = ['USD', 'EUR', 'CHF', 'JPY'].map((id) => `banking.currency.v1-core-${id}`);
 export const [usd = '', eur = '', chf = ''] = streams;

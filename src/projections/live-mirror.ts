@@ -3,7 +3,7 @@
 // subscription with a checkpoint.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -113,21 +113,15 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
     },
   });
 
-  return {
-    get state() {
-      return lifecycle.state;
-    },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
+  return withLifecycle(lifecycle, {
     get dropped() {
       return buffer?.dropped ?? 0;
     },
-    listen(listener) {
+    listen(listener: MirrorListener) {
       // A listener that is given twice is heard twice.
       const own: MirrorListener = (message) => listener(message);
       listeners.add(own);
       return () => void listeners.delete(own);
     },
-  };
+  });
 }

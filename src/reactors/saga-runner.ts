@@ -4,7 +4,7 @@
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -160,15 +160,7 @@ export function createSagaRunner(
     },
   });
 
-  return {
-    get state() {
-      return lifecycle.state;
-    },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
-    subscription: runner,
-  };
+  return withLifecycle(lifecycle, { subscription: runner });
 }
 
 /** Of the sagas that this process was at last: up to where nothing is left to do. */

@@ -1,6 +1,6 @@
-// Those who wait for new events: woken together, each at most once, and forgotten when they leave.
+// Callers that wait for a change: woken together, each at most once, and forgotten when they leave.
 
-import { aborted } from '../foundation/clock.ts';
+import { aborted, type Clock } from '../foundation/clock.ts';
 
 export interface Waiters {
   readonly size: number;
@@ -35,7 +35,7 @@ export function createWaiters(): Waiters {
         };
         waiting.add(wake);
         signal.addEventListener('abort', onAbort, { once: true });
-        // Looked at after joining: what commits in between wakes us.
+        // Checked after joining: a change in between wakes this caller.
         try {
           if (isThere()) wake();
         } catch (error) {
@@ -45,4 +45,23 @@ export function createWaiters(): Waiters {
       });
     },
   };
+}
+
+/** Resolves at the next wake-up or after `pollMs`: polling finds what a wake-up missed. */
+export async function waitWithPoll(
+  waiters: Waiters,
+  {
+    clock,
+    pollMs,
+    signal,
+  }: { readonly clock: Clock; readonly pollMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const either = new AbortController();
+  const both = AbortSignal.any([signal, either.signal]);
+  try {
+    await Promise.race([waiters.wait(both, () => false), clock.sleep(pollMs, both)]);
+  } finally {
+    // Ends the other wait. The reason is given because creating a default one, with its stack, is slow.
+    either.abort('over');
+  }
 }

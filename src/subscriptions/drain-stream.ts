@@ -28,7 +28,7 @@ export interface DrainOptions {
   readonly observer: Observer;
   readonly held: HeldStreams;
   readonly calls: HandlerCalls;
-  readonly bury: (item: LaneItem, error: unknown) => Promise<void>;
+  readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   readonly signal: AbortSignal;
   readonly isStopping: () => boolean;
   /** The aggregate waits no more: these came meanwhile. */
@@ -77,7 +77,7 @@ export function createDrain(
     const history = withAttempt(item.history, error, nowMs);
     const decision = decideRetry(subscription.retry, { error, failures, nowMs });
     if (decision.kind === 'dead-letter') {
-      await options.bury({ ...item, history, failures: decision.failures }, error);
+      await options.deadLetter({ ...item, history, failures: decision.failures }, error);
       return subscription.onDeadLetter === 'continue';
     }
     const { position, eventId } = event;

@@ -62,7 +62,7 @@ export interface LaneWorkOptions {
   /** One more waits, in memory so far. */
   readonly onSetAside: () => void;
   /** Keeps the dead letter; rejects when it could not be kept. */
-  readonly bury: (item: LaneItem, error: unknown) => Promise<void>;
+  readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   /** Handles what waits of this aggregate; true when there is more, and others should have a turn. */
   readonly drain: (stream: string, deadline: Deadline) => Promise<boolean>;
   /** Nothing can go on: the lease is lost, or a defect of ours. */
@@ -220,7 +220,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
       return;
     }
     try {
-      await options.bury({ ...tried, failures: decision.failures }, error);
+      await options.deadLetter({ ...tried, failures: decision.failures }, error);
     } catch (reason) {
       if (!hasCode(reason, 'STORE_UNAVAILABLE')) throw reason;
       // Perhaps it only failed because the database was away: one more attempt before the letter.

@@ -117,7 +117,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     }),
     { handler: subscription.name, clock, observer },
   );
-  const bury = async (item: LaneItem, error: unknown): Promise<void> => {
+  const deadLetter = async (item: LaneItem, error: unknown): Promise<void> => {
     const { failures, history, event } = item;
     const parked = subscription.onDeadLetter === 'park';
     const added = await storage.deadLetters.add(
@@ -164,7 +164,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       writer.note();
       wakeReader();
     },
-    bury,
+    deadLetter,
     drain: createDrain({
       store,
       storage,
@@ -174,7 +174,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       observer,
       held,
       calls,
-      bury,
+      deadLetter,
       signal: ending.signal,
       isStopping: () => stopping !== undefined,
       onReleased: (items) => lanes.takeFirst(items),

@@ -439,7 +439,7 @@ test('an outside effect is claimed first: a repeat finds it done', async () => {
   assert.deepEqual(sent, [`core|banking|test|${event?.eventId}`]);
 });
 
-test('a batch handler gets several events at once, and one that fails is found and buried alone', async () => {
+test('a batch handler gets several events at once, and a failing one is dead-lettered alone', async () => {
   const { store, clock, append } = createRig();
   const batches: string[][] = [];
   const seen: string[] = [];

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
-import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { nextTurn } from '../store/next-turn.ts';
@@ -321,45 +321,41 @@ export function createSubscriptionRunner<Transaction>(
     }
   }
 
-  const lifecycle = createLifecycle({ start, stop });
-  return {
-    get state() {
-      return lifecycle.state;
+  return withLifecycle<Omit<SubscriptionRunner, keyof Lifecycle>>(
+    createLifecycle({ start, stop }),
+    {
+      get status() {
+        return { name, worker, paused, shards: owned.statuses() };
+      },
+      async whenCaughtUp(signal) {
+        const last = await admin.lastPosition(undefined, subscription.filter);
+        await waitFor(last, signal);
+      },
+      async waitFor(position, signal) {
+        const here = reachedHere();
+        if (here !== undefined && here >= position) return;
+        const last = await admin.lastPosition(position, subscription.filter);
+        await waitFor(last, signal);
+      },
+      lag: () => admin.lag(name),
+      async pause() {
+        await admin.pause(name);
+        wake();
+      },
+      async resume() {
+        await admin.resume(name);
+        wake();
+      },
+      async reset(to) {
+        await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
+        wake();
+      },
+      look() {
+        owned.look();
+        wake();
+      },
     },
-    start: () => lifecycle.start(),
-    stop: () => lifecycle.stop(),
-    [Symbol.asyncDispose]: () => lifecycle.stop(),
-    get status() {
-      return { name, worker, paused, shards: owned.statuses() };
-    },
-    async whenCaughtUp(signal) {
-      const last = await admin.lastPosition(undefined, subscription.filter);
-      await waitFor(last, signal);
-    },
-    async waitFor(position, signal) {
-      const here = reachedHere();
-      if (here !== undefined && here >= position) return;
-      const last = await admin.lastPosition(position, subscription.filter);
-      await waitFor(last, signal);
-    },
-    lag: () => admin.lag(name),
-    async pause() {
-      await admin.pause(name);
-      wake();
-    },
-    async resume() {
-      await admin.resume(name);
-      wake();
-    },
-    async reset(to) {
-      await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
-      wake();
-    },
-    look() {
-      owned.look();
-      wake();
-    },
-  };
+  );
 }
 
 function storageOf<Transaction>(

@@ -31,7 +31,7 @@ export const orderCases: TasksCases = {
     assert.deepEqual(numbersOf(await claimSome(tasks, 10)), [5, 1, 0]);
   },
 
-  async 'of one priority, what was due first goes first'(tasks, { clock }) {
+  async 'within a priority, the job that was due first is claimed first'(tasks, { clock }) {
     await tasks.enqueue({ type: email, payload: { n: 3 }, delayMs: 3_000 });
     await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 1_000 });
     await tasks.enqueue({ type: email, payload: { n: 2 }, delayMs: 2_000 });
@@ -51,7 +51,7 @@ export const orderCases: TasksCases = {
     );
   },
 
-  async 'turns go on from one claim to the next'(tasks) {
+  async 'the turns of tenants continue from one claim to the next'(tasks) {
     await enqueueNumbers(tasks, 6, { tenant: 'a' });
     await enqueueNumbers(tasks, 6, { tenant: 'b' });
     const seen: string[] = [];
@@ -111,7 +111,7 @@ export const limitCases: TasksCases = {
     );
   },
 
-  async 'of one concurrency key so many run at once as the type says'(tasks) {
+  async 'limits the running jobs of one concurrency key'(tasks) {
     const keyed = (n: number, account: string) => ({ type: 'keyed', payload: { n, account } });
     await tasks.enqueueMany([keyed(0, 'x'), keyed(1, 'x'), keyed(2, 'y'), keyed(3, 'x')]);
     const first = await claimSome(tasks, 10, { types: { keyed: 10 } });
@@ -124,7 +124,7 @@ export const limitCases: TasksCases = {
     await nothingIn(tasks, 'keyed');
   },
 
-  async 'a key is free again when its job waits, fails, or is given back'(tasks, { clock }) {
+  async 'a concurrency key is free when its job waits, fails, or is released'(tasks, { clock }) {
     const payload = { n: 0, account: 'x' };
     await tasks.enqueueMany([
       { type: 'keyed', payload },
@@ -204,7 +204,7 @@ export const modeCases: TasksCases = {
     assert.deepEqual(await tasks.modes(), {});
   },
 
-  async 'what runs when its type is paused goes on'(tasks) {
+  async 'running jobs continue when their type is paused'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.pause(email);
@@ -212,7 +212,7 @@ export const modeCases: TasksCases = {
     await tasks.complete(token);
   },
 
-  async 'a drained type works off what it has, and takes no more'(tasks) {
+  async 'a draining type processes its jobs, and accepts no new ones'(tasks) {
     await enqueueNumbers(tasks, 1);
     await tasks.drain(email);
     const error = await rejectsWith(() => enqueueNumbers(tasks, 1), 'TASK_TYPE_DRAINING');
@@ -228,13 +228,13 @@ const waiting = { worker: 'waiter', types: { [email]: 5, limited: 5, keyed: 5 },
 
 /** These wait for real: by the machine's clock, and what wakes them comes at once. */
 export const waitCases: TasksCases = {
-  async 'whoever waits is woken by what is enqueued'(tasks) {
+  async 'an enqueue wakes a waiting claim'(tasks) {
     const claiming = tasks.claim(waiting);
     await enqueueNumbers(tasks, 1);
     assert.equal((await claiming).length, 1);
   },
 
-  async 'whoever waits gets what comes due meanwhile'(tasks) {
+  async 'a waiting claim gets a job that becomes due'(tasks) {
     // Before it is stored: a disk that syncs may take a part of the delay.
     const startedMs = systemClock.now();
     await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 60 });
@@ -242,7 +242,7 @@ export const waitCases: TasksCases = {
     assert.ok(systemClock.now() - startedMs >= 55);
   },
 
-  async 'whoever waits gets what a key frees'(tasks) {
+  async 'a waiting claim gets a job whose concurrency key becomes free'(tasks) {
     const payload = { n: 0, account: 'x' };
     await tasks.enqueueMany([
       { type: 'keyed', payload },
@@ -254,7 +254,7 @@ export const waitCases: TasksCases = {
     assert.equal((await claiming).length, 1);
   },
 
-  async 'whoever waits is woken when a type is resumed'(tasks) {
+  async 'resuming a type wakes a waiting claim'(tasks) {
     await tasks.pause(email);
     await enqueueNumbers(tasks, 1);
     const claiming = tasks.claim(waiting);
@@ -262,7 +262,7 @@ export const waitCases: TasksCases = {
     assert.equal((await claiming).length, 1);
   },
 
-  async 'whoever waits is woken by an event and by what is given back'(tasks) {
+  async 'an event and a release wake a waiting claim'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const back = tasks.claim(waiting);
@@ -283,7 +283,7 @@ export const waitCases: TasksCases = {
     await rejectsWith(() => claiming, 'ABORTED');
   },
 
-  async 'another process wakes whoever waits'(tasks, { opened, capabilities }) {
+  async 'another process wakes a waiting claim'(tasks, { opened, capabilities }) {
     if (!capabilities.crossProcess) return;
     await using second =
       (await opened.second?.({ types: caseTypes })) ?? assert.fail('no second process');

@@ -1,35 +1,47 @@
-// Tasks over an engine: checks at the edge, decisions, and the batches in which they go.
+// Tasks over an engine: checks at the edge, decisions, and the batches in which calls reach the engine.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { bulkTasks } from './bulk-tasks.ts';
-import { checkName, checkWorker, encodeValue, refOf, toFilter, wholeNumber } from './check-task.ts';
-import { claimRequest, leaseOf } from './claim-request.ts';
-import { decideCancel } from './decide-end.ts';
-import { decideEvent, decideRetry } from './decide-queued.ts';
+import {
+  checkName,
+  checkWorker,
+  encodeValue,
+  refOf,
+  toFilter,
+  wholeNumber,
+} from './rules/check-task.ts';
+import { decideCancel } from './rules/decide-end.ts';
+import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { createGather } from './gather.ts';
-import { createKnownTypes } from './known-types.ts';
-import { prepareTask } from './prepare-task.ts';
+import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges } from './task-changes.ts';
-import type { DecideContext } from './task-decision.ts';
+import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createTaskExchange } from './task-exchange.ts';
-import { createTaskHolds } from './task-holds.ts';
-import { isTerminal } from './task-job.ts';
+import { createHeldTasks, createTaskHolding } from './task-holding.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { toTask } from './task-record.ts';
+import { timelineOf, toTask } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
-import { timelineOf } from './task-timeline.ts';
-import type { TaskType } from './task-type.ts';
-import { keepInside } from './tasks-inside.ts';
-import type { Enqueued, NewTask, Tasks } from './tasks.ts';
+import { createKnownTypes, type TaskType } from './task-type.ts';
+import type {
+  BulkOptions,
+  BulkOutcome,
+  ClaimOptions,
+  ClaimedTask,
+  Enqueued,
+  HeartbeatRequest,
+  HeldState,
+  NewTask,
+  TaskQuery,
+  Tasks,
+} from './tasks.ts';
 
 export interface TasksOptions {
-  /** Those that are taken; `setTypes` changes them while it runs. */
+  /** The types of accepted jobs; `setTypes` replaces them at run time. */
   readonly types?: readonly TaskType[] | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
@@ -38,7 +50,7 @@ export interface TasksOptions {
 }
 
 /**
- * Tasks over an engine; what the adapters of Millrace do, and whoever brings an engine of their own.
+ * Tasks over an engine: one of Millrace's adapters, or your own.
  *
  * @example
  * import { createTasks, memoryTaskEngine, taskType } from 'millrace/tasks';
@@ -54,8 +66,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     options.root === undefined ? {} : { root: options.root },
   );
   const signals = createSignals(subjects);
-  const closing = new AbortController();
   const types = createKnownTypes(options.types ?? []);
+  const closing = new AbortController();
 
   const exchange = createTaskExchange(engine, () => clock.now());
   const enqueues = createGather<EnqueueEntry, EnqueueOutcome>(
@@ -63,60 +75,127 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     { batchMax: limits.enqueueMax },
   );
 
-  function failIfClosed(): void {
-    if (closing.signal.aborted) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
-  }
-
   function decideContext(name: string): DecideContext {
     return { nowMs: clock.now(), type: types.rulesOf(name), signals };
   }
 
-  const { load, change, changeNow, afterEnd, wakeParent } = createTaskChanges({
+  function failIfClosed(): void {
+    if (closing.signal.aborted) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+  }
+
+  function orClosing(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
+  }
+
+  async function enqueueMany(tasks: readonly NewTask[]): Promise<readonly Enqueued[]> {
+    wholeNumber('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
+    failIfClosed();
+    const nowMs = clock.now();
+    const entries = tasks.map((task) =>
+      prepareTask(task, { type: types.configured(task.type), ids, nowMs, signals }),
+    );
+    const outcomes = await Promise.all(entries.map((entry) => enqueues.add(entry)));
+    return entries.map(({ head }, at): Enqueued => {
+      const outcome = outcomes[at];
+      const { type } = head;
+      if (outcome?.kind === 'draining') {
+        observer.count?.('tasks_refused_total', { type });
+        const message = `task type '${type}' is draining and accepts no new jobs`;
+        throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
+      }
+      const isDuplicate = outcome?.kind === 'exists';
+      if (isDuplicate) observer.count?.('tasks_duplicates_total', { type });
+      else observer.count?.('tasks_enqueued_total', { type });
+      return { id: outcome?.kind === 'exists' ? outcome.id : head.id, isDuplicate };
+    });
+  }
+
+  const held = createHeldTasks();
+  const changes = createTaskChanges({
     engine,
     exchange,
+    clock,
     observer,
     decideContext,
-    forget: (id) => holds.forget(id),
+    forget: (id) => held.forget(id),
   });
-
-  const holds = createTaskHolds({
+  const { change, changeNow, afterEnd, wakeParent, load } = changes;
+  const holding = createTaskHolding({
     engine,
     exchange,
+    held,
     decideContext,
+    enqueueMany,
     afterEnd,
     wakeParent,
-    enqueueMany: (tasks) => made.enqueueMany(tasks),
   });
 
-  const made: Tasks = {
+  const cancel: Tasks['cancel'] = (id, { reason = 'cancelled', deadlineMs } = {}) =>
+    changeNow(id, (task, decide) => {
+      const cancelling = { reason, deadlineMs: deadlineMs ?? decide.type.cancelDeadlineMs };
+      return decideCancel(task, cancelling, decide);
+    });
+
+  const retry: Tasks['retry'] = async (id, { fromStep } = {}) => {
+    if (fromStep !== undefined) checkName('fromStep', fromStep);
+    return changeNow(id, (task, decide) => decideRetry(task, { fromStep }, decide));
+  };
+
+  async function claim(asked: ClaimOptions): Promise<readonly ClaimedTask[]> {
+    failIfClosed();
+    const waitMs = wholeNumber('waitMs', asked.waitMs ?? limits.claimWaitMsDefault, {
+      min: 0,
+      max: limits.waitMsMax,
+    });
+    const request = claimRequest(asked, { types, nowMs: clock.now() });
+    if (request.limit === 0 || request.rules.length === 0) return [];
+    const along = await exchange.claimAlong(request);
+    const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
+    const claimed = isEnough
+      ? along
+      : await engine.claim(
+          { ...request, nowMs: clock.now() },
+          { waitMs, isBusy: asked.isBusy ?? false, signal: orClosing(asked.signal) },
+        );
+    return claimed.map((task) => {
+      held.remember(task);
+      const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
+      const lateMs = Math.max(0, claimedAtMs - dueAtMs);
+      observer.record?.('task_start_delay_ms', lateMs, { type });
+      return { token: { id, fence }, task: toTask(task) };
+    });
+  }
+
+  async function heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]> {
+    const { worker, leaseMs, tokens = [], about } = request;
+    checkWorker(worker);
+    const aliveUntilMs = clock.now() + leaseOf(leaseMs);
+    const text = about === undefined ? undefined : encodeValue('about', about);
+    await engine.beat({ worker, aliveUntilMs, about: text });
+    if (tokens.length === 0) return [];
+    const heads = await engine.heads(tokens.map(({ id }) => refOf(id)));
+    return tokens.map(({ id, fence }, at) => {
+      const head = heads[at];
+      const isHeld = head?.state === 'running' && head.fence === fence;
+      if (!isHeld) held.forget(id, fence);
+      const cancelAtMs = isHeld ? head.cancelAtMs : 0;
+      return {
+        id,
+        state: isHeld ? 'held' : 'lost',
+        cancelAt: cancelAtMs === 0 ? undefined : new Date(cancelAtMs),
+      };
+    });
+  }
+
+  return {
     capabilities: engine.capabilities,
+    core: { engine, clock, observer, signals, subjects, decideContext, change, wakeParent },
 
     async enqueue(task) {
-      const [enqueued] = await made.enqueueMany([task]);
+      const [enqueued] = await enqueueMany([task]);
       return enqueued as Enqueued;
     },
-    async enqueueMany(tasks) {
-      wholeNumber('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
-      failIfClosed();
-      const nowMs = clock.now();
-      const entries = tasks.map((task: NewTask) =>
-        prepareTask(task, { type: types.configured(task.type), ids, nowMs, signals }),
-      );
-      const outcomes = await Promise.all(entries.map((entry) => enqueues.add(entry)));
-      return entries.map(({ head }, at): Enqueued => {
-        const outcome = outcomes[at];
-        const { type } = head;
-        if (outcome?.kind === 'draining') {
-          observer.count?.('tasks_refused_total', { type });
-          const message = `task type '${type}' takes no new jobs, it is drained`;
-          throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
-        }
-        const isDuplicate = outcome?.kind === 'exists';
-        if (isDuplicate) observer.count?.('tasks_duplicates_total', { type });
-        else observer.count?.('tasks_enqueued_total', { type });
-        return { id: outcome?.kind === 'exists' ? outcome.id : head.id, isDuplicate };
-      });
-    },
+    enqueueMany,
 
     async get(id) {
       failIfClosed();
@@ -131,35 +210,11 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     counts: () => engine.counts(),
     timeline: async (id) => timelineOf(await load(id)),
-    async whenEnded(id, { timeoutMs, signal } = {}) {
-      const either = eitherOf(signal, closing.signal);
-      const untilMs = timeoutMs === undefined ? Infinity : clock.now() + timeoutMs;
-      for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 500)) {
-        const task = await load(id);
-        if (isTerminal(task.head.state)) return toTask(task);
-        const leftMs = untilMs - clock.now();
-        if (leftMs <= 0) {
-          throw new MillraceError('TASK_TIMEOUT', `job ${id} has not ended in time`, {
-            details: { id, state: task.head.state },
-          });
-        }
-        await clock.sleep(Math.min(waitMs, leftMs), either);
-      }
-    },
+    whenEnded: async (id, { timeoutMs, signal } = {}) =>
+      toTask(await changes.whenEnded(id, { timeoutMs, signal: orClosing(signal) })),
 
-    async cancel(id, { reason = 'cancelled', deadlineMs } = {}) {
-      return changeNow(id, (task, decide) =>
-        decideCancel(
-          task,
-          { reason, deadlineMs: deadlineMs ?? decide.type.cancelDeadlineMs },
-          decide,
-        ),
-      );
-    },
-    async retry(id, { fromStep } = {}) {
-      if (fromStep !== undefined) checkName('fromStep', fromStep);
-      return changeNow(id, (task, decide) => decideRetry(task, { fromStep }, decide));
-    },
+    cancel,
+    retry,
     async sendEvent(id, { name, payload = null, eventId = ids.next() }) {
       checkName('name', name);
       checkName('eventId', eventId);
@@ -169,8 +224,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       );
     },
     cancelMany: (query, { reason, ...how } = {}) =>
-      bulkTasks(engine, query, how, (id) => made.cancel(id, { reason })),
-    retryMany: (query, how = {}) => bulkTasks(engine, query, how, (id) => made.retry(id)),
+      changeMany(engine, query, how, (id) => cancel(id, { reason })),
+    retryMany: (query, how = {}) => changeMany(engine, query, how, (id) => retry(id)),
 
     pause: (type) => engine.setMode(types.configured(type).name, 'paused'),
     drain: (type) => engine.setMode(types.configured(type).name, 'draining'),
@@ -180,53 +235,8 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       return Object.fromEntries(modes.map(({ type, mode }) => [type, mode]));
     },
 
-    async claim(asked) {
-      failIfClosed();
-      const waitMs = wholeNumber('waitMs', asked.waitMs ?? limits.claimWaitMsDefault, {
-        min: 0,
-        max: limits.waitMsMax,
-      });
-      const request = claimRequest(asked, { types, nowMs: clock.now() });
-      if (request.limit === 0 || request.rules.length === 0) return [];
-      const along = await exchange.claimAlong(request);
-      const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
-      const claimed = isEnough
-        ? along
-        : await engine.claim(
-            { ...request, nowMs: clock.now() },
-            {
-              waitMs,
-              isBusy: asked.isBusy ?? false,
-              signal: eitherOf(asked.signal, closing.signal),
-            },
-          );
-      return claimed.map((task) => {
-        holds.remember(task);
-        const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
-        const lateMs = Math.max(0, claimedAtMs - dueAtMs);
-        observer.record?.('task_start_delay_ms', lateMs, { type });
-        return { token: { id, fence }, task: toTask(task) };
-      });
-    },
-    async heartbeat({ worker, leaseMs, tokens = [], about }) {
-      checkWorker(worker);
-      const aliveUntilMs = clock.now() + leaseOf(leaseMs);
-      const text = about === undefined ? undefined : encodeValue('about', about);
-      await engine.beat({ worker, aliveUntilMs, about: text });
-      if (tokens.length === 0) return [];
-      const heads = await engine.heads(tokens.map(({ id }) => refOf(id)));
-      return tokens.map(({ id, fence }, at) => {
-        const head = heads[at];
-        const isHeld = head?.state === 'running' && head.fence === fence;
-        if (!isHeld) holds.forget(id, fence);
-        const cancelAtMs = isHeld ? head.cancelAtMs : 0;
-        return {
-          id,
-          state: isHeld ? 'held' : 'lost',
-          cancelAt: cancelAtMs === 0 ? undefined : new Date(cancelAtMs),
-        };
-      });
-    },
+    claim,
+    heartbeat,
     async workers() {
       const beats = await engine.workers();
       return beats.map(({ worker, aliveUntilMs, about }) => ({
@@ -238,18 +248,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     leave: (worker) => engine.forgetWorker(checkWorker(worker)),
 
-    startStep: (...args) => holds.startStep(...args),
-    finishStep: (...args) => holds.finishStep(...args),
-    failStep: (...args) => holds.failStep(...args),
-    progress: (...args) => holds.progress(...args),
-    sleep: (...args) => holds.sleep(...args),
-    waitForEvent: (...args) => holds.waitForEvent(...args),
-    runChildren: (...args) => holds.runChildren(...args),
-    complete: (...args) => holds.complete(...args),
-    fail: (...args) => holds.fail(...args),
-    cancelled: (...args) => holds.cancelled(...args),
-    compensated: (...args) => holds.compensated(...args),
-    release: (...args) => holds.release(...args),
+    ...holding,
 
     types: () => types.all(),
     setTypes: (next) => types.set(next),
@@ -261,19 +260,44 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       await engine[Symbol.asyncDispose]();
     },
   };
-  keepInside(made, {
-    engine,
-    clock,
-    observer,
-    signals,
-    subjects,
-    decideContext,
-    change,
-    wakeParent,
-  });
-  return made;
 }
 
-function eitherOf(asked: AbortSignal | undefined, closing: AbortSignal): AbortSignal {
-  return asked === undefined ? closing : AbortSignal.any([asked, closing]);
+/** One change for all jobs of a query, page by page. After an abort, the same call changes the remaining jobs. */
+async function changeMany(
+  engine: Pick<TaskEngine, 'list' | 'counts'>,
+  query: TaskQuery,
+  { onProgress, signal }: BulkOptions,
+  changeOne: (id: string) => Promise<boolean>,
+): Promise<BulkOutcome> {
+  const filter = toFilter(query);
+  const matching = onProgress === undefined ? undefined : await countMatching(engine, query);
+  const total = { changed: 0, skipped: 0 };
+  for (let cursor: string | undefined; ;) {
+    if (signal?.aborted === true) throw aborted(signal);
+    const page = await engine.list(filter, { cursor, limit: limits.batchMax });
+    for (const isChanged of await Promise.all(page.tasks.map(({ head }) => changeOne(head.id)))) {
+      if (isChanged) total.changed += 1;
+      else total.skipped += 1;
+    }
+    onProgress?.({ ...total, matching });
+    if (page.cursor === undefined) return total;
+    cursor = page.cursor;
+  }
+}
+
+/** From the counts that engines keep anyway; undefined if the query filters by more than type and state. */
+async function countMatching(
+  engine: Pick<TaskEngine, 'counts'>,
+  { type, state, ...more }: TaskQuery,
+): Promise<number | undefined> {
+  if (Object.values(more).some((value) => value !== undefined)) return undefined;
+  const states = typeof state === 'string' ? [state] : state;
+  let sum = 0;
+  for (const counted of await engine.counts()) {
+    if (type !== undefined && counted.type !== type) continue;
+    for (const [name, count] of Object.entries(counted.states)) {
+      if (states === undefined || states.some((wanted) => wanted === name)) sum += count;
+    }
+  }
+  return sum;
 }

@@ -1,6 +1,6 @@
-// Times as people write them: `30s`, `1h`, `250ms`, `1h30m`.
+// Durations as text: `30s`, `1h`, `250ms`, `1h30m`.
 
-import { invalid } from './check-task.ts';
+import { invalid } from './rules/check-task.ts';
 import { taskLimits } from './task-limits.ts';
 
 /** Milliseconds, or a text such as `30s`, `5m`, `1h30m`, `7d`. */
@@ -17,7 +17,7 @@ const whole = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const part = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
 /**
- * The milliseconds of a duration; `TASK_INVALID` names the field.
+ * The milliseconds of a duration; an invalid one throws `TASK_INVALID` with the field.
  *
  * @example
  * import { durationMs } from 'millrace/tasks';

@@ -38,7 +38,10 @@ export const cancelCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'one that runs is told, goes on, and says when it has stopped'(tasks, { clock }) {
+  async 'cancelling a running job notifies its worker, which reports when it has stopped'(
+    tasks,
+    { clock },
+  ) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     assert.equal(await tasks.cancel(token.id, { deadlineMs: 9_000 }), true);
@@ -95,7 +98,7 @@ export const cancelCases: TasksCases = {
     assert.equal(await tasks.cancel(token.id), false);
   },
 
-  async 'what was done is undone by a worker before the job ends'(tasks) {
+  async 'a worker runs the compensations before the job ends'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.finishStep(token, { name: 'charge', result: 'p-1', isCompensable: true });
@@ -111,7 +114,7 @@ export const cancelCases: TasksCases = {
     assert.equal(task.endsAs, undefined);
   },
 
-  async 'a job that failed for good undoes what it did, too'(tasks) {
+  async 'a permanently failed job runs its compensations, too'(tasks) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
     await tasks.finishStep(token, { name: 'book', isCompensable: true });
@@ -155,7 +158,7 @@ export const retryCases: TasksCases = {
     assert.equal((await opened.stream('gbe.tasks.report-gen.terminal')).length, 2);
   },
 
-  async 'from a step on, the steps behind it are done again'(tasks) {
+  async 'a retry from a step runs that step and later ones again'(tasks) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
     for (const name of ['a', 'b', 'c']) await tasks.finishStep(token, { name, result: name });
@@ -175,10 +178,7 @@ export const retryCases: TasksCases = {
     assert.equal(await tasks.retry(id), false);
   },
 
-  async 'a retried job ends again with a signal of its own, also before a worker had it'(
-    tasks,
-    { opened },
-  ) {
+  async 'a retried job ends with a new signal, also before a worker claims it'(tasks, { opened }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await tasks.cancel(id);
     await tasks.retry(id);
@@ -264,7 +264,7 @@ export const adminCases: TasksCases = {
     });
   },
 
-  async 'a timeline tells all that happened, in order'(tasks, { clock }) {
+  async 'a timeline contains the whole history, in order'(tasks, { clock }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await clock.advance(10);
     const { token } = await claimOne(tasks);
@@ -274,9 +274,9 @@ export const adminCases: TasksCases = {
     await tasks.finishStep(token, { name: 'load' });
     await clock.advance(10);
     await tasks.complete(token);
-    const told = await tasks.timeline(id);
+    const timeline = await tasks.timeline(id);
     assert.deepEqual(
-      told.map(({ what, step }) => (step === undefined ? what : `${what} ${step}`)),
+      timeline.map(({ what, step }) => (step === undefined ? what : `${what} ${step}`)),
       ['enqueued', 'claimed', 'step started load', 'step completed load', 'completed'],
     );
   },
@@ -307,7 +307,7 @@ export const adminCases: TasksCases = {
     assert.equal(retried.changed, 120);
   },
 
-  async 'whoever waits for the end of a job gets it'(tasks) {
+  async 'waiting for the end of a job returns the ended job'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await rejectsWith(() => tasks.whenEnded(id, { timeoutMs: 0 }), 'TASK_TIMEOUT');
     await tasks.complete((await claimOne(tasks)).token, 7);
@@ -328,7 +328,7 @@ export const adminCases: TasksCases = {
     await enqueueNumbers(tasks, 1, { type: report });
   },
 
-  async 'what was closed says so'(tasks) {
+  async 'calls after closing are rejected'(tasks) {
     await tasks[Symbol.asyncDispose]();
     await rejectsWith(() => enqueueNumbers(tasks, 1), 'TASKS_CLOSED');
     await rejectsWith(() => claimOne(tasks), 'TASKS_CLOSED');

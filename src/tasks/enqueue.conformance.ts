@@ -1,7 +1,7 @@
 // What is stored, what is a duplicate, and what is refused.
 
 import assert from 'node:assert/strict';
-import { taskIdOf } from './prepare-task.ts';
+import { taskIdOf } from './rules/prepare-task.ts';
 import { taskLimits } from './task-limits.ts';
 import {
   claimOne,
@@ -17,7 +17,7 @@ import {
 } from './tasks-fixture.conformance.ts';
 
 export const enqueueCases: TasksCases = {
-  async 'a job is there with everything that was said of it'(tasks, { clock }) {
+  async 'an enqueued job is stored with all its fields'(tasks, { clock }) {
     const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` };
     const { id, isDuplicate } = await tasks.enqueue({
       type: email,
@@ -48,7 +48,7 @@ export const enqueueCases: TasksCases = {
     );
   },
 
-  async 'an id begins with its type, and is there for nobody else'(tasks) {
+  async 'an id starts with its type, and is unique'(tasks) {
     const { id } = await tasks.enqueue({ type: email, payload: null });
     assert.match(id, /^email-send\./);
     assert.equal(
@@ -131,7 +131,7 @@ export const enqueueCases: TasksCases = {
     assert.equal((await claimOne(tasks)).task.id, id);
   },
 
-  async 'a time of its own that is over is now'(tasks, { clock }) {
+  async 'a run time in the past means now'(tasks, { clock }) {
     const { id } = await tasks.enqueue({
       type: email,
       payload: { n: 1 },
@@ -141,7 +141,9 @@ export const enqueueCases: TasksCases = {
     assert.equal((await claimOne(tasks)).task.id, id);
   },
 
-  async 'what is not JSON, too large, or of no type is refused before anything is stored'(tasks) {
+  async 'a job that is not JSON, too large, or of an unknown type is refused before anything is stored'(
+    tasks,
+  ) {
     const bad = { type: email, payload: { n: Number.NaN } };
     await rejectsWith(() => tasks.enqueueMany([...numbered(2), bad]), 'PAYLOAD_NOT_JSON');
     const large = 'x'.repeat(taskLimits.valueBytesMax);
@@ -173,15 +175,12 @@ export const enqueueCases: TasksCases = {
     assert.deepEqual(task.payload, { text });
   },
 
-  async 'the queue stream is told of a job that is due, and not of one that is not'(
-    tasks,
-    { opened },
-  ) {
+  async 'the queue stream gets a signal for a due job only'(tasks, { opened }) {
     const { id } = await tasks.enqueue({ type: email, payload: 1 });
     await tasks.enqueue({ type: email, payload: 1, delayMs: 1_000 });
-    const told = await opened.stream('gbe.tasks.email-send.queue');
+    const signals = await opened.stream('gbe.tasks.email-send.queue');
     assert.deepEqual(
-      told.map(({ payload }) => payload),
+      signals.map(({ payload }) => payload),
       [{ taskId: id, type: email, priority: 5 }],
     );
   },

@@ -40,7 +40,7 @@ test('what one turn asks for goes in one call, also what follows by way of promi
   assert.deepEqual(await Promise.all([first, second]), ['a!', 'b!']);
 });
 
-test('no more calls are under way than may be, and what waits goes behind them', async () => {
+test('limits concurrent calls, and runs waiting items after them', async () => {
   const { gather, calls, nthCall } = gatherOf({ batchMax: 1, callsMax: 2 });
   const all = Promise.all(['a', 'b', 'c'].map((item) => gather.add(item)));
   await nthCall(1);

@@ -1,21 +1,21 @@
-// What is asked for while as many calls are under way as may be goes as one call behind them: nobody waits
-// for a timer, and the more there is to do the larger the batches are. What has the same key goes in order.
+// Batches items without a timer: while the allowed number of calls is running, new items wait and share the next
+// call, so batches grow with the load. Items with the same key are processed in order.
 
 import { taskLimits } from './task-limits.ts';
 
 export interface Gather<Item, Result> {
   add(item: Item): Promise<Result>;
-  /** What waits for its turn. */
+  /** Items that wait for a call. */
   readonly waiting: number;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no call is running. */
   idle(): Promise<void>;
 }
 
 export interface GatherOptions<Item> {
   readonly batchMax?: number | undefined;
-  /** Calls under way at once. Default: 1. */
+  /** Concurrent calls. Default: 1. */
   readonly callsMax?: number | undefined;
-  /** Of two items with the same one, the second goes when the call of the first is over. */
+  /** An item waits until the call of an earlier item with the same key has ended. */
   readonly keyOf?: ((item: Item) => string | undefined) | undefined;
 }
 
@@ -39,7 +39,7 @@ export function createGather<Item, Result>(
   const working = new Set<Promise<void>>();
   let workers = 0;
 
-  /** Of one key all that wait go together, or stay together. */
+  /** All waiting items of one key are taken together, or none. */
   function take(): readonly Waiting<Item, Result>[] {
     const isFree = ({ key }: Waiting<Item, Result>): boolean => key === undefined || !busy.has(key);
     if (busy.size === 0) {
@@ -69,12 +69,12 @@ export function createGather<Item, Result>(
 
   async function work(): Promise<void> {
     for (;;) {
-      // What the same turn of the event loop asks for belongs to one call: also what follows from it by
-      // way of promises, such as the claim of those that have just made room.
+      // Items of one turn of the event loop share a call, including items that follow by promises, such as the
+      // claim after jobs have ended.
       await new Promise<void>((resolve) => process.nextTick(resolve));
       const batch = take();
       if (batch.length === 0) {
-        // At once: whoever adds something in the next moment begins another one.
+        // Synchronously: an item that is added next starts a new worker.
         workers -= 1;
         return;
       }
@@ -82,7 +82,7 @@ export function createGather<Item, Result>(
     }
   }
 
-  /** Nothing that waits is left behind: whoever has the last of its key under way looks again. */
+  /** No waiting item is missed: the worker that runs the last call of a key takes the next batch after it. */
   function begin(): void {
     if (workers >= callsMax) return;
     workers += 1;

@@ -3,15 +3,15 @@ export { createTasks, type TasksOptions } from './create-tasks.ts';
 export { durationMs, type Duration } from './duration.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { parseTaskTypes } from './parse-task-types.ts';
-export { taskIdOf } from './prepare-task.ts';
+export { taskIdOf } from './rules/prepare-task.ts';
 export { takeTokens } from '../foundation/token-bucket.ts';
-export { startTaskOrchestrator, type TaskOrchestratorOptions } from './start-orchestrator.ts';
+export { startTaskOrchestrator, type TaskOrchestratorOptions } from './run/start-orchestrator.ts';
 export {
   startWorkers,
   type ControlMessage,
   type TaskWorkers,
   type WorkersOptions,
-} from './start-workers.ts';
+} from './run/start-workers.ts';
 export {
   task,
   type StepOptions,
@@ -66,7 +66,7 @@ export {
   type TasksSwept,
   type TaskSweep,
   type TaskSweeperOptions,
-} from './task-sweeper.ts';
+} from './run/task-sweeper.ts';
 export { taskType, type CronRule, type TaskBackoff, type TaskType } from './task-type.ts';
 export type {
   BulkOptions,
@@ -92,4 +92,4 @@ export type {
   TimelineEntry,
   WorkerInfo,
 } from './tasks.ts';
-export { loadTaskTypes, watchTaskTypes } from './watch-task-types.ts';
+export { loadTaskTypes, watchTaskTypes } from './run/watch-task-types.ts';

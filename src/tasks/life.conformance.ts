@@ -30,7 +30,7 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a completed job has its result, and its end is told'(tasks, { opened, clock }) {
+  async 'a completed job has its result, and publishes its end'(tasks, { opened, clock }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await clock.advance(10);
@@ -44,9 +44,9 @@ export const lifeCases: TasksCases = {
       task.history.map(({ what }) => what),
       ['enqueued', 'claimed', 'completed'],
     );
-    const told = await opened.stream('gbe.tasks.email-send.terminal');
+    const signals = await opened.stream('gbe.tasks.email-send.terminal');
     assert.deepEqual(
-      told.map(({ payload }) => [fieldOf(payload, 'taskId'), fieldOf(payload, 'state')]),
+      signals.map(({ payload }) => [fieldOf(payload, 'taskId'), fieldOf(payload, 'state')]),
       [[id, 'completed']],
     );
     await nothingIn(tasks);
@@ -91,7 +91,7 @@ export const lifeCases: TasksCases = {
     await claimOne(tasks);
   },
 
-  async 'one that is given back is there at once, and has not failed'(tasks) {
+  async 'a released job is claimable immediately, without a failure'(tasks) {
     await enqueueNumbers(tasks, 1);
     await tasks.release((await claimOne(tasks)).token);
     const { token, task } = await claimOne(tasks);
@@ -99,7 +99,7 @@ export const lifeCases: TasksCases = {
     assert.equal(token.fence, 2);
   },
 
-  async 'whoever has an older fence changes nothing, and is told'(tasks) {
+  async 'a call with an older fence changes nothing, and is rejected'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const { token: old } = await claimOne(tasks, email, 'late');
     await tasks.release(old);
@@ -158,13 +158,13 @@ export const lifeCases: TasksCases = {
     assert.equal(new Set(ids).size, 60);
   },
 
-  async 'progress is seen, and told'(tasks, { opened }) {
+  async 'progress is stored and published'(tasks, { opened }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.progress(token, { percent: 40, message: 'half of it' });
     assert.deepEqual((await tasks.get(id))?.progress, { percent: 40, message: 'half of it' });
-    const told = await opened.stream('gbe.tasks.email-send.progress');
-    const last = told.at(-1)?.payload;
+    const signals = await opened.stream('gbe.tasks.email-send.progress');
+    const last = signals.at(-1)?.payload;
     assert.deepEqual([fieldOf(last, 'kind'), fieldOf(last, 'percent')], ['progress', 40]);
     await rejectsWith(() => tasks.progress(token, { percent: 101 }), 'TASK_INVALID');
   },
@@ -181,7 +181,7 @@ export const lifeCases: TasksCases = {
     assert.equal(rest.filter(({ task }) => task.type === email).length, 8);
   },
 
-  async 'a heartbeat tells what is held, lost and to be cancelled'(tasks, { clock }) {
+  async 'a heartbeat returns held, lost and cancelled jobs'(tasks, { clock }) {
     const ids = await enqueueNumbers(tasks, 3);
     const claimed = await claimSome(tasks, 3);
     const tokens = claimed.map(({ token }) => token);

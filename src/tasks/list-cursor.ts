@@ -1,4 +1,4 @@
-// Where a page of jobs ends, the same in every engine: `<enqueuedAtMs>/<id>`, newest first.
+// The cursor of a page of jobs, the same in every engine: `<enqueuedAtMs>/<id>`, newest first.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { TaskHead } from './task-job.ts';

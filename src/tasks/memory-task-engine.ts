@@ -1,17 +1,22 @@
-// Tasks without a database, for unit tests and the simulator: the same rules, in one process, gone with it.
+// An engine in memory, for unit tests and the simulator: the same rules, within one process.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createWaiters } from '../store/waiters.ts';
 import { cursorOf, placeOf } from './list-cursor.ts';
-import { isBehind, matchesFilter, newestFirst } from './match-task.ts';
-import { createMemoryClaims, type MemoryClaims } from './memory-task-claims.ts';
-import { createMemoryTaskRows } from './memory-task-rows.ts';
-import type { ClaimRequest, ClaimWait, TaskEngine, TypeMode, WorkerBeat } from './task-engine.ts';
+import { createMemoryClaims, createMemoryTaskRows, type MemoryClaims } from './memory-task-rows.ts';
+import type {
+  ClaimRequest,
+  ClaimWait,
+  TaskEngine,
+  TaskFilter,
+  TypeMode,
+  WorkerBeat,
+} from './task-engine.ts';
 import { isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
-/** The engine, and what its streams were told. */
+/** The engine with access to its streams. */
 export interface MemoryTaskEngine extends TaskEngine {
   streamOf(subject: string): readonly TaskSignal[];
   deleteStream(subject: string): void;
@@ -53,7 +58,7 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
       failIfClosed();
       if (signal.aborted) throw aborted(signal);
       const over = new AbortController();
-      // Joined before the look: what comes in between wakes us.
+      // Joined before the claim: a job that is enqueued in between ends the wait.
       const either = AbortSignal.any([signal, over.signal]);
       const woken = waiters.wait(either, () => false);
       try {
@@ -105,11 +110,11 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
     },
     async list(filter, { cursor, limit }) {
       failIfClosed();
-      const behind = cursor === undefined ? undefined : placeOf(cursor);
+      const place = cursor === undefined ? undefined : placeOf(cursor);
       const all = [...tasks.values()]
         .filter(
           ({ head }) =>
-            matchesFilter(filter, head) && (behind === undefined || isBehind(head, behind)),
+            matchesFilter(filter, head) && (place === undefined || isAfter(head, place)),
         )
         .toSorted((a, b) => newestFirst(a.head, b.head));
       const page = all.slice(0, limit);
@@ -186,7 +191,7 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
 
     async repair(signals) {
       failIfClosed();
-      return rows.tell(signals);
+      return rows.publish(signals);
     },
     streamOf: (subject) => [...(streams.get(subject)?.values() ?? [])],
     deleteStream: (subject) => void streams.delete(subject),
@@ -196,4 +201,31 @@ export function memoryTaskEngine(options: { readonly clock?: Clock } = {}): Memo
       waiters.wakeAll();
     },
   };
+}
+
+function matchesFilter(filter: TaskFilter, head: TaskHead): boolean {
+  const { enqueuedFromMs = 0, enqueuedBeforeMs = Infinity } = filter;
+  const { updatedFromMs = 0, updatedBeforeMs = Infinity, labels = [] } = filter;
+  return (
+    (filter.type === undefined || filter.type === head.type) &&
+    (filter.states === undefined || filter.states.includes(head.state)) &&
+    (filter.tenant === undefined || filter.tenant === head.tenant) &&
+    (filter.parentId === undefined || filter.parentId === head.parentId) &&
+    labels.every((label) => head.labels.includes(label)) &&
+    head.enqueuedAtMs >= enqueuedFromMs &&
+    head.enqueuedAtMs < enqueuedBeforeMs &&
+    head.updatedAtMs >= updatedFromMs &&
+    head.updatedAtMs < updatedBeforeMs
+  );
+}
+
+function newestFirst(a: TaskHead, b: TaskHead): number {
+  return b.enqueuedAtMs - a.enqueuedAtMs || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+}
+
+function isAfter(
+  head: TaskHead,
+  { enqueuedAtMs, id }: { readonly enqueuedAtMs: number; readonly id: string },
+): boolean {
+  return head.enqueuedAtMs < enqueuedAtMs || (head.enqueuedAtMs === enqueuedAtMs && head.id < id);
 }

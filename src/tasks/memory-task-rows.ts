@@ -1,12 +1,19 @@
-// The records of the engine in memory, what they are found by, and what its streams were told.
+// The records of the memory engine with their indexes and streams, and its claims.
 
-import type { ChangeOutcome, EnqueueEntry, EnqueueOutcome, TaskChange } from './task-engine.ts';
+import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
+import type {
+  ChangeOutcome,
+  ClaimRequest,
+  EnqueueEntry,
+  EnqueueOutcome,
+  TaskChange,
+} from './task-engine.ts';
 import { isTerminal, type StoredTask, type TaskHead } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
 export interface MemoryTaskRows {
   readonly tasks: Map<string, StoredTask>;
-  /** Those that may be claimed, once they are due, by type. */
+  /** Ids of jobs that may be claimed when due, by type. */
   readonly pending: ReadonlyMap<string, ReadonlySet<string>>;
   readonly running: ReadonlySet<string>;
   readonly streams: Map<string, Map<string, TaskSignal>>;
@@ -15,8 +22,8 @@ export interface MemoryTaskRows {
   change(change: TaskChange, nowMs: number): ChangeOutcome;
   find(ids: Iterable<string>, fits: (head: TaskHead) => boolean, limit: number): StoredTask[];
   remove(id: string): boolean;
-  /** How many of them were new to their streams. */
-  tell(signals: readonly TaskSignal[]): number;
+  /** Returns how many were not yet in their streams. */
+  publish(signals: readonly TaskSignal[]): number;
   forgetDedupes(nowMs: number): void;
 }
 
@@ -27,8 +34,8 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
   const dedupes = new Map<string, { readonly id: string; readonly untilMs: number }>();
   const streams = new Map<string, Map<string, TaskSignal>>();
 
-  function tell(signals: readonly TaskSignal[]): number {
-    let told = 0;
+  function publish(signals: readonly TaskSignal[]): number {
+    let added = 0;
     for (const signal of signals) {
       let stream = streams.get(signal.subject);
       if (stream === undefined) {
@@ -37,9 +44,9 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       }
       if (stream.has(signal.id)) continue;
       stream.set(signal.id, signal);
-      told += 1;
+      added += 1;
     }
-    return told;
+    return added;
   }
 
   function put(task: StoredTask): void {
@@ -66,7 +73,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       dedupes.set(place, { id: head.id, untilMs: dedupe.untilMs });
     }
     put({ head, fields });
-    tell(signals);
+    publish(signals);
     return { kind: 'enqueued' };
   }
 
@@ -88,7 +95,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       head: changed.state === 'running' ? changed : { ...changed, worker: '' },
       fields: next,
     });
-    tell(signals);
+    publish(signals);
     return { kind: 'done', revision: changed.revision };
   }
 
@@ -100,7 +107,7 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     put,
     enqueue,
     change,
-    tell,
+    publish,
     find(ids, fits, limit) {
       const list: StoredTask[] = [];
       for (const id of ids) {
@@ -120,3 +127,93 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     },
   };
 }
+
+export interface MemoryClaims {
+  readonly claimed: readonly StoredTask[];
+  /** When the next job may be claimed: when one becomes due, or a rate allows it. */
+  readonly freeAtMs: number;
+}
+
+export function createMemoryClaims(
+  { tasks, pending, running, put }: MemoryTaskRows,
+  isPaused: (type: string) => boolean,
+): (request: ClaimRequest) => MemoryClaims {
+  const turns = new Map<string, number>();
+  const rates = new Map<string, number>();
+  let lastTurn = 0;
+
+  const memory: ClaimMemory = {
+    turnOf: ({ type, priority, tenant }) => turns.get(`${type}|${priority}|${tenant}`) ?? 0,
+    rateFullAtMs: (type, tenant) => rates.get(rateKey(type, tenant)) ?? 0,
+    runningOf(type, key) {
+      let count = 0;
+      for (const id of running) {
+        const head = tasks.get(id)?.head;
+        if (head?.type === type && head.concurrencyKey === key) count += 1;
+      }
+      return count;
+    },
+  };
+
+  function claimNow(request: ClaimRequest): MemoryClaims {
+    const { worker, nowMs } = request;
+    const claimed: StoredTask[] = [];
+    let freeAtMs = Infinity;
+    const rules = request.rules.filter(({ type }) => !isPaused(type));
+    const taken = new Map<string, number>();
+    // First a fair part for each type, then what the others left.
+    for (const isFair of [true, false]) {
+      for (const [at, rule] of rules.entries()) {
+        const room = request.limit - claimed.length;
+        const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
+        const limit = Math.min(rule.limit - (taken.get(rule.type) ?? 0), part);
+        if (limit <= 0) continue;
+        const due: TaskHead[] = [];
+        for (const id of pending.get(rule.type) ?? []) {
+          const head = tasks.get(id)?.head;
+          if (head === undefined) continue;
+          if (head.dueAtMs <= nowMs) due.push(head);
+          else freeAtMs = Math.min(freeAtMs, head.dueAtMs);
+        }
+        const chosen = selectClaims(due, { ...rule, limit }, memory, nowMs);
+        freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
+        for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
+        for (const head of chosen.heads) {
+          claimed.push(take(head, worker, rule.deadlineAfterMs, nowMs));
+        }
+        taken.set(rule.type, (taken.get(rule.type) ?? 0) + chosen.heads.length);
+      }
+    }
+    return { claimed, freeAtMs };
+  }
+
+  function take(
+    head: TaskHead,
+    worker: string,
+    deadlineAfterMs: number,
+    nowMs: number,
+  ): StoredTask {
+    lastTurn += 1;
+    turns.set(`${head.type}|${head.priority}|${head.tenant}`, lastTurn);
+    const task: StoredTask = {
+      head: {
+        ...head,
+        state: 'running',
+        worker,
+        fence: head.fence + 1,
+        revision: head.revision + 1,
+        claimedAtMs: nowMs,
+        updatedAtMs: nowMs,
+        deadlineMs: nowMs + deadlineAfterMs,
+      },
+      fields: tasks.get(head.id)?.fields ?? {},
+    };
+    put(task);
+    return task;
+  }
+
+  return claimNow;
+}
+
+const rateKey = (type: string, tenant: string | undefined): string =>
+  tenant === undefined ? type : `${type}|${tenant}`;

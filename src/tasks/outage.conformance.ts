@@ -1,12 +1,12 @@
-// The engine is away for a while: who is told, what is safe to repeat, and who goes on by itself.
+// An outage of the engine: which calls fail, what is safe to repeat, and what resumes by itself.
 
 import assert from 'node:assert/strict';
 import { eventually } from '../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Logger, Observer } from '../foundation/observer.ts';
-import { startWorkers } from './start-workers.ts';
+import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
-import { startTaskSweeper } from './task-sweeper.ts';
+import { startTaskSweeper } from './run/task-sweeper.ts';
 import {
   caseTypes,
   claimOne,
@@ -28,13 +28,13 @@ async function isUnavailable(work: () => Promise<unknown>): Promise<void> {
 }
 
 /** What was logged, in order, by its message. */
-function listener(): { readonly observer: Observer; readonly told: (message: string) => number } {
+function listener(): { readonly observer: Observer; readonly count: (message: string) => number } {
   const messages: string[] = [];
   const take = (_fields: object, message: string): void => void messages.push(message);
   const log: Logger = { debug: () => undefined, info: take, warn: take, error: take };
   return {
     observer: { log },
-    told: (message) => messages.filter((each) => each === message).length,
+    count: (message) => messages.filter((each) => each === message).length,
   };
 }
 
@@ -51,7 +51,7 @@ export const outageCases: TasksCases = {
     assert.equal((await claimSome(tasks, 10)).length, 2);
   },
 
-  async 'a claim is refused as unavailable, and holds nothing that nobody was given'(
+  async 'a claim is refused as unavailable, and leaves no job claimed without a worker'(
     tasks,
     { opened },
   ) {
@@ -86,7 +86,7 @@ export const outageCases: TasksCases = {
       ],
     );
     let ends = 0;
-    await eventually('the bus beside the tasks is back, too', async () => {
+    await eventually('the bus of the tasks is available, too', async () => {
       try {
         ends = (await opened.stream(`gbe.tasks.${email}.terminal`)).length;
         return true;
@@ -120,8 +120,8 @@ export const outageCases: TasksCases = {
 
 /** By the machine's clock: workers wait for real until they look again. */
 export const resumeCases: TasksCases = {
-  async 'workers and the sweeper go on by themselves, and say so once'(tasks, { opened }) {
-    const { observer, told } = listener();
+  async 'workers and the sweeper resume after an outage, and log it once'(tasks, { opened }) {
+    const { observer, count } = listener();
     await using other =
       (await opened.second?.({ types: caseTypes, observer })) ?? assert.fail('no second process');
     const emailSend = task(email, async () => 'sent');
@@ -129,33 +129,35 @@ export const resumeCases: TasksCases = {
     await using sweeper = startTaskSweeper(other, { everyMs: 50 });
     const first = await tasks.enqueue(emailSend.job(null));
     await tasks.whenEnded(first.id, { timeoutMs: 30_000 });
-    // Comes due during the outage: whoever waits for jobs in a file notices only then.
+    // Comes due during the outage: a claim in a file notices the outage only then.
     const late = await tasks.enqueue(emailSend.job(null, { delayMs: 1_000 }));
     const back = await away(opened);
     await eventually(
       'both have noticed',
-      async () =>
-        told('task workers lost their engine') > 0 && told('the tasks could not be swept') > 0,
+      async () => count('task workers lost their engine') > 0 && count('task sweep failed') > 0,
     );
     await back();
     assert.equal((await tasks.whenEnded(late.id, { timeoutMs: 30_000 })).result, 'sent');
     await eventually(
-      'both have said that they are back',
-      async () => told('task workers resumed') > 0 && told('the tasks are swept again') > 0,
+      'both have logged that they resumed',
+      async () => count('task workers resumed') > 0 && count('task sweeper resumed') > 0,
     );
     for (const message of [
       'task workers lost their engine',
       'task workers resumed',
-      'the tasks could not be swept',
-      'the tasks are swept again',
+      'task sweep failed',
+      'task sweeper resumed',
     ]) {
-      assert.equal(told(message), 1, message);
+      assert.equal(count(message), 1, message);
     }
     await sweeper[Symbol.asyncDispose]();
     await workers.stop();
   },
 
-  async 'a job that runs meanwhile keeps its worker, and its step runs once'(tasks, { opened }) {
+  async 'a job that runs during an outage keeps its worker, and its step runs once'(
+    tasks,
+    { opened },
+  ) {
     await using other =
       (await opened.second?.({ types: caseTypes })) ?? assert.fail('no second process');
     const begun = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
-import { watchTaskTypes } from './watch-task-types.ts';
+import { watchTaskTypes } from './run/watch-task-types.ts';
 
 const document = `
 task_types:
@@ -110,7 +110,7 @@ for (const [what, text, line, field] of [
   ['the same type twice', 'task_types:\n  a:\n  a:\n', 2, undefined],
   ['no YAML', 'task_types: [unclosed\n', 2, undefined],
 ] as const) {
-  test(`${what} is told with its line`, () => {
+  test(`${what} is reported with its line`, () => {
     assert.throws(
       () => parseTaskTypes(text),
       (error) => {
@@ -123,13 +123,13 @@ for (const [what, text, line, field] of [
   });
 }
 
-test('a file that changes is taken over while it runs; a broken one is told, and the types go on', async () => {
+test('reloads a changed file; logs an invalid one, and keeps the previous types', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-types-'));
   const path = join(folder, 'tasks.yaml');
-  const told: string[] = [];
-  const tell = (_fields: object, message: string): void => void told.push(message);
+  const lines: string[] = [];
+  const collect = (_fields: object, message: string): void => void lines.push(message);
   const clock = fakeClock();
-  const log = { debug: tell, info: tell, warn: tell, error: tell };
+  const log = { debug: collect, info: collect, warn: collect, error: collect };
   await using tasks = createTasks(memoryTaskEngine({ clock }), { clock, observer: { log } });
   await writeFile(path, document);
   const names = (): string[] => tasks.types().map(({ name }) => name);
@@ -144,9 +144,9 @@ test('a file that changes is taken over while it runs; a broken one is told, and
     await until(() => names().includes('email-send'));
     await writeFile(path, `${document}  invoice-print:\n    workers: 1\n`);
     await until(() => names().includes('invoice-print'));
-    assert.ok(told.includes('task types were reloaded'));
+    assert.ok(lines.includes('task types reloaded'));
     await writeFile(path, 'task_types: nothing');
-    await until(() => told.includes('task types could not be reloaded'));
+    await until(() => lines.includes('task types not reloaded'));
     assert.ok(names().includes('invoice-print'));
     assert.ok(watch);
   }

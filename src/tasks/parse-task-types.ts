@@ -1,4 +1,4 @@
-// Task types as configuration: adding one is adding an entry. Errors name the field and the line.
+// Task types from YAML. Errors contain the field and the line.
 
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
@@ -16,13 +16,13 @@ import {
   type TaskType,
 } from './task-type.ts';
 
-/** Loaded when first needed: 72 modules that most processes never use. */
+/** Loaded on first use: it has 72 modules, and most processes do not need it. */
 const require = createRequire(import.meta.url);
 const yaml = (): typeof Yaml => require('yaml') as typeof Yaml;
 
 type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
 
-/** Field of an entry → what it says of the type. */
+/** Readers of the fields of an entry. */
 const fields: Readonly<Record<string, Read>> = {
   workers: (value, field) => ({ workers: whole(field, value, 0, limits.workersMax) }),
   step_timeout: (value, field) => ({ stepTimeoutMs: positive(field, value) }),
@@ -47,7 +47,7 @@ const fields: Readonly<Record<string, Read>> = {
 };
 
 /**
- * The types of a YAML text: a map `task_types` from name to settings.
+ * The task types of a YAML text: a map `task_types` from name to settings.
  *
  * @example
  * import { parseTaskTypes } from 'millrace/tasks';
@@ -205,7 +205,7 @@ function whole(field: string, value: unknown, min: number, max: number): number 
 }
 
 function positive(field: string, value: unknown): number {
-  // A bare number could be seconds or milliseconds: whoever reads it must not guess.
+  // A number without a unit could be seconds or milliseconds.
   if (typeof value === 'number') throw problem(field, 'must have a unit, such as 30s');
   const ms = durationMs(field, value);
   if (ms > 0) return ms;

@@ -18,7 +18,7 @@ import {
 const boom = { message: 'no luck' };
 
 export const stepCases: TasksCases = {
-  async 'a finished step is there for whoever claims the job next'(tasks, { clock }) {
+  async 'the next holder of a job sees its completed steps'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.startStep(token, { name: 'load' });
@@ -60,16 +60,16 @@ export const stepCases: TasksCases = {
     );
   },
 
-  async 'steps are told on the progress stream'(tasks, { opened }) {
+  async 'steps publish signals on the progress stream'(tasks, { opened }) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.startStep(token, { name: 'load' });
     await tasks.finishStep(token, { name: 'load' });
     await tasks.startStep(token, { name: 'send' });
     await tasks.failStep(token, { name: 'send', failure: boom });
-    const told = await opened.stream('gbe.tasks.email-send.progress');
+    const signals = await opened.stream('gbe.tasks.email-send.progress');
     assert.deepEqual(
-      told.map(({ payload }) => {
+      signals.map(({ payload }) => {
         const { kind, step } = payload as { kind: string; step: string };
         return `${step} ${kind}`;
       }),
@@ -133,10 +133,7 @@ export const stepCases: TasksCases = {
     assert.equal(task.steps[0]?.name, 'nap');
   },
 
-  async 'a sleep that is said again goes on as long as the first one, and not anew'(
-    tasks,
-    { clock },
-  ) {
+  async 'a repeated sleep keeps the first wake-up time'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     const nap = { name: 'nap', until: new Date(clock.now() + 60_000) };
     const first = await claimOne(tasks);
@@ -151,7 +148,7 @@ export const stepCases: TasksCases = {
     assert.equal(await stateOf(tasks, first.token.id), 'completed');
   },
 
-  async 'an event wakes whoever waits for it'(tasks) {
+  async 'an event wakes a job that waits for it'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const wait = { name: 'approval', event: 'approved' };
@@ -207,7 +204,7 @@ export const stepCases: TasksCases = {
     assert.deepEqual(await tasks.waitForEvent(again.token, wait), { kind: 'timeout' });
   },
 
-  async 'an event for a job that has ended is told so'(tasks) {
+  async 'an event for an ended job is rejected'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.complete(token);

@@ -1,9 +1,8 @@
 // What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
 
 import assert from 'node:assert/strict';
-import { insideOf } from './tasks-inside.ts';
 import { taskTypeOf } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 import {
   caseTypes,
@@ -42,11 +41,11 @@ export const sweepCases: TasksCases = {
     assert.equal(task.steps[0]?.result, 1);
     await rejectsWith(() => tasks.complete(dead.token), 'TASK_STALE');
     await tasks.complete(token);
-    const told = await opened.stream('gbe.tasks._control.sweep');
-    assert.ok(told.some(({ payload }) => fieldOf(payload, 'lost') === 1));
+    const published = await opened.stream('gbe.tasks._control.sweep');
+    assert.ok(published.some(({ payload }) => fieldOf(payload, 'lost') === 1));
   },
 
-  async 'a worker that says that it is alive keeps what it holds'(tasks, { clock }) {
+  async 'a worker with heartbeats keeps its jobs'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const [held] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
@@ -74,7 +73,7 @@ export const sweepCases: TasksCases = {
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 2);
     const first = await claimOne(tasks, email, 'dying');
-    // In one call; whoever asked never begins what it was given.
+    // In one call; the worker dies before it starts its job.
     const [, given] = await Promise.all([
       tasks.complete(first.token, 'done'),
       claimSome(tasks, 1, { worker: 'dying' }),
@@ -104,7 +103,7 @@ export const sweepCases: TasksCases = {
     ]);
     assert.deepEqual([again?.token.id, again?.token.fence], [lost.token.id, 2]);
     if (again === undefined) assert.fail('missing');
-    // Told of its first hold, it still has the second one.
+    // A late answer about its first claim does not affect the second one.
     const held = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
     assert.deepEqual(
       held.map(({ state }) => state),
@@ -126,7 +125,7 @@ export const sweepCases: TasksCases = {
     assert.equal((await tasks.get(token.id))?.error?.code, 'TASK_STEP_TIMEOUT');
   },
 
-  async 'progress tells that a step does not hang'(tasks, { clock }) {
+  async 'progress extends the deadline of a step'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
@@ -146,7 +145,7 @@ export const sweepCases: TasksCases = {
     assert.equal(await stateOf(tasks, id), 'failed');
   },
 
-  async 'a cancel that was not heard is done by force after its deadline'(tasks, { clock }) {
+  async 'an ignored cancellation is forced after its deadline'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
@@ -170,7 +169,7 @@ export const sweepCases: TasksCases = {
     assert.equal(await stateOf(tasks, id), 'failed');
   },
 
-  async 'what comes due is queued, and its stream told'(tasks, { clock, opened }) {
+  async 'a job that becomes due is queued, with a signal'(tasks, { clock, opened }) {
     const { sweep } = createTaskSweep(tasks);
     const { id } = await tasks.enqueue({ type: email, payload: { n: 0 }, delayMs: 1_000 });
     await clock.advance(1_000);
@@ -180,7 +179,7 @@ export const sweepCases: TasksCases = {
     await claimOne(tasks);
   },
 
-  async 'streams that were deleted are told again what holds'(tasks, { opened }) {
+  async 'signals of deleted streams are published again'(tasks, { opened }) {
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 150);
     const claimed = await claimSome(tasks, 30);
@@ -196,8 +195,8 @@ export const sweepCases: TasksCases = {
     for (let n = 0; n < 5; n += 1) repaired += (await sweep()).signals;
     assert.equal(repaired, 120 + 10 + 1);
     const queued = await opened.stream('gbe.tasks.email-send.queue');
-    const told = new Set(queued.map(({ payload }) => fieldOf(payload, 'taskId')));
-    for (const id of ids.slice(30)) assert.ok(told.has(id), id);
+    const published = new Set(queued.map(({ payload }) => fieldOf(payload, 'taskId')));
+    for (const id of ids.slice(30)) assert.ok(published.has(id), id);
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 10);
     assert.equal((await opened.stream('gbe.tasks.email-send.progress')).length, 1);
     assert.equal((await sweep()).signals, 0);
@@ -212,8 +211,8 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-    // As if whoever ended it had been killed right behind it.
-    const { engine } = insideOf(tasks);
+    // As if the process had been killed right after it stored the end.
+    const { engine } = tasks.core;
     await engine.exchange(
       [
         {

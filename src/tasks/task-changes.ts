@@ -1,45 +1,57 @@
-// Carries out what was decided about a job that nobody here holds: with the record's revision as its guard,
-// again where somebody else was quicker, and with what follows from a job's end.
+// Changes of jobs that no worker of this process holds. Each change is guarded by the record's revision, and
+// repeated if another process changed the job first. Also the consequences of a job's end.
 
+import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { refOf } from './check-task.ts';
-import { decideWake } from './decide-queued.ts';
-import type { DecideContext, Decision } from './task-decision.ts';
+import { createWaiters, waitWithPoll } from '../store/waiters.ts';
+import { refOf } from './rules/check-task.ts';
+import { decideWake } from './rules/decide-queued.ts';
+import type { DecideContext, Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { TaskExchange } from './task-exchange.ts';
-import { endedChildren } from './task-holds.ts';
 import { isTerminal, type StoredTask } from './task-job.ts';
 import { runOf } from './task-record.ts';
+import type { ChildOutcome } from './tasks.ts';
 
 type Decide = (task: StoredTask, context: DecideContext) => Decision | undefined;
 
 export interface TaskChanges {
-  /** `TASK_UNKNOWN` where there is no such job. */
+  /** Rejects with `TASK_UNKNOWN` if the job does not exist. */
   readonly load: (id: string) => Promise<StoredTask>;
-  /** With the record's revision as its guard. False: somebody else was first, or nothing was decided. */
+  /** Guarded by the record's revision. False: another process changed the job first, or nothing was decided. */
   readonly change: (task: StoredTask, decide: Decide) => Promise<boolean>;
-  /** Until it is changed, or there is nothing to change. */
+  /** Repeats `change` on the current record until it succeeds. False: nothing was decided. */
   readonly changeNow: (id: string, decide: Decide) => Promise<boolean>;
   readonly afterEnd: (task: StoredTask) => Promise<void>;
-  /** True: all of its children have ended, and it was woken. */
+  /** True: all children of the job have ended, and the job was woken. */
   readonly wakeParent: (id: string) => Promise<boolean>;
+  readonly whenEnded: (
+    id: string,
+    wait: { readonly timeoutMs: number | undefined; readonly signal: AbortSignal },
+  ) => Promise<StoredTask>;
 }
 
 export interface TaskChangesContext {
   readonly engine: TaskEngine;
   readonly exchange: TaskExchange;
+  readonly clock: Clock;
   readonly observer: Observer;
   readonly decideContext: (type: string) => DecideContext;
-  /** It is not held any more: what was remembered of it is old. */
+  /** Removes the cached record of a job that is no longer held. */
   readonly forget: (id: string) => void;
 }
 
-/** After so many others were quicker, the caller is told. */
+/** After this many conflicting changes the caller gets `TASK_CONFLICT`. */
 const triesMax = 20;
 
+/** How often `whenEnded` reads a job that may end in another process. */
+const endPollMs = { first: 10, max: 500 } as const;
+
 export function createTaskChanges(context: TaskChangesContext): TaskChanges {
-  const { engine, exchange, observer, decideContext } = context;
+  const { engine, exchange, clock, observer, decideContext } = context;
+  /** Callers of `whenEnded`, by the id of the job. */
+  const endListeners = new Map<string, Set<() => void>>();
 
   async function load(id: string): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
@@ -74,11 +86,12 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     observer.count?.('tasks_ended_total', { type: head.type, state: head.state });
     const seconds = (head.endedAtMs - head.enqueuedAtMs) / 1_000;
     observer.record?.('task_duration_seconds', seconds, { type: head.type, state: head.state });
+    for (const listener of endListeners.get(head.id) ?? []) listener();
     if (head.parentId === '') return;
     try {
       await wakeParent(head.parentId);
     } catch (err) {
-      // The sweeper finds a parent whose children have all ended.
+      // The sweeper wakes a parent whose children have all ended.
       observer.log?.warn({ taskId: head.parentId, err }, 'parent could not be woken');
     }
   }
@@ -95,5 +108,72 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     return false;
   }
 
-  return { load, change, changeNow, afterEnd, wakeParent };
+  /** An end in this process ends the wait immediately; polling finds an end in another process. */
+  async function whenEnded(
+    id: string,
+    { timeoutMs = Infinity, signal }: Parameters<TaskChanges['whenEnded']>[1],
+  ): Promise<StoredTask> {
+    const untilMs = clock.now() + timeoutMs;
+    const ended = createWaiters();
+    let hasEnded = false;
+    const onEnd = (): void => {
+      hasEnded = true;
+      ended.wakeAll();
+    };
+    const stopListening = listenForEnd(id, onEnd);
+    try {
+      for (let pollMs: number = endPollMs.first; ; pollMs = Math.min(pollMs * 2, endPollMs.max)) {
+        hasEnded = false;
+        const task = await load(id);
+        if (isTerminal(task.head.state)) return task;
+        const leftMs = untilMs - clock.now();
+        if (leftMs <= 0) {
+          throw new MillraceError('TASK_TIMEOUT', `job ${id} has not ended in time`, {
+            details: { id, state: task.head.state },
+          });
+        }
+        // The job may have ended since it was read.
+        if (hasEnded) continue;
+        await waitWithPoll(ended, { clock, pollMs: Math.min(pollMs, leftMs), signal });
+      }
+    } finally {
+      stopListening();
+    }
+  }
+
+  function listenForEnd(id: string, listener: () => void): () => void {
+    const listeners = endListeners.get(id) ?? new Set();
+    endListeners.set(id, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && endListeners.get(id) === listeners) endListeners.delete(id);
+    };
+  }
+
+  return { load, change, changeNow, afterEnd, wakeParent, whenEnded };
+}
+
+/** Undefined: at least one has not ended. A child without a record ended so long ago that it was removed. */
+export async function endedChildren(
+  engine: TaskEngine,
+  ids: readonly string[],
+): Promise<readonly ChildOutcome[] | undefined> {
+  const refs = ids.map(refOf);
+  const heads = await engine.heads(refs);
+  if (heads.some((head) => head !== undefined && !isTerminal(head.state))) return undefined;
+  const tasks = await engine.get(refs);
+  return tasks.map((task, at): ChildOutcome => {
+    const id = ids[at] ?? '';
+    const state = task?.head.state;
+    if (task === undefined || state === undefined || !isTerminal(state)) {
+      return { id, state: 'failed', error: { message: 'the record of the child was removed' } };
+    }
+    const { result, error } = runOf(task);
+    return {
+      id,
+      state,
+      ...(result === undefined ? {} : { result }),
+      ...(error === undefined || state === 'completed' ? {} : { error }),
+    };
+  });
 }

@@ -1,4 +1,4 @@
-// What a user writes: a name, maybe a schema, and a handler made of steps.
+// The definition of a task: a name, an optional schema, and a handler that consists of steps.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
@@ -9,59 +9,59 @@ import type { ChildOutcome, NewTask } from './tasks.ts';
 export interface StepOptions<Result = unknown> {
   /** Default: the type's `step_timeout`. */
   readonly timeout?: Duration | undefined;
-  /** Tries after the first one that failed, within one attempt of the job. Default: 0. */
+  /** Retries within one attempt of the job. Default: 0. */
   readonly retries?: number | undefined;
-  /** The step says `beat()` (or the job tells progress) at least so often; else it is taken for hung. */
+  /** The step must call `beat()`, or report progress, at least this often; otherwise it has timed out. */
   readonly heartbeat?: Duration | undefined;
-  /** Undoes it, if the job fails for good or is cancelled: the last step first, each as a step. */
+  /** Runs if the job fails or is cancelled, as a separate step; the last completed step first. */
   readonly compensate?: ((result: Result) => void | Promise<void>) | undefined;
 }
 
 export interface StepScope {
-  /** Fires when the step has taken too long, the job is cancelled, or its worker stops. */
+  /** Fires when the step exceeds its time limit, the job is cancelled, or its worker stops. */
   readonly signal: AbortSignal;
   beat(): void;
 }
 
 type ChildTask = Omit<NewTask, 'parentId' | 'key' | 'dedupeWindowMs' | 'tenant'>;
 
-/** What a handler has. Everything outside of steps runs again when the job comes back. */
+/** The context of a handler. Code outside of steps runs again when the job resumes. */
 export interface TaskContext<Payload = unknown> {
   readonly taskId: string;
   readonly type: string;
   readonly tenant: string | undefined;
   readonly payload: Payload;
-  /** From 1 on. */
+  /** The first is 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** What follow-up work carries: the flow, this job as its cause, the trace. */
+  /** For follow-up work: the flow, this job as its cause, the trace. */
   readonly caused: {
     readonly correlationId: string | undefined;
     readonly causationId: string;
     readonly trace: TraceContext | undefined;
   };
-  /** Runs the work once: its result (JSON) is durable before the next step begins. */
+  /** Runs the work once: its result (JSON) is durable before the next step starts. */
   step<Result>(
     name: string,
     work: (scope: StepScope) => Result | Promise<Result>,
     options?: StepOptions<Result>,
   ): Promise<Result>;
   /**
-   * Lets the worker go meanwhile. As all that waits (`waitForEvent`, `run`, `all`) it stands between steps;
-   * inside of one it is `TASK_INVALID` at once.
+   * Frees the worker until then. Like all waits (`waitForEvent`, `run`, `all`) it is only allowed between steps;
+   * inside of a step it throws `TASK_INVALID`.
    */
   sleep(duration: Duration, options?: { readonly name?: string | undefined }): Promise<void>;
-  /** The event's payload, once it is there; undefined: not in time. Lets the worker go meanwhile. */
+  /** The payload of the event; undefined after the timeout. Frees the worker until then. */
   waitForEvent<Event = unknown>(
     event: string,
     options?: { readonly timeout?: Duration | undefined; readonly name?: string | undefined },
   ): Promise<Event | undefined>;
-  /** A child, and its result; a child that does not complete is `TASK_CHILD_FAILED`. */
+  /** Runs a child and returns its result; throws `TASK_CHILD_FAILED` if the child does not complete. */
   run<Result = unknown>(
     child: ChildTask,
     options?: { readonly name?: string | undefined },
   ): Promise<Result>;
-  /** Children at once, and what became of each. */
+  /** Runs children concurrently, and returns the outcome of each. */
   all(
     children: readonly ChildTask[],
     options?: { readonly name?: string | undefined },
@@ -77,12 +77,12 @@ export interface TaskDefinition<Payload = unknown> {
   readonly name: string;
   readonly schema: StandardSchemaV1<unknown, Payload> | undefined;
   readonly handler: TaskHandler<Payload>;
-  /** A job of it to enqueue, with a payload that fits. */
+  /** A job to enqueue, with a valid payload. */
   job(payload: Payload, rest?: Omit<NewTask, 'type' | 'payload'>): NewTask;
 }
 
 /**
- * Defines what runs the jobs of a type.
+ * Defines the handler of a task type.
  *
  * @example
  * import { task } from 'millrace/tasks';
@@ -91,7 +91,7 @@ export interface TaskDefinition<Payload = unknown> {
  *   const rows = await ctx.step('load', async () => [1, 2, 3]);
  *   await ctx.sleep('1h');
  *   const approval = await ctx.waitForEvent('approved', { timeout: '2d' });
- *   return approval === undefined ? 'nobody cared' : rows.length;
+ *   return approval === undefined ? 'not approved in time' : rows.length;
  * });
  */
 export function task(name: string, handler: TaskHandler): TaskDefinition;

@@ -1,35 +1,35 @@
-// What an engine brings: records with compare-and-set, claims, and the signals that go with them. All
-// rules of a job's life stand above this once (decide-step.ts, decide-end.ts, decide-queued.ts); what an
-// engine decides by itself is who is next, because that must happen in the step that claims.
+// The port of an engine: records with compare-and-set, claims, and the signals of a change. All rules of a job's
+// lifecycle are above it (`rules/`); an engine itself only decides which job is next, because that must happen
+// in the operation that claims.
 //
 // Rules for every call:
-// - It comes in batches, and an engine makes as few round trips of one as it can: one script for each type
-//   in Redis, one commit in SQLite. Each item counts on its own: one that is stale stops no other.
-// - `nowMs` is the caller's clock, and the only one: an engine asks no other, so that tests may move it.
-// - While the engine cannot be reached a call rejects with a retryable `TASKS_UNAVAILABLE`, within seconds.
-//   After that a change may or may not have happened. To repeat it is safe: `enqueue` by the job's id, a
-//   change by its guard (then it is `stale`, and the record shows that it had happened).
-// - Signals are stored in the streams of the bus, in the bus's own envelope, in the step that changes the
-//   record (`atomicSignals`), or else after it and before the call resolves. A signal whose id is in its
-//   stream already is not stored again. Killed in between, `repair` brings it later.
-// - The group `<type>-workers` of a queue stream is the engine's: it acks what it hands out, so that the
-//   bus may trim the stream. Other groups are readers like all others.
+// - Calls are batches, in as few round trips as possible: one script per type in Redis, one commit in SQLite.
+//   Items are independent: a stale item does not affect the others.
+// - `nowMs` is the caller's clock. An engine uses no other clock, so that tests can control the time.
+// - While the engine is unreachable, a call rejects within seconds with a retryable `TASKS_UNAVAILABLE`. The change
+//   may have happened. Repeating it is safe: `enqueue` by the id of the job, a change by its guard (it is then
+//   `stale`, and the record shows the change).
+// - Signals are stored in the streams of the bus, in its envelope, in the same operation as the record
+//   (`atomicSignals`), or after it and before the call resolves. A signal whose id is already in its stream is
+//   not stored again. If the process dies in between, `repair` stores it later.
+// - The group `<type>-workers` of a queue stream belongs to the engine: it acknowledges claimed jobs, so that the
+//   bus can trim the stream. Other groups are ordinary readers.
 
 import type { TokenBucket } from '../foundation/token-bucket.ts';
 import type { StoredTask, TaskFields, TaskHead, TaskRef, TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
-/** Where engines truly differ; the suite skips what one does not have, by these names. */
+/** Differences between engines; the conformance suite skips cases by these names. */
 export interface TaskCapabilities {
   /** Survives a restart. */
   readonly durable: boolean;
-  /** Other processes have the same jobs. */
+  /** Several processes share the jobs. */
   readonly crossProcess: boolean;
-  /** A record and its queue signal change in one step. Without it the sweeper looks for lost ones. */
+  /** A record and its queue signal change atomically. Without it, the sweeper repairs lost signals. */
   readonly atomicSignals: boolean;
-  /** Rates and concurrency keys hold over all processes, exactly; without it: about. */
+  /** Rates and concurrency keys are exact over all processes; without it: approximate. */
   readonly exactLimits: boolean;
-  /** Priority and turns of tenants hold over all that is due; without it: over what a process has seen. */
+  /** Priority and the turns of tenants hold for all due jobs; without it: for those that a process has seen. */
   readonly exactOrder: boolean;
 }
 
@@ -37,28 +37,28 @@ export interface EnqueueEntry {
   /** `revision` and `fence` are 1 and 0. */
   readonly head: TaskHead;
   readonly fields: TaskFields;
-  /** Another job of this type with this key, not yet over: this one is not stored. */
+  /** The job is not stored if a job of this type has this key and the time is not over. */
   readonly dedupe: { readonly key: string; readonly untilMs: number } | undefined;
   readonly signals: readonly TaskSignal[];
 }
 
 export type EnqueueOutcome =
   | { readonly kind: 'enqueued' }
-  /** A job with this id, or with this dedupe key, is there: this is its id. Nothing was changed. */
+  /** A job with this id or this dedupe key exists: this is its id. Nothing was changed. */
   | { readonly kind: 'exists'; readonly id: string }
-  /** The type takes no new jobs. */
+  /** The type accepts no new jobs. */
   | { readonly kind: 'draining' };
 
 /**
- * `fence`: only while the job runs, under this fence. `revision`: only if nobody changed it since. One of
- * them is given, or both: then both must hold.
+ * `fence`: the job must be running under this fence. `revision`: the job must be unchanged since this revision.
+ * At least one is given; if both are given, both must hold.
  */
 export interface TaskGuard {
   readonly fence?: number | undefined;
   readonly revision?: number | undefined;
 }
 
-/** What a change may set; the rest of a head follows from it or never changes. */
+/** The fields that a change may set; the others are derived or constant. */
 export type HeadChange = Partial<
   Pick<
     TaskHead,
@@ -77,60 +77,60 @@ export type HeadChange = Partial<
 export interface TaskChange extends TaskRef {
   readonly guard: TaskGuard;
   readonly head: HeadChange;
-  /** Set, or removed (`null`); the others stay. */
+  /** Set, or removed (`null`); other fields stay. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly signals: readonly TaskSignal[];
   /**
-   * By whoever holds it: the job as it was, and as it is to be. What nobody else has changed since (its revision
-   * tells) may be written whole; else `head` and `fields` are what is changed.
+   * Given by the holder: the job before and after the change. If its revision is unchanged, an engine may write
+   * the whole job; otherwise it applies `head` and `fields`.
    */
   readonly held?: { readonly before: TaskHead; readonly after: StoredTask } | undefined;
 }
 
 export type ChangeOutcome =
   | { readonly kind: 'done'; readonly revision: number }
-  /** The guard did not hold: nothing was changed. `head`: as it is; undefined: there is none. */
+  /** The guard did not hold: nothing was changed. `head`: the current one; undefined: the job does not exist. */
   | { readonly kind: 'stale'; readonly head: TaskHead | undefined };
 
-/** At most `count` claims within `perMs`, limited by `takeTokens`. */
+/** `count` claims per `perMs`, as a token bucket (`takeTokens`). */
 export interface RateRule extends TokenBucket {
-  /** One bucket per tenant, not one per type. */
+  /** One bucket per tenant instead of one for the type. */
   readonly isPerTenant: boolean;
 }
 
 export interface ClaimRule {
   readonly type: string;
-  /** At most so many of this type. */
+  /** The most jobs of this type. */
   readonly limit: number;
-  /** Becomes `deadlineMs` of what is claimed: `nowMs` + this. */
+  /** The claimed jobs get the deadline `nowMs` + this. */
   readonly deadlineAfterMs: number;
   readonly rate: RateRule | undefined;
-  /** So many of one `concurrencyKey` run at once, over all workers; undefined: no bound. */
+  /** The most jobs of one `concurrencyKey` that run at once over all workers; undefined: no limit. */
   readonly keyLimit: number | undefined;
   /**
-   * Whoever enqueues may give it to a worker that waits, before that knows of it. Lost on the way, it is lost
-   * like one whose worker is gone: not for types that fail then.
+   * An enqueue may assign a job directly to a waiting worker. If the worker dies before it knows of the job, the job
+   * counts as lost, so this is not allowed for types with `onLost: 'fail'`.
    */
   readonly mayBeHanded: boolean;
 }
 
 export interface ClaimRequest {
-  /** Unique for each start of a process; it counts as alive until `aliveUntilMs`, as after `beat`. */
+  /** Unique for each start of a process; a claim marks it alive until `aliveUntilMs`, like `beat`. */
   readonly worker: string;
   readonly aliveUntilMs: number;
-  /** In turns: no type waits behind the backlog of another. */
+  /** In turns: a backlog of one type does not delay the others. */
   readonly rules: readonly ClaimRule[];
-  /** Of all types together. */
+  /** Over all types. */
   readonly limit: number;
   readonly nowMs: number;
 }
 
 export interface ClaimWait {
-  /** How long to wait for the first one; 0: what is due now. */
+  /** How long to wait for the first job; 0: only jobs that are due now. */
   readonly waitMs: number;
-  /** It has other jobs to do: what comes meanwhile is better with somebody who has none. */
+  /** The worker has other jobs: a new job is better assigned to an idle worker. */
   readonly isBusy: boolean;
-  /** Ends the wait with `ABORTED`. What was claimed by then is returned, never forgotten. */
+  /** Ends the wait with `ABORTED`. Jobs that are already claimed are returned. */
   readonly signal: AbortSignal;
 }
 
@@ -138,7 +138,7 @@ export interface TaskFilter {
   readonly type?: string | undefined;
   readonly states?: readonly TaskState[] | undefined;
   readonly tenant?: string | undefined;
-  /** All of them: `name=value`. */
+  /** All must match: `name=value`. */
   readonly labels?: readonly string[] | undefined;
   readonly parentId?: string | undefined;
   readonly enqueuedFromMs?: number | undefined;
@@ -149,11 +149,11 @@ export interface TaskFilter {
 
 export interface TaskListing {
   readonly tasks: readonly StoredTask[];
-  /** Where the next page begins; undefined: there is none. */
+  /** The start of the next page; undefined: this is the last page. */
   readonly cursor: string | undefined;
 }
 
-/** How many of a type are in each state. */
+/** The number of jobs of a type in each state. */
 export interface TypeCount {
   readonly type: string;
   readonly states: Readonly<Record<TaskState, number>>;
@@ -164,13 +164,13 @@ export type TypeMode = 'open' | 'paused' | 'draining';
 export interface WorkerBeat {
   readonly worker: string;
   readonly aliveUntilMs: number;
-  /** Shown to whoever asks who works: types, host, since when. JSON. */
+  /** Shown in lists of workers: types, host, start time. JSON. */
   readonly about?: string | undefined;
 }
 
 /**
- * How another thread may say that a worker is alive, while the main one is busy: it imports `module`
- * and calls its export `openTaskBeat(settings)`, which gives a `BeatConnection`.
+ * How another thread reports that a worker is alive while the main thread is busy: it imports `module` and calls
+ * its export `openTaskBeat(settings)`, which returns a `BeatConnection`.
  */
 export interface BeatThread {
   readonly module: string;
@@ -183,21 +183,21 @@ export interface BeatConnection extends AsyncDisposable {
 
 export interface TaskEngine extends AsyncDisposable {
   readonly capabilities: TaskCapabilities;
-  /** Undefined: there is no other thread to beat from. */
+  /** Undefined: heartbeats from another thread are not supported. */
   readonly beatThread: BeatThread | undefined;
   /**
-   * Calls of `exchange` that a process keeps under way, so that the engine works while the process does;
-   * none of them about the same job. Default: 1.
+   * Concurrent calls of `exchange`, so that the engine and the process work in parallel; no two of them change the
+   * same job. Default: 1.
    */
   readonly callsAtOnce?: number | undefined;
 
-  /** Each job with its signals, or not at all. An id that is there: `exists`, whatever became of it. */
+  /** Each job with its signals, or not at all. An existing id returns `exists`, in any state of that job. */
   enqueue(entries: readonly EnqueueEntry[], nowMs: number): Promise<readonly EnqueueOutcome[]>;
 
   /**
-   * Changes jobs, then claims in the same round trip if there is room (`claim`, which does not wait).
-   * A job that is no longer `running` after a change has no worker, and its concurrency key is free for
-   * the next; the engine sees to both. `updatedAtMs` becomes `nowMs`, `revision` one more.
+   * Changes jobs, then claims in the same round trip (like `claim`, without waiting). When a job leaves the state
+   * `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs` becomes `nowMs`, and
+   * `revision` grows by one.
    */
   exchange(
     changes: readonly TaskChange[],
@@ -209,59 +209,59 @@ export interface TaskEngine extends AsyncDisposable {
   }>;
 
   /**
-   * Takes what is due (`dueAtMs <= nowMs`; `scheduled`, `queued` or `waiting`), of types that are not
-   * paused, within the rules. The highest priority first; of those, tenants in turns, the one that was
-   * served longest ago first; of a tenant what was due first, then what was enqueued first, then by id
-   * (ids that come from no key grow). A job becomes `running` with `worker`, `claimedAtMs`, `deadlineMs`, the next fence and revision, and comes with all
-   * its fields. What comes due during the wait, or is freed by a rate or a key, ends the wait; whatever
-   * another process enqueues, too. Nothing in time: an empty list.
+   * Claims due jobs (`dueAtMs <= nowMs`; `scheduled`, `queued` or `waiting`) of types that are not paused, within the
+   * rules. Order: highest priority; then tenants in turns, the least recently served first; within a tenant by due
+   * time, then by enqueue time, then by id (ids without a key grow). A claimed job is `running`, with `worker`,
+   * `claimedAtMs`, `deadlineMs`, the next fence and revision, and is returned with all fields. The wait ends when a
+   * job becomes due, is freed by a rate or a key, or is enqueued by any process. Returns an empty list if there is
+   * none in time.
    */
   claim(request: ClaimRequest, wait: ClaimWait): Promise<readonly StoredTask[]>;
 
-  /** With all fields, in the order asked for. */
+  /** With all fields, in the order of the request. */
   get(refs: readonly TaskRef[]): Promise<readonly (StoredTask | undefined)[]>;
-  /** The heads alone: cheap enough to ask for everything that a worker holds, each second. */
+  /** Only the heads: cheap enough to read all held jobs of a worker every second. */
   heads(refs: readonly TaskRef[]): Promise<readonly (TaskHead | undefined)[]>;
   /**
-   * With the fields `info` and `run` at least. Newest first by `enqueuedAtMs`, then by id; a cursor that
-   * was given out stays good while jobs come and go.
+   * With at least the fields `info` and `run`. Newest first by `enqueuedAtMs`, then by id; a cursor stays valid
+   * while jobs are added and removed.
    */
   list(
     filter: TaskFilter,
     page: { readonly cursor: string | undefined; readonly limit: number },
   ): Promise<TaskListing>;
-  /** Of types that have, or had, jobs. */
+  /** Of types that have or had jobs. */
   counts(): Promise<readonly TypeCount[]>;
 
-  /** The worker is alive until then; what it holds stays its own. */
+  /** Marks the worker alive until then; it keeps its jobs. */
   beat(beat: WorkerBeat): Promise<void>;
-  /** Also those whose time is over, until they are forgotten (`forgetWorker`). */
+  /** Including workers that are no longer alive, until `forgetWorker`. */
   workers(): Promise<readonly WorkerBeat[]>;
-  /** It is gone for good: what it still holds is found by `overdue` at once. */
+  /** The worker has left: `overdue` returns its remaining jobs immediately. */
   forgetWorker(worker: string): Promise<void>;
 
   /**
-   * Running jobs that are to be taken away: their deadline or cancel time is over, or their worker is not
-   * alive (or unknown). With all fields. Never a job of a live worker within its deadline.
+   * Running jobs to take away from their workers: deadline or cancel time is over, or the worker is not alive or
+   * unknown. With all fields. Never a job of a live worker within its deadline.
    */
   overdue(request: {
     readonly nowMs: number;
     readonly limit: number;
   }): Promise<readonly StoredTask[]>;
-  /** `scheduled` jobs that are due: the sweeper makes them `queued`, which tells their stream. */
+  /** Due `scheduled` jobs: the sweeper makes them `queued`, which publishes a signal. */
   dueScheduled(request: {
     readonly nowMs: number;
     readonly limit: number;
   }): Promise<readonly StoredTask[]>;
-  /** Ended before this: for retention. */
+  /** Jobs that ended before this, for retention. */
   endedBefore(request: {
     readonly type: string;
     readonly beforeMs: number;
     readonly limit: number;
   }): Promise<readonly TaskRef[]>;
-  /** Only jobs that have ended. Returns how many were there. */
+  /** Removes ended jobs only. Returns how many existed. */
   remove(refs: readonly TaskRef[]): Promise<number>;
-  /** What has no effect any more and is in the way: dedupe keys that are over, keys that nobody runs. */
+  /** Removes expired dedupe keys and unused concurrency keys. */
   tidy(nowMs: number): Promise<void>;
 
   setMode(type: string, mode: TypeMode): Promise<void>;
@@ -269,8 +269,7 @@ export interface TaskEngine extends AsyncDisposable {
   modes(): Promise<readonly { readonly type: string; readonly mode: TypeMode }[]>;
 
   /**
-   * Stores those of the signals that are not in their streams (by id), however long ago they were first
-   * stored. Returns how many.
+   * Stores the signals whose ids are missing in their streams, regardless of their age. Returns how many.
    */
   repair(signals: readonly TaskSignal[], nowMs: number): Promise<number>;
 }

@@ -1,5 +1,4 @@
-// The one way of a process to its engine's records: changes that come together go together, and a claim
-// goes along with them.
+// The connection of a process to the records of its engine: concurrent changes share a call, and a claim joins them.
 
 import { createGather } from './gather.ts';
 import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
@@ -7,7 +6,7 @@ import type { StoredTask } from './task-job.ts';
 
 export interface TaskExchange {
   change(change: TaskChange): Promise<ChangeOutcome>;
-  /** With the changes that are about to go; undefined: there were none, or another claim went. */
+  /** Joins waiting changes; undefined: there were none, or another claim joined them first. */
   claimAlong(request: ClaimRequest): Promise<readonly StoredTask[] | undefined>;
   idle(): Promise<void>;
 }
@@ -26,7 +25,7 @@ export function createTaskExchange(engine: TaskEngine, now: () => number): TaskE
     let isGiven = false;
     return items.map(({ change }): Answer => {
       if (change !== undefined) return results.next().value ?? { kind: 'stale', head: undefined };
-      // A call takes one claim along.
+      // A call contains one claim.
       const own = isGiven ? undefined : claimed;
       isGiven = true;
       return own;
@@ -34,7 +33,7 @@ export function createTaskExchange(engine: TaskEngine, now: () => number): TaskE
   };
   const gather = createGather<Item, Answer>(send, {
     callsMax: engine.callsAtOnce ?? 1,
-    // What is said of a job is stored in the order in which it was said.
+    // Changes of one job are stored in order.
     keyOf: ({ change }) => change?.id,
   });
 

@@ -1,8 +1,8 @@
-// A job as it is kept: a head that engines select and change by, and named texts that they only keep.
+// A job as engines store it: a head that they select by, and named texts that are opaque to them.
 
 /**
- * `scheduled`, `queued` and `waiting` may be claimed once they are due; `running` is held by a worker;
- * the other three are the ends, of which each job reaches one.
+ * `scheduled`, `queued` and `waiting` may be claimed when due; a worker holds a `running` job; the other three are
+ * terminal.
  */
 export const taskStates = [
   'scheduled',
@@ -21,44 +21,44 @@ export function isTerminal(state: TaskState): state is TerminalState {
   return state === 'completed' || state === 'failed' || state === 'cancelled';
 }
 
-/** Later than everything: a job that nothing but an event or a person brings back. */
+/** The due time of a job that only an event or a person can wake. */
 export const neverMs = 8_640_000_000_000_000;
 
-/** Which job: the id begins with its type, so that an engine finds its place by the id alone. */
+/** The id of a job starts with its type, so that an engine can locate it by the id alone. */
 export interface TaskRef {
   readonly id: string;
   readonly type: string;
 }
 
-/** What an engine may look at. Everything in it is a number or a short text. */
+/** The part of a job that an engine may inspect: numbers and short texts. */
 export interface TaskHead extends TaskRef {
-  /** `''`: of no tenant. */
+  /** `''`: no tenant. */
   readonly tenant: string;
   readonly state: TaskState;
-  /** Grows by one with every change, whoever makes it. */
+  /** Grows by one with every change. */
   readonly revision: number;
-  /** Grows by one with every claim: whoever has an older one holds nothing any more. */
+  /** Grows by one with every claim; a holder with an older fence is stale. */
   readonly fence: number;
-  /** 0 to 9; the highest first. */
+  /** 0 to 9; highest first. */
   readonly priority: number;
-  /** When it may be claimed, unless it runs or has ended. */
+  /** When it may be claimed, unless it is running or has ended. */
   readonly dueAtMs: number;
-  /** At most so many of one key run at once as the claim's rule says. `''`: no bound. */
+  /** The claim rule limits how many jobs of one key run at once. `''`: no limit. */
   readonly concurrencyKey: string;
-  /** Attempts that failed since it was enqueued, or retried by a person. */
+  /** Failed attempts since it was enqueued or retried by a person. */
   readonly failures: number;
-  /** Who runs it; `''` while nobody does. */
+  /** The worker that runs it; `''`: none. */
   readonly worker: string;
-  /** While it runs: when the sweeper takes it for stuck, though its worker is alive. */
+  /** While it runs: after this the sweeper treats it as stuck, also if its worker is alive. */
   readonly deadlineMs: number;
-  /** 0, or: it is to be cancelled, and by force from then on. */
+  /** 0, or the time after which a cancelled job is ended by force. */
   readonly cancelAtMs: number;
-  /** The job that waits for it; `''`: none. */
+  /** The job that waits for this one; `''`: none. */
   readonly parentId: string;
-  /** `name=value`, in order. */
+  /** `name=value`, sorted. */
   readonly labels: readonly string[];
   readonly enqueuedAtMs: number;
-  /** Of the last claim; 0 before the first. */
+  /** The time of the last claim; 0 before the first. */
   readonly claimedAtMs: number;
   readonly updatedAtMs: number;
   /** 0 until it has ended. */
@@ -66,10 +66,9 @@ export interface TaskHead extends TaskRef {
 }
 
 /**
- * The texts of a job, by name; all JSON, and opaque to engines:
- * `payload` (never changes), `info` (never changes: who enqueued it, trace, key), `run` (progress, result,
- * error, history, what it waits for), `step:<name>` and `event:<name>`, one each, so that a step writes
- * its own record and not the whole job.
+ * The texts of a job, by name; JSON, opaque to engines: `payload` and `info` (enqueued by, trace, key) never change;
+ * `run` has progress, result, error, history and what the job waits for; `step:<name>` and `event:<name>` are
+ * separate, so that a step writes its own record and not the whole job.
  */
 export type TaskFields = Readonly<Record<string, string>>;
 
@@ -79,7 +78,7 @@ export interface StoredTask {
 }
 
 /**
- * The type that a job's id begins with: `email-send.0199…` → `email-send`.
+ * The type at the start of a job's id: `email-send.0199…` → `email-send`.
  *
  * @example
  * import { taskTypeOf } from 'millrace/tasks';

@@ -1,7 +1,7 @@
-// Defaults and bounds of tasks, in one place; every engine keeps them.
+// Defaults and limits of tasks, for all engines.
 
 export const taskLimits = {
-  /** Of a payload, an event's, a step's result, a job's. NATS KV takes 1 MiB by default. */
+  /** Of a payload, an event's payload, and the result of a step or a job. NATS KV allows 1 MiB by default. */
   valueBytesMax: 256_000,
   /** Steps, events and children of one job. */
   stepsMax: 1_000,
@@ -10,11 +10,11 @@ export const taskLimits = {
   labelCharsMax: 64,
   keyCharsMax: 200,
   workerCharsMax: 100,
-  /** Entries of a job's history; the oldest behind the first ones go. */
+  /** Entries of a job's history; the first few and the newest ones are kept. */
   historyMax: 50,
   errorCharsMax: 2_000,
   enqueueMax: 1_000,
-  /** What one call of an engine changes, claims or reads. */
+  /** Items of one engine call. */
   batchMax: 100,
   priorityMin: 0,
   priorityMax: 9,
@@ -29,13 +29,13 @@ export const taskLimits = {
   cancelDeadlineMsDefault: 30_000,
   claimWaitMsDefault: 5_000,
   waitMsMax: 600_000,
-  /** How long ended jobs stay. */
+  /** How long ended jobs are kept. */
   retentionMsDefault: 30 * 86_400_000,
   durationMsMax: 366 * 86_400_000,
   childrenMax: 1_000,
   pageMax: 1_000,
   pageDefault: 100,
-  /** Jobs whose records a process remembers for those who hold them. */
+  /** Cached records of held jobs per process. */
   holdsMax: 10_000,
   retryMsFirst: 50,
   retryMsMax: 5_000,

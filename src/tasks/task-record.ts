@@ -1,19 +1,20 @@
-// What the texts of a job say, and the job as callers see it.
+// The content of a job's texts, and the job as callers see it.
 
 import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
 import { neverMs } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
+import type { TimelineEntry } from './tasks.ts';
 
-/** What went wrong, as data. */
+/** An error as data. */
 export interface TaskFailure {
   readonly message: string;
   readonly code?: string | undefined;
-  /** Of a `Terminal`: no retry can help. */
+  /** Thrown as `Terminal`: no retry. */
   readonly isTerminal?: boolean | undefined;
 }
 
-/** `info`: known when it was enqueued. */
+/** `info`: set when the job is enqueued. */
 export interface TaskInfo {
   readonly key?: string | undefined;
   readonly correlationId?: string | undefined;
@@ -31,7 +32,7 @@ export type TaskWait =
       readonly untilMs: number;
     }
   | { readonly kind: 'children'; readonly step: string; readonly ids: readonly string[] }
-  /** After a failure: of a step, or (no step) of the attempt. */
+  /** After a failed step, or (without a step) after a failed attempt. */
   | { readonly kind: 'retry'; readonly step?: string | undefined; readonly untilMs: number };
 
 export interface HistoryEntry {
@@ -43,7 +44,7 @@ export interface HistoryEntry {
   readonly text?: string | undefined;
 }
 
-/** `run`: what changes. */
+/** `run`: the part that changes. */
 export interface TaskRun {
   readonly progress?:
     | { readonly percent: number; readonly message?: string | undefined }
@@ -51,32 +52,32 @@ export interface TaskRun {
   readonly result?: unknown;
   readonly error?: TaskFailure | undefined;
   readonly waitsFor?: TaskWait | undefined;
-  /** It ends like this once its compensations have run. */
+  /** The terminal state after its compensations have run. */
   readonly ending?:
     | { readonly state: 'failed' | 'cancelled'; readonly error: TaskFailure }
     | undefined;
   readonly cancelReason?: string | undefined;
   readonly history: readonly HistoryEntry[];
-  /** Entries that had to go. */
+  /** The number of removed entries. */
   readonly forgotten?: number | undefined;
 }
 
 export interface StepRecord {
-  /** Work, or something waited for. */
+  /** Work, or a wait. */
   readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
   readonly state: 'running' | 'completed' | 'failed';
-  /** In the order in which they were begun. */
+  /** The order in which the steps were started. */
   readonly at: number;
   readonly attempts: number;
-  /** Of whoever wrote it: names its signal. */
+  /** The fence of the writer; part of the signal's id. */
   readonly fence?: number | undefined;
   readonly startedAtMs: number;
   readonly endedAtMs?: number | undefined;
   readonly result?: unknown;
   readonly error?: TaskFailure | undefined;
-  /** Of a failed one: the attempt of the job that it failed in; the next one tries it again. */
+  /** Of a failed step: the attempt of the job in which it failed; the next attempt runs it again. */
   readonly failedIn?: number | undefined;
-  /** Somebody undoes it when the job does not complete. */
+  /** It has a compensation. */
   readonly isCompensable?: boolean | undefined;
   readonly untilMs?: number | undefined;
 }
@@ -88,7 +89,7 @@ export interface EventRecord {
 
 const stepPrefix = 'step:';
 export const stepField = (name: string): string => `${stepPrefix}${name}`;
-/** One for each event that came: none overwrites another. */
+/** One field per received event, so that no event overwrites another. */
 export const eventField = (event: string, id: string): string => `event:${event}:${id}`;
 
 export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fields['info'], {});
@@ -101,7 +102,7 @@ export function stepOf({ fields }: StoredTask, name: string): StepRecord | undef
   return text === undefined ? undefined : (JSON.parse(text) as StepRecord);
 }
 
-/** In the order in which they were begun. */
+/** In the order in which they were started. */
 export function stepsOf({ fields }: StoredTask): readonly (readonly [string, StepRecord])[] {
   const steps: (readonly [string, StepRecord])[] = [];
   for (const [name, text] of Object.entries(fields)) {
@@ -111,7 +112,7 @@ export function stepsOf({ fields }: StoredTask): readonly (readonly [string, Ste
   return steps.length < 2 ? steps : steps.toSorted(([, a], [, b]) => a.at - b.at);
 }
 
-/** The event that came first. */
+/** The first received event of this name. */
 export function firstEvent(
   { fields }: StoredTask,
   event: string,
@@ -130,7 +131,7 @@ export function firstEvent(
   return found;
 }
 
-/** Keeps the first few: how it began is worth more than the fortieth retry. */
+/** Keeps the first few entries and the newest ones. */
 export function withHistory(run: TaskRun, ...entries: readonly HistoryEntry[]): TaskRun {
   const all = [...run.history, ...entries];
   const over = all.length - taskLimits.historyMax;
@@ -157,10 +158,10 @@ export interface TaskStep {
   readonly endedAt: Date | undefined;
   readonly result: unknown;
   readonly error: TaskFailure | undefined;
-  /** Failed, and not tried again within this attempt of the job. */
+  /** Failed, without a retry in this attempt of the job. */
   readonly isFinal: boolean;
   readonly isCompensable: boolean;
-  /** Of what it waits for. */
+  /** The end of a wait. */
   readonly until: Date | undefined;
 }
 
@@ -176,7 +177,7 @@ export interface Task {
   readonly key: string | undefined;
   readonly concurrencyKey: string | undefined;
   readonly parentId: string | undefined;
-  /** Of the attempt that runs, or is next: from 1 on. */
+  /** The running or next attempt; the first is 1. */
   readonly attempt: number;
   readonly failures: number;
   readonly fence: number;
@@ -188,9 +189,9 @@ export interface Task {
   readonly result: unknown;
   readonly error: TaskFailure | undefined;
   readonly waitsFor: TaskWait | undefined;
-  /** Its compensations run; then it ends like this. */
+  /** Its compensations are running; then it ends in this state. */
   readonly endsAs: 'failed' | 'cancelled' | undefined;
-  /** It is to be cancelled, and by force from then on. */
+  /** It is being cancelled, and ended by force after this time. */
   readonly cancelAt: Date | undefined;
   readonly steps: readonly TaskStep[];
   readonly history: readonly HistoryEntry[];
@@ -198,7 +199,7 @@ export interface Task {
   readonly causationId: string | undefined;
   readonly trace: TraceContext | undefined;
   readonly enqueuedAt: Date;
-  /** Undefined: nothing but an event or a person brings it back. */
+  /** Undefined: only an event or a person can wake it. */
   readonly dueAt: Date | undefined;
   readonly claimedAt: Date | undefined;
   readonly updatedAt: Date;
@@ -266,4 +267,49 @@ function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
       return [label.slice(0, at), label.slice(at + 1)];
     }),
   );
+}
+
+/** The history of a job, and the start and end of its steps, in order. */
+export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
+  const { history } = runOf(task);
+  const { head } = task;
+  const entries = history.map(({ atMs, what, step, worker, text }) => ({
+    atMs,
+    what,
+    step,
+    worker,
+    text,
+  }));
+  // A claim is recorded by the change that follows it.
+  const isClaimKnown = history.some(
+    ({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs,
+  );
+  if (head.state === 'running' && !isClaimKnown) {
+    const claimed = { atMs: head.claimedAtMs, what: 'claimed', worker: head.worker };
+    entries.push({ ...claimed, step: undefined, text: undefined });
+  }
+  const steps = stepsOf(task).flatMap(([step, record]) => [
+    {
+      atMs: record.startedAtMs,
+      what: `${record.kind} started`,
+      step,
+      worker: undefined,
+      text: undefined,
+    },
+    ...(record.endedAtMs === undefined
+      ? []
+      : [
+          {
+            atMs: record.endedAtMs,
+            what: `${record.kind} ${record.state}`,
+            step,
+            worker: undefined,
+            text: record.error?.message,
+          },
+        ]),
+  ]);
+  return [...entries, ...steps]
+    .map((entry, at) => ({ entry, at }))
+    .toSorted((a, b) => a.entry.atMs - b.entry.atMs || a.at - b.at)
+    .map(({ entry: { atMs, ...rest } }) => ({ at: new Date(atMs), ...rest }));
 }

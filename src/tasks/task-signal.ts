@@ -1,5 +1,5 @@
-// What the streams are told of a job. Signals only: what is true stands in the job's record, and a signal
-// that was lost is made from it again, with the same id.
+// Signals: messages on the bus about a job. The job's record is the truth; a lost signal is created again from the
+// record, with the same id.
 
 import { subjects as defaultSubjects, type Subjects } from '../contracts/subjects.ts';
 import { idFromKey } from '../foundation/ids.ts';
@@ -8,11 +8,11 @@ import type { TaskHead, TaskRef } from './task-job.ts';
 
 type TaskStream = 'queue' | 'progress' | 'terminal';
 
-/** One message of the bus; an engine puts it into the bus's envelope and streams. */
+/** One message of the bus; an engine stores it in the bus's envelope and stream. */
 export interface TaskSignal {
-  /** Full: `gbe.tasks.email-send.queue`. */
+  /** The full subject: `gbe.tasks.email-send.queue`. */
   readonly subject: string;
-  /** The same for the same fact: a second one of it is stored nowhere. */
+  /** Derived from the fact, so that a repeated signal is a duplicate. */
   readonly id: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly tenant: string | undefined;
@@ -21,7 +21,7 @@ export interface TaskSignal {
   readonly trace: TraceContext | undefined;
 }
 
-/** Of a job, as far as signals carry them. */
+/** The part of a job's origin that signals carry. */
 interface SignalOrigin {
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
@@ -50,7 +50,7 @@ export interface SignalMaker {
 let lastMs = Number.NaN;
 let lastIso = '';
 
-/** Of a batch all have the same. */
+/** Cached, because the signals of a batch have the same time. */
 export function isoOf(ms: number): string {
   if (ms !== lastMs) {
     lastMs = ms;
@@ -59,7 +59,7 @@ export function isoOf(ms: number): string {
   return lastIso;
 }
 
-/** Root as the bus of the house has it; `gbe` unless told. */
+/** `subjects`: with the root of the bus; default root `gbe`. */
 export function createSignals(subjects: Subjects<string> = defaultSubjects): SignalMaker {
   const known = new Map<string, Readonly<Record<TaskStream, string>>>();
   function subjectOf({ type }: TaskRef, stream: TaskStream): string {
@@ -86,7 +86,7 @@ export function createSignals(subjects: Subjects<string> = defaultSubjects): Sig
     queued: (head, origin) =>
       signal(head, origin, {
         subject: subjectOf(head, 'queue'),
-        // A claim makes the next fence: each time that it waits for a worker has an id of its own.
+        // A claim increases the fence, so each time in the queue has its own id.
         id: `q:${head.id}:${head.fence}`,
         payload: { taskId: head.id, type: head.type, priority: head.priority },
       }),

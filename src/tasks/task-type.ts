@@ -1,5 +1,6 @@
-// How jobs of a type are run; in YAML an entry of `task_types` (parse-task-types.ts).
+// How the jobs of a type are run; an entry of `task_types` in YAML (parse-task-types.ts).
 
+import { MillraceError } from '../foundation/error.ts';
 import type { RateRule } from './task-engine.ts';
 import { taskLimits as limits } from './task-limits.ts';
 
@@ -21,29 +22,29 @@ export interface CronRule {
 
 export interface TaskType {
   readonly name: string;
-  /** Jobs at once in one process. */
+  /** Concurrent jobs per process. */
   readonly workers: number;
   readonly stepTimeoutMs: number;
-  /** Attempts after the first one that failed. */
+  /** Attempts after the first failed one. */
   readonly retries: number;
   readonly backoff: TaskBackoff;
   readonly priority: number;
   readonly rate: RateRule | undefined;
-  /** `tenant`, or a path of the payload: `customer.id`. A job may bring one of its own. */
+  /** `tenant`, or a path in the payload: `customer.id`. A job may set its own key instead. */
   readonly concurrencyKey: string | undefined;
   readonly concurrencyLimit: number | undefined;
   /** How long ended jobs are kept. */
   readonly retentionMs: number;
   readonly cron: CronRule | undefined;
-  /** Undefined: a key counts as long as its job is kept. */
+  /** Undefined: a key is unique as long as its job is kept. */
   readonly dedupeWindowMs: number | undefined;
-  /** Of a worker that is gone, or a step that hung: `retry` counts as a failed attempt. */
+  /** When a worker is gone or a step hangs: `retry` counts as a failed attempt. */
   readonly onLost: 'retry' | 'fail';
   readonly cancelDeadlineMs: number;
 }
 
 /**
- * A type with what is not said at its default.
+ * A task type with defaults for missing settings.
  *
  * @example
  * import { taskType } from 'millrace/tasks';
@@ -69,7 +70,7 @@ export function taskType(name: string, given: Partial<Omit<TaskType, 'name'>> = 
   };
 }
 
-/** 1, 2, 4 … 60 s, and up to a fifth of a second at random. */
+/** 1, 2, 4 … 60 s, plus up to 200 ms of jitter. */
 export const taskBackoffDefault: TaskBackoff = {
   initialMs: 1_000,
   factor: 2,
@@ -90,6 +91,43 @@ export function concurrencyKeyOf(
     value = (value as Readonly<Record<string, unknown>>)[part];
   }
   const isPlain = typeof value === 'string' || typeof value === 'number';
-  // Tenants never mix: the same customer id of two tenants is two keys.
+  // Includes the tenant, so that equal customer ids of two tenants are two keys.
   return isPlain ? `${tenant}|${String(value)}`.slice(0, limits.keyCharsMax) : '';
+}
+
+/** The configured task types, and those that were configured before. */
+export interface KnownTypes {
+  readonly all: () => readonly TaskType[];
+  /** Throws `TASK_TYPE_UNKNOWN` for a type that is not configured. */
+  readonly configured: (name: string) => TaskType;
+  /** Also a type that is no longer configured: its remaining jobs run by the old rules. */
+  readonly workable: (name: string) => TaskType;
+  /** The same, with the defaults for a type that was never configured in this process. */
+  readonly rulesOf: (name: string) => TaskType;
+  readonly set: (next: readonly TaskType[]) => void;
+}
+
+export function createKnownTypes(initial: readonly TaskType[]): KnownTypes {
+  let types = new Map(initial.map((type) => [type.name, type]));
+  const retired = new Map<string, TaskType>();
+
+  function configured(name: string): TaskType {
+    const type = types.get(name);
+    if (type !== undefined) return type;
+    throw new MillraceError('TASK_TYPE_UNKNOWN', `task type '${name}' is not configured`, {
+      details: { type: name, known: [...types.keys()].slice(0, 50) },
+    });
+  }
+
+  return {
+    all: () => [...types.values()],
+    configured,
+    workable: (name) => types.get(name) ?? retired.get(name) ?? configured(name),
+    rulesOf: (name) => types.get(name) ?? retired.get(name) ?? taskType(name),
+    set(next) {
+      for (const [name, type] of types) retired.set(name, type);
+      types = new Map(next.map((type) => [type.name, type]));
+      for (const name of types.keys()) retired.delete(name);
+    },
+  };
 }

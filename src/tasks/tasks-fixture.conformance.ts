@@ -10,21 +10,21 @@ import type { TaskCapabilities } from './task-engine.ts';
 import { taskType, type TaskType } from './task-type.ts';
 import type { ClaimedTask, ClaimOptions, NewTask, Tasks } from './tasks.ts';
 
-/** Jobs that nobody else has; disposed by the suite. */
+/** Isolated tasks; disposed by the suite. */
 export interface OpenedTasks {
   readonly tasks: Tasks;
   /** The same jobs, as another process has them (`crossProcess`). The case disposes it. */
   second?(options: TasksOptions): Promise<Tasks>;
   /** What a subject's stream holds, oldest first. */
   stream(subject: string): Promise<readonly { readonly id: string; readonly payload: unknown }[]>;
-  /** Takes a stream away, whoever has acked what is in it. */
+  /** Deletes a stream, regardless of acknowledgements. */
   deleteStream(subject: string): Promise<void>;
   /** Takes the engine away until the result is called, with everything that it has stored (`restart`). */
   outage?(): Promise<() => Promise<void>>;
   close?(): Promise<void>;
 }
 
-/** What an adapter's fixture can do beside what the adapter claims. */
+/** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface TasksFixtureCapabilities extends TaskCapabilities {
   /** The fixture can take the engine away and bring it back. */
   readonly restart: boolean;
@@ -56,7 +56,7 @@ export type TasksCases = Readonly<
   Record<string, (tasks: Tasks, context: TasksCaseContext) => Promise<void>>
 >;
 
-/** No jitter: times can be told exactly. */
+/** No jitter, so that times are exact. */
 const backoff = { initialMs: 1_000, factor: 2, capMs: 60_000, jitterMs: 0 };
 
 export const email = 'email-send';

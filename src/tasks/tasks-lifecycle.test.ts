@@ -6,10 +6,10 @@ import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
-import { startTaskOrchestrator } from './start-orchestrator.ts';
-import { startWorkers } from './start-workers.ts';
+import { startTaskOrchestrator } from './run/start-orchestrator.ts';
+import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
-import { startTaskSweeper } from './task-sweeper.ts';
+import { startTaskSweeper } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 
 /** As a process has it: started, disposed. */

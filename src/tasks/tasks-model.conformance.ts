@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { hasCode } from '../foundation/error.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
-import { deadlineGraceMs } from './task-decision.ts';
+import { deadlineGraceMs } from './rules/task-decision.ts';
 import { isTerminal, type TaskState } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import {
   claimSome,
   email,
@@ -165,7 +165,7 @@ function held(
   };
 }
 
-/** By whoever administers jobs, in whatever state they are. */
+/** Admin actions on jobs in any state. */
 function administered(
   say: (tasks: Tasks, id: string) => Promise<boolean>,
   become: (job: ModelJob, nowMs: number) => boolean,
@@ -296,7 +296,7 @@ async function compare({ tasks, model }: Run): Promise<void> {
   );
 }
 
-/** Everything heals: each job ends, and was told to have ended as often as it did. */
+/** Everything heals: each job ends, and published each of its ends once. */
 async function drain(run: Run): Promise<void> {
   const { tasks, model, context, sweep } = run;
   for (let round = 0; model.jobs.some(({ state }) => !isTerminal(state)); round += 1) {
@@ -312,9 +312,9 @@ async function drain(run: Run): Promise<void> {
     }
   }
   await compare(run);
-  const told = await context.opened.stream(`gbe.tasks.${email}.terminal`);
+  const terminal = await context.opened.stream(`gbe.tasks.${email}.terminal`);
   for (const { id, ends } of model.jobs) {
-    const count = told.filter(({ payload }) => fieldOf(payload, 'taskId') === id).length;
+    const count = terminal.filter(({ payload }) => fieldOf(payload, 'taskId') === id).length;
     assert.equal(count, ends, `ends of ${id}`);
   }
 }

@@ -8,11 +8,11 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
-import { startWorkers } from './start-workers.ts';
+import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
 import type { TaskChange, TaskEngine } from './task-engine.ts';
 import { isTerminal } from './task-job.ts';
-import { createTaskSweep } from './task-sweeper.ts';
+import { createTaskSweep } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 
 type Bug = 'none' | 'no-fence' | 'step-not-stored' | 'sweeper-takes-live';
@@ -42,7 +42,7 @@ const types = [
 
 const dead = (): Promise<never> => new Promise(() => undefined);
 
-/** The engine as one process has it: from some call on it never answers, before or after the deed. */
+/** The engine as one process has it: from some call on it never answers, before or after the call took effect. */
 function mortal(
   engine: TaskEngine,
   random: SeededRandom,
@@ -204,10 +204,10 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
     });
   }
   for (const { id } of ids) {
-    const told = engine.streamOf('gbe.tasks.flow.terminal');
-    const ends = told.filter(({ payload }) => payload['taskId'] === id).length;
+    const terminal = engine.streamOf('gbe.tasks.flow.terminal');
+    const ends = terminal.filter(({ payload }) => payload['taskId'] === id).length;
     if (history.violations.length === 0 && ends !== 1) {
-      history.violations.push(`${id} was told to have ended ${ends} times`);
+      history.violations.push(`${id} published its end ${ends} times`);
     }
   }
   for (const { process } of processes) await process.engine[Symbol.asyncDispose]();

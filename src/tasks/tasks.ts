@@ -1,45 +1,50 @@
-// What callers, workers of any language and administrators use: jobs of types, over any engine.
+// The port for callers, workers in any language and administrators: jobs of task types, over any engine.
 
-import type { TraceContext } from '../foundation/observer.ts';
-import type { TaskCapabilities, TypeCount, TypeMode } from './task-engine.ts';
+import type { Subjects } from '../contracts/subjects.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Observer, TraceContext } from '../foundation/observer.ts';
+import type { TaskChanges } from './task-changes.ts';
+import type { DecideContext } from './rules/task-decision.ts';
+import type { TaskCapabilities, TaskEngine, TypeCount, TypeMode } from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
 import type { StepRecord, Task, TaskFailure } from './task-record.ts';
+import type { SignalMaker } from './task-signal.ts';
 import type { TaskType } from './task-type.ts';
 
 export interface NewTask {
   readonly type: string;
-  /** A JSON value, checked by the type's schema where the handler has one. */
+  /** A JSON value, validated by the schema of the handler, if it has one. */
   readonly payload: unknown;
   readonly tenant?: string | undefined;
   /**
-   * Of two with the same key (of one tenant and type) the second is not stored: within the window, if
-   * there is one (here or in the type), else as long as the first is kept.
+   * A second job with the same key (per tenant and type) is not stored: within the dedupe window of the job or its
+   * type, or else as long as the first job is kept.
    */
   readonly key?: string | undefined;
-  /** 0: as long as the first is kept, whatever the type says. */
+  /** 0: as long as the first job is kept, regardless of the type. */
   readonly dedupeWindowMs?: number | undefined;
-  /** 0 to 9, the highest first. Default: the type's, 5. */
+  /** 0 to 9, highest first. Default: that of the type, 5. */
   readonly priority?: number | undefined;
   readonly delayMs?: number | undefined;
   readonly runAt?: Date | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Default: by the rule of the type. */
+  /** Default: derived by the rule of the type. */
   readonly concurrencyKey?: string | undefined;
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
   readonly trace?: TraceContext | undefined;
   readonly enqueuedBy?: string | undefined;
-  /** The job that waits for it. */
+  /** The job that waits for this one. */
   readonly parentId?: string | undefined;
 }
 
 export interface Enqueued {
-  /** Of the job that is there now: with `isDuplicate`, of the first one. */
+  /** With `isDuplicate`: the id of the existing job. */
   readonly id: string;
   readonly isDuplicate: boolean;
 }
 
-/** Times: from then on, and before then. */
+/** `…From` is inclusive, `…Before` exclusive. */
 export interface TaskQuery {
   readonly type?: string | undefined;
   readonly state?: TaskState | readonly TaskState[] | undefined;
@@ -59,23 +64,23 @@ export interface TaskPage {
 
 export interface BulkOutcome {
   readonly changed: number;
-  /** They were in a state in which there is nothing to do, or had changed in between. */
+  /** Jobs whose state did not allow the change, or that changed concurrently. */
   readonly skipped: number;
 }
 
 export interface BulkProgress extends BulkOutcome {
-  /** How many there were when it began; undefined where the query asks for more than type and state. */
+  /** The number of matching jobs at the start; undefined if the query filters by more than type and state. */
   readonly matching: number | undefined;
 }
 
 export interface BulkOptions {
   /** After each page. */
   readonly onProgress?: ((progress: BulkProgress) => void) | undefined;
-  /** Ends it behind a page, with `ABORTED`; what was done stays done. */
+  /** Stops after a page, with `ABORTED`; completed changes stay. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One line of what happened to a job, in order. */
+/** One entry of the history of a job, in order. */
 export interface TimelineEntry {
   readonly at: Date;
   readonly what: string;
@@ -91,7 +96,7 @@ export interface WorkerInfo {
   readonly about: unknown;
 }
 
-/** What whoever holds a job shows with every call. Plain data: it may travel. */
+/** Identifies a held job in every call of its holder. Plain data, so it can be sent elsewhere. */
 export interface TaskToken {
   readonly id: string;
   readonly fence: number;
@@ -105,15 +110,15 @@ export interface ClaimedTask {
 export interface ClaimOptions {
   /** Unique for each start of a process. */
   readonly worker: string;
-  /** Types, and how many of each at most. */
+  /** The most jobs of each type. */
   readonly types: Readonly<Record<string, number>>;
-  /** Of all together. Default: as many as `types` allows, 100 at most. */
+  /** Over all types. Default: the sum of `types`, at most 100. */
   readonly limit?: number | undefined;
-  /** How long to wait for the first one. Default: 5 s; 0: what is due now. */
+  /** How long to wait for the first job. Default: 5 s; 0: only jobs that are due now. */
   readonly waitMs?: number | undefined;
-  /** Alive for so long without another word. Default: 15 s. */
+  /** How long the worker counts as alive without a heartbeat. Default: 15 s. */
   readonly leaseMs?: number | undefined;
-  /** It has other jobs to do: a job that comes while it waits is left to somebody who has none. Default: false. */
+  /** The worker has other jobs: a new job is left to an idle worker. Default: false. */
   readonly isBusy?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -121,24 +126,24 @@ export interface ClaimOptions {
 export interface HeartbeatRequest {
   readonly worker: string;
   readonly leaseMs?: number | undefined;
-  /** What it holds; the answer tells what has become of each. */
+  /** The jobs that it holds; the answer contains the state of each. */
   readonly tokens?: readonly TaskToken[] | undefined;
-  /** Shown to whoever asks who works. */
+  /** Shown in lists of workers. */
   readonly about?: unknown;
 }
 
-/** `lost`: somebody else has it, or it has ended: stop, nothing of it is taken any more. */
+/** `lost`: another worker holds the job, or it has ended: stop, further calls are rejected. */
 export interface HeldState {
   readonly id: string;
   readonly state: 'held' | 'lost';
-  /** It is to be cancelled: stop by then, and say `cancelled`. */
+  /** The job is being cancelled: stop before this time, and call `cancelled`. */
   readonly cancelAt: Date | undefined;
 }
 
 export interface StepStart {
   readonly name: string;
   readonly kind?: StepRecord['kind'] | undefined;
-  /** Default: the type's. */
+  /** Default: that of the type. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -146,7 +151,7 @@ export interface StepFinish {
   readonly name: string;
   readonly kind?: StepRecord['kind'] | undefined;
   readonly result?: unknown;
-  /** It can be undone: if the job does not complete, it is to be (`undo:<name>`). */
+  /** The step has a compensation, which runs as `undo:<name>` if the job does not complete. */
   readonly isCompensable?: boolean | undefined;
 }
 
@@ -154,19 +159,19 @@ export interface StepFailure {
   readonly name: string;
   readonly kind?: StepRecord['kind'] | undefined;
   readonly failure: TaskFailure;
-  /** How often it is tried again within this attempt of the job. Default: 0. */
+  /** Retries within this attempt of the job. Default: 0. */
   readonly retries?: number | undefined;
-  /** Default: by the type's backoff. */
+  /** Default: the backoff of the type. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** `released`: the job waits, its worker is free; a claim brings it back with what it waited for. */
+/** `released`: the job waits and its worker is free; a later claim returns it with the event. */
 export type EventWait =
   | { readonly kind: 'event'; readonly payload: unknown }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'released' };
 
-/** What became of a child. */
+/** The outcome of a child. */
 export interface ChildOutcome {
   readonly id: string;
   readonly state: TerminalState;
@@ -179,19 +184,19 @@ export type ChildrenWait =
   | { readonly kind: 'released' };
 
 /**
- * What a worker says of a job that it holds. Each call is durable when it resolves, and rejects with
- * `TASK_STALE` when the job is another's by now, or has ended.
+ * The calls of a worker about a job that it holds. Each call is durable when it resolves, and rejects with
+ * `TASK_STALE` if another worker holds the job or the job has ended.
  */
 export interface TaskHolding {
   startStep(token: TaskToken, step: StepStart): Promise<void>;
   finishStep(token: TaskToken, step: StepFinish): Promise<void>;
-  /** True: the job waits for the next try of the step, its worker is free. */
+  /** True: the job waits for the retry of the step, and its worker is free. */
   failStep(token: TaskToken, step: StepFailure): Promise<{ readonly isRetried: boolean }>;
   progress(
     token: TaskToken,
     progress: { readonly percent: number; readonly message?: string | undefined },
   ): Promise<void>;
-  /** `released`: the worker is free, the job is due again then. `over`: it has slept already, go on. */
+  /** `released`: the worker is free, and the job is due at that time. `over`: the time has passed, continue. */
   sleep(
     token: TaskToken,
     sleep: { readonly name: string; readonly until: Date },
@@ -204,24 +209,34 @@ export interface TaskHolding {
       readonly timeoutMs?: number | undefined;
     },
   ): Promise<EventWait>;
-  /** Enqueues them (each once, however often it is asked), and waits until all have ended. */
+  /** Enqueues the children (each once, also if repeated), and waits until all have ended. */
   runChildren(
     token: TaskToken,
     children: { readonly name: string; readonly tasks: readonly NewTask[] },
   ): Promise<ChildrenWait>;
   complete(token: TaskToken, result?: unknown): Promise<void>;
-  /** The attempt failed: again after a while, or the end, by the rules of the type. */
+  /** The attempt failed: the job is retried or ends, by the rules of the type. */
   fail(
     token: TaskToken,
     failure: TaskFailure,
     options?: { readonly retryAfterMs?: number | undefined },
   ): Promise<void>;
-  /** It stopped because it was to be cancelled. */
+  /** The handler stopped because the job is being cancelled. */
   cancelled(token: TaskToken): Promise<void>;
-  /** Everything that `endsAs` asked for is undone. */
+  /** All compensations have run. */
   compensated(token: TaskToken): Promise<void>;
-  /** Gives it back untouched. */
+  /** Returns the job unchanged to the queue. */
   release(token: TaskToken): Promise<void>;
+}
+
+/** What the loops of this folder need in addition to the calls of `Tasks`. Not for applications. */
+export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
+  readonly engine: TaskEngine;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly signals: SignalMaker;
+  readonly subjects: Subjects<string>;
+  readonly decideContext: (type: string) => DecideContext;
 }
 
 /**
@@ -239,10 +254,12 @@ export interface TaskHolding {
  */
 export interface Tasks extends TaskHolding, AsyncDisposable {
   readonly capabilities: TaskCapabilities;
+  /** For `startWorkers`, `startTaskSweeper`, `startTaskOrchestrator` and `watchTaskTypes`: a wrapper passes it on. */
+  readonly core: TaskCore;
 
-  /** Resolves when it is stored. Rejects with `TASKS_UNAVAILABLE`: repeat it with the same key. */
+  /** Resolves when the job is stored. After `TASKS_UNAVAILABLE`, repeat the call with the same key. */
   enqueue(task: NewTask): Promise<Enqueued>;
-  /** In as few round trips as the engine can. All are checked before any is stored. */
+  /** In as few round trips as possible. All jobs are validated before any is stored. */
   enqueueMany(tasks: readonly NewTask[]): Promise<readonly Enqueued[]>;
 
   get(id: string): Promise<Task | undefined>;
@@ -253,7 +270,7 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
   ): Promise<TaskPage>;
   counts(): Promise<readonly TypeCount[]>;
   timeline(id: string): Promise<readonly TimelineEntry[]>;
-  /** Resolves with the job when it has ended; `TASK_TIMEOUT` if it does not in time. */
+  /** Resolves with the job when it has ended; rejects with `TASK_TIMEOUT` if it does not end in time. */
   whenEnded(
     id: string,
     options?: {
@@ -262,14 +279,14 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
     },
   ): Promise<Task>;
 
-  /** One that runs is told, and ended by force after the deadline. False: there was nothing to cancel. */
+  /** A running job is asked to stop, and ended by force after the deadline. False: it could not be cancelled. */
   cancel(
     id: string,
     options?: { readonly reason?: string | undefined; readonly deadlineMs?: number | undefined },
   ): Promise<boolean>;
-  /** One that has ended, again; finished steps stay finished, unless they come from `fromStep` on. */
+  /** Runs an ended job again; completed steps are kept, except those from `fromStep` on. */
   retry(id: string, options?: { readonly fromStep?: string | undefined }): Promise<boolean>;
-  /** For whoever waits for it, now or later. False: the job has ended. */
+  /** For a current or later `waitForEvent`. False: the job has ended. */
   sendEvent(
     id: string,
     event: {
@@ -284,21 +301,21 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
   ): Promise<BulkOutcome>;
   retryMany(query: TaskQuery, options?: BulkOptions): Promise<BulkOutcome>;
 
-  /** No worker gets a job of the type; new ones are taken. */
+  /** No job of the type is claimed; new jobs are accepted. */
   pause(type: string): Promise<void>;
-  /** No new job is taken (`TASK_TYPE_DRAINING`); what is there is worked off. */
+  /** No new job is accepted (`TASK_TYPE_DRAINING`); existing jobs are processed. */
   drain(type: string): Promise<void>;
-  /** Undoes both. */
+  /** Reverts `pause` and `drain`. */
   resume(type: string): Promise<void>;
   modes(): Promise<Readonly<Record<string, TypeMode>>>;
 
   claim(options: ClaimOptions): Promise<readonly ClaimedTask[]>;
   heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]>;
   workers(): Promise<readonly WorkerInfo[]>;
-  /** The worker ends: what it still holds may go to others at once. */
+  /** The worker ends: other workers may take its jobs immediately. */
   leave(worker: string): Promise<void>;
 
   types(): readonly TaskType[];
-  /** New ones appear, changed ones count from now on, missing ones take no new jobs. */
+  /** Adds and changes types; types that are missing accept no new jobs. */
   setTypes(types: readonly TaskType[]): void;
 }

@@ -1,10 +1,10 @@
-// What no engine could keep is refused by all of them alike.
+// Validation that all engines share.
 
 import { MillraceError } from '../foundation/error.ts';
 import { workLimits as limits, type NewJob } from './work-queue.ts';
 
 const queueName = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/;
-// BullMQ takes digits for ids of its own, and colons for parts of keys.
+// BullMQ reserves numeric ids, and uses colons in its keys.
 const jobId = /^(?!\d+$)[A-Za-z0-9._-]+$/;
 
 export function checkQueueName(name: string): void {
@@ -19,23 +19,23 @@ export function checkQueueName(name: string): void {
 /** Returns the data as JSON. */
 export function checkJob({ id, name, data, priority, delayMs, ...kept }: NewJob): string {
   if (!jobId.test(id) || id.length > limits.jobIdCharsMax) {
-    throw invalid('id', `'${id.slice(0, 60)}' is no id of a job: letters, digits, '.', '_', '-'`);
+    throw invalid('id', `'${id.slice(0, 60)}' is not a job id: use letters, digits, '.', '_', '-'`);
   }
-  if (name === '') throw invalid('name', 'a job has a name');
+  if (name === '') throw invalid('name', 'the name of a job must not be empty');
   if (priority !== undefined && !isWhole(priority, 1, limits.priorityMax)) {
-    throw invalid('priority', `a priority is from 1 to ${limits.priorityMax}`);
+    throw invalid('priority', `priority must be from 1 to ${limits.priorityMax}`);
   }
   if (delayMs !== undefined && !isWhole(delayMs, 0, Number.MAX_SAFE_INTEGER)) {
-    throw invalid('delayMs', 'a delay is a whole number of milliseconds');
+    throw invalid('delayMs', 'delayMs must be a whole number of milliseconds');
   }
   for (const count of [kept.removeOnComplete, kept.removeOnFail]) {
     if (count !== undefined && !isWhole(count, 0, 10_000)) {
-      throw invalid('removeOnComplete', 'at most 10,000 finished jobs are kept');
+      throw invalid('removeOnComplete', 'removeOnComplete must be at most 10,000');
     }
   }
   const json = JSON.stringify(data);
   if (Buffer.byteLength(json) > limits.dataBytesMax) {
-    throw invalid('data', `a job is a pointer, of at most ${limits.dataBytesMax} bytes`);
+    throw invalid('data', `data must have at most ${limits.dataBytesMax} bytes: use ids`);
   }
   return json;
 }

@@ -44,20 +44,20 @@ async function ended(keys: KeyStore, key: string): Promise<void> {
 }
 
 const cases: Cases = {
-  'the first who puts a key has it, and the others are told who': async ({ keys, second }, key) => {
+  'the first put of a key wins, and the others get its value': async ({ keys, second }, key) => {
     assert.equal(await keys.get(key), undefined);
     assert.deepEqual(await keys.putIfAbsent(key, 'a'), { value: 'a', expiresInMs: undefined });
     assert.equal((await second.putIfAbsent(key, 'b')).value, 'a');
     assert.deepEqual(await second.get(key), { value: 'a', expiresInMs: undefined });
   },
-  'of many who put a key at once, one has it': async ({ keys, second }, key) => {
+  'of concurrent puts of a key one wins': async ({ keys, second }, key) => {
     const names = Array.from({ length: 40 }, (_, at) => `w${at}`);
     const held = await Promise.all(
       names.map((name, at) => (at % 2 === 0 ? keys : second).putIfAbsent(key, name)),
     );
     assert.equal(new Set(held.map(({ value }) => value)).size, 1);
   },
-  'a key ends by itself, and tells for how long it lasts': async ({ keys, second }, key) => {
+  'a key expires, and returns its remaining time': async ({ keys, second }, key) => {
     await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
     const { expiresInMs = 0 } = (await second.putIfAbsent(key, 'b', { ttlMs: 1 })) ?? {};
     assert.ok(expiresInMs > 50_000 && expiresInMs <= 60_000, String(expiresInMs));
@@ -67,7 +67,7 @@ const cases: Cases = {
     assert.equal(await keys.remove(key, 'c'), false);
     assert.equal((await second.putIfAbsent(key, 'e', { ttlMs: 60_000 })).value, 'e');
   },
-  'only who knows what a key holds changes or removes it': async ({ keys, second }, key) => {
+  'a key is changed or removed only by its current value': async ({ keys, second }, key) => {
     assert.equal(await keys.replace(key, { from: undefined, to: 'a' }), true);
     assert.equal(await second.replace(key, { from: undefined, to: 'b' }), false);
     assert.equal(await second.replace(key, { from: 'x', to: 'b' }), false);

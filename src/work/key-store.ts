@@ -1,5 +1,5 @@
-// Keys that workers of all processes agree by: locks, marks that something was done, places in a line. The port
-// is as small as Redis makes it; whoever needs more builds it of compare-and-set.
+// Keys shared by the workers of all processes: locks, markers, positions. The port is as small as Redis allows;
+// everything else can be built on compare-and-set.
 
 export interface KeyEntry {
   readonly value: string;
@@ -8,12 +8,12 @@ export interface KeyEntry {
 }
 
 export interface KeyOptions {
-  /** After which it is gone by itself, by the engine's own clock. Default: never. */
+  /** When it expires, by the clock of the engine. Default: never. */
   readonly ttlMs?: number | undefined;
 }
 
 /**
- * Texts under keys, which may be lost at any time: what must not be lost is in the event store.
+ * Texts under keys, which may be lost at any time: data that must not be lost belongs in the event store.
  *
  * @example
  * import { openKeyStore } from 'millrace/platform';
@@ -24,13 +24,13 @@ export interface KeyOptions {
  */
 export interface KeyStore extends AsyncDisposable {
   get(key: string): Promise<KeyEntry | undefined>;
-  /** Whatever the key holds afterwards: what was put, or what was there before. */
+  /** Returns the value of the key afterwards: the new one, or the existing one. */
   putIfAbsent(key: string, value: string, options?: KeyOptions): Promise<KeyEntry>;
-  /** False, and nothing was changed, unless it held `from` (undefined: nothing). */
+  /** False, without a change, unless the value was `from` (undefined: no value). */
   replace(
     key: string,
     change: { readonly from: string | undefined; readonly to: string } & KeyOptions,
   ): Promise<boolean>;
-  /** False, and nothing was changed, unless it held this value. */
+  /** False, without a change, unless the key had this value. */
   remove(key: string, value: string): Promise<boolean>;
 }

@@ -5,7 +5,7 @@ import { setTimeout as realSleep } from 'node:timers/promises';
 import { hasCode } from '../foundation/error.ts';
 import type { Job, JobHandler, JobState, NewJob, WorkQueue } from './work-queue.ts';
 
-/** A queue that nobody else uses; disposed by the suite. */
+/** An isolated queue; disposed by the suite. */
 export interface OpenedWorkQueue {
   readonly queue: WorkQueue;
   /** The same queue, as another process would have it. */
@@ -163,7 +163,7 @@ const cases: Cases = {
     await inState(queue, 'j-1', 'failed');
     assert.equal(work.jobs.length, 1);
   },
-  'so many finished jobs are kept as was said': async ({ queue }) => {
+  'keeps the configured number of finished jobs': async ({ queue }) => {
     await using work = startWork(queue);
     for (let at = 1; at <= 5; at += 1) {
       await queue.add(newJob(`j-${at}`, { removeOnComplete: 2 }));
@@ -203,7 +203,7 @@ const cases: Cases = {
     const handed = [...one.jobs, ...two.jobs].map(({ id }) => id);
     assert.deepEqual(handed.toSorted(), ids.toSorted());
   },
-  'when work ends, what was handed out comes to its end': async ({ queue }) => {
+  'when the work stops, running jobs end': async ({ queue }) => {
     const begun = Promise.withResolvers<void>();
     const may = Promise.withResolvers<void>();
     const work = startWork(queue, async () => {

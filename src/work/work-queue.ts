@@ -1,16 +1,16 @@
-// Jobs for workers of any process, by the name of their queue: pointers to what the store knows. A queue may lose
-// everything, and may hand a job out twice; whoever relies on it has a sweeper, and work that bears repeats.
+// Jobs for workers of any process, by queue name. A job references data in the store. A queue may lose jobs and may
+// deliver a job twice: users need a sweeper, and idempotent work.
 
 export interface NewJob {
-  /** Letters, digits, `.`, `_`, `-`, and not digits alone. One that is known already is not added again. */
+  /** Letters, digits, `.`, `_`, `-`, and not only digits. An existing id is not added again. */
   readonly id: string;
   readonly name: string;
-  /** JSON; ids, not what they stand for. */
+  /** JSON with ids, not the data itself. */
   readonly data: object;
-  /** From 1, lower ones first; without one it goes before all that have one. */
+  /** From 1, lowest first; jobs without a priority come before all others. */
   readonly priority?: number;
   readonly delayMs?: number;
-  /** How many of the finished ones are kept to look at. Default: 100 completed, 50 failed. */
+  /** How many finished jobs are kept for inspection. Default: 100 completed, 50 failed. */
   readonly removeOnComplete?: number;
   readonly removeOnFail?: number;
 }
@@ -21,10 +21,10 @@ export interface Job {
   readonly data: unknown;
 }
 
-/** `waiting`, `delayed` and `active` jobs are live: they will be handed out, or are. */
+/** `waiting`, `delayed` and `active` jobs are live. */
 export type JobState = 'waiting' | 'delayed' | 'active' | 'completed' | 'failed';
 
-/** Nothing: it is done. A delay: it waits, and is handed out again. To throw is to fail, once and for all. */
+/** Undefined: done. A delay: delivered again after it. A thrown error: failed permanently. */
 export type JobOutcome = { readonly delayMs: number } | undefined;
 
 export type JobHandler = (
@@ -34,7 +34,7 @@ export type JobHandler = (
 
 export interface WorkOptions {
   readonly concurrency: number;
-  /** Ends the work: nothing more is handed out. */
+  /** Stops the work. */
   readonly signal: AbortSignal;
 }
 
@@ -43,14 +43,14 @@ export const workLimits = {
   dataBytesMax: 65_536,
   removeOnComplete: 100,
   removeOnFail: 50,
-  /** Of one job: one that ends the process each time must not do so for ever. */
+  /** Deliveries of one job, because a job that kills the process each time must not be repeated forever. */
   startsMax: 100,
   priorityMax: 2_097_152,
 } as const;
 
 /**
- * One queue. Attempts are the caller's: a job is handed out once, and again only when it asked for a delay or
- * its process died.
+ * One queue. A job is delivered once, and again only if its handler requested a delay or its process died; the
+ * number of attempts is up to the caller.
  *
  * @example
  * import { openWorkQueue } from 'millrace/platform';
@@ -61,8 +61,8 @@ export const workLimits = {
 export interface WorkQueue extends AsyncDisposable {
   readonly name: string;
   add(job: NewJob): Promise<void>;
-  /** Undefined: it is not known, or not any more. */
+  /** Undefined: unknown or already removed. */
   state(id: string): Promise<JobState | undefined>;
-  /** Until the signal fires, and those that were handed out are done. */
+  /** Runs until the signal fires and the running handlers have ended. */
   work(handle: JobHandler, options: WorkOptions): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { sharedNats } from '../../src/testing/servers/shared-servers.ts';
 
 test('a bus is opened at the URL of a NATS, and another URL is refused', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTokens, type NewToken, type Tokens } from '../../src/platform/index.ts';
-import { tokensStream } from '../../src/platform/token-book.ts';
+import { tokensStream } from '../../src/platform/tokens/token-book.ts';
 import { authenticateByTokens, kurrentStoreOptions } from '../../src/server/kurrent/index.ts';
 import { serveStore, type ClientCases, type ServedMemory } from './client-cases.ts';
 import { memoryEventStore } from '../../src/adapters/memory/index.ts';

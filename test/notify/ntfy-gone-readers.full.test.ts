@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openTopics, type Topics } from '../../src/notify/topics.ts';
 import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createHash } from 'node:crypto';
 import { createPlatform } from '../../src/platform/create-platform.ts';
-import { defineModule } from '../../src/platform/platform-module.ts';
+import { defineModule } from '../../src/platform/modules/platform-module.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
 import { openNtfy } from '../../src/server/ntfy/open-ntfy.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';

@@ -1,7 +1,7 @@
 // Separate from `our-ntfy.ts`, so that processes which only serve ntfy do not load the platform.
 
 import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
-import type { PlatformModule } from '../../src/platform/platform-module.ts';
+import type { PlatformModule } from '../../src/platform/modules/platform-module.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 
 /** A platform over a temporary folder; the stack disposes both. */

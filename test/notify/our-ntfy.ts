@@ -7,7 +7,7 @@ import { hashNotifyPassword } from '../../src/notify/notify-password.ts';
 import { createNotifyUsers } from '../../src/notify/notify-users.ts';
 import { openTopics, type TopicsOptions } from '../../src/notify/topics.ts';
 import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { memoryUserDirectory } from '../../src/notify/user-directory.ts';
 import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';

@@ -1,6 +1,6 @@
 // A process that archives until nothing is left, or until it is killed.
 
-import { archiveOutbox } from '../../src/platform/archive-outbox.ts';
+import { archiveOutbox } from '../../src/platform/transfer/archive-outbox.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openLedger, type LedgerPlace } from './open-ledger.ts';
 

@@ -59,7 +59,7 @@ test('reads from the store of ESDB_CONNECTION_STRING what ESDB_SUBSCRIPTION_PREF
   };
   const { code, stderr } = await runOutbox(workspace.folder, env, '--drain').ended;
   assert.equal(code, 1);
-  assert.match(stderr, /^NOT_SUPPORTED: there is no outbox in kurrentdb: .*MILLRACE_OUTBOX/);
+  assert.match(stderr, /^NOT_SUPPORTED: kurrentdb does not support an outbox: .*MILLRACE_OUTBOX/);
 
   const running = runOutbox(
     workspace.folder,

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bus } from '../../src/bus/index.ts';
-import { insideOf } from '../../src/tasks/tasks-inside.ts';
-import { decideComplete } from '../../src/tasks/decide-end.ts';
+import { decideComplete } from '../../src/tasks/rules/decide-end.ts';
 import { startTaskOrchestrator, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 
@@ -13,9 +12,9 @@ async function claimOne(tasks: Tasks, type: string) {
   return claimed ?? assert.fail(`no ${type} came`);
 }
 
-/** Ends it as a worker would that is killed right behind the commit: nobody is woken by it. */
+/** Ends the job like a worker that is killed right after the commit: its parent is not woken. */
 async function completeAndDie(tasks: Tasks, id: string, type: string): Promise<void> {
-  const { engine, clock, decideContext } = insideOf(tasks);
+  const { engine, clock, decideContext } = tasks.core;
   const [stored] = await engine.get([{ id, type }]);
   if (stored === undefined) assert.fail('missing');
   const { head, fields, signals } = decideComplete(stored, 'sent', decideContext(type));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../../src/bus/bus-fixture.conformance.ts';
 import { createPlatform } from '../../src/platform/index.ts';
-import { openBus } from '../../src/platform/open-bus.ts';
+import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { taskType } from '../../src/tasks/index.ts';
 
 test('a platform with the role sweepers reads progress by the groups of its types', async () => {

@@ -3,7 +3,7 @@
 import { fsyncSync, openSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { openTasks } from '../../src/platform/open-tasks.ts';
+import { openTasks } from '../../src/platform/engines/open-tasks.ts';
 import { startTaskSweeper, startWorkers, task } from '../../src/tasks/index.ts';
 import { rigSteps, rigType } from './rig-type.ts';
 import type { WorkerNote } from './task-history.ts';

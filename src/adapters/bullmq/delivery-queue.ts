@@ -7,8 +7,12 @@ import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { withinTime } from '../../foundation/within-time.ts';
-import { claimOfJobId, deliveryJobId, toJobData } from '../../outbox/delivery-job.ts';
-import { deliveryQueueName } from '../../outbox/delivery-queue-name.ts';
+import {
+  claimOfJobId,
+  deliveryJobId,
+  deliveryQueueName,
+  toJobData,
+} from '../../outbox/delivery-job.ts';
 import type { DeliveryJob, DeliveryQueue, Offered } from '../../outbox/delivery-queue.ts';
 import {
   connectRedis,

@@ -4,13 +4,13 @@ import type { Worker, WorkerOptions } from 'bullmq';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { withinTime } from '../../foundation/within-time.ts';
-import { fromJobData } from '../../outbox/delivery-job.ts';
 import {
   deliveryQueueName,
   fitsType,
+  fromJobData,
   isPattern,
   parseDeliveryQueueName,
-} from '../../outbox/delivery-queue-name.ts';
+} from '../../outbox/delivery-job.ts';
 import type { DeliveryJob, WorkOptions } from '../../outbox/delivery-queue.ts';
 import { redisUnavailable, type RedisClient } from '../redis/connection/connection.ts';
 import { trackCopies } from './blocking-client.ts';

@@ -6,7 +6,7 @@ import type { DeliveryContext, Destination } from '../../delivery/destination.ts
 import { outcomeOfAnswer } from '../../delivery/http-outcome.ts';
 import { createHttpClient, outcomeOfFailure } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { hasCode } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { createAddressGuard, type HostResolver } from './address-guard.ts';
 import {
@@ -30,8 +30,8 @@ type FindEndpoint = (
 export interface WebhookOptions {
   /** One, or who finds it for a message; undefined: there is none (any more). */
   readonly endpoint: WebhookEndpoint | FindEndpoint;
-  /** How long an attempt may take. Default: 5 s. */
-  readonly timeoutMs?: number;
+  /** Time limit of one attempt, kept by `createDelivery`. Default: 5 s. */
+  readonly timeoutMs?: number | undefined;
   /** Default: `standard`, the payload that Standard Webhooks recommends. */
   readonly format?: WebhookFormat;
   /** CloudEvents `source`. Default: `/<source stream>`. */
@@ -104,33 +104,28 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     const content = webhookContent(message, { format, source: options.source });
     const id = webhookId(idempotencyKey);
     const timestampMs = clock.now();
-    const limit = timeLimit(clock, timeoutMs, signal);
-    try {
-      const posted = await client.post({
-        url,
-        signal: limit.signal,
-        body: content.body,
-        headers: {
-          'user-agent': 'millrace-webhook',
-          ...lowerCased(target.headers),
-          ...tracing(message),
-          ...content.headers,
-          'idempotency-key': encodeHeader(idempotencyKey),
-          'webhook-id': id,
-          'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
-          'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
-        },
-      });
-      const { status, body, headers } = posted;
-      return outcomeOfAnswer({
-        status,
-        body,
-        retryAfter: headers['retry-after'],
-        nowMs: clock.now(),
-      });
-    } finally {
-      limit.end();
-    }
+    const posted = await client.post({
+      url,
+      signal,
+      body: content.body,
+      headers: {
+        'user-agent': 'millrace-webhook',
+        ...lowerCased(target.headers),
+        ...tracing(message),
+        ...content.headers,
+        'idempotency-key': encodeHeader(idempotencyKey),
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
+        'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
+      },
+    });
+    const { status, body, headers } = posted;
+    return outcomeOfAnswer({
+      status,
+      body,
+      retryAfter: headers['retry-after'],
+      nowMs: clock.now(),
+    });
   }
 
   async function noteHealth(target: WebhookEndpoint, outcome: DeliveryOutcome): Promise<void> {
@@ -166,16 +161,18 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     }
     context.signal.throwIfAborted();
     const outcome = await post(target, message, context).catch(outcomeOfFailure);
-    // Stopping says nothing about the endpoint.
-    if (!context.signal.aborted) {
-      await noteHealth(target, outcome).catch((err: unknown) => {
-        // What was sent stays sent, though its note was lost: the next attempt makes another.
-        observer.log?.warn({ endpoint: target.id, err }, 'webhook endpoint health not written');
-      });
-    }
+    const { signal } = context;
+    // A stop of the process says nothing about the endpoint.
+    if (signal.aborted && !hasCode(signal.reason, 'HANDLER_TIMEOUT')) return outcome;
+    const noted = noteHealth(target, outcome).catch((err: unknown) => {
+      observer.log?.warn({ endpoint: target.id, err }, 'webhook endpoint health not written');
+    });
+    // After the time limit, only an outcome that is reported at once counts.
+    if (!signal.aborted) await noted;
     return outcome;
   };
   return Object.assign(send, {
+    timeoutMs,
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   });
 }
@@ -203,19 +200,4 @@ function tracing({ correlationId, tenantId, headers }: DeliveryMessage): Record<
       ? { tracestate }
       : {}),
   };
-}
-
-/** The outer signal, or the end of the time, whichever comes first. */
-function timeLimit(
-  clock: Clock,
-  timeoutMs: number,
-  outer: AbortSignal,
-): { readonly signal: AbortSignal; end(): void } {
-  const timeUp = new AbortController();
-  const done = new AbortController();
-  clock.sleep(timeoutMs, done.signal).then(
-    () => timeUp.abort(new MillraceError('HANDLER_TIMEOUT', `no answer within ${timeoutMs} ms`)),
-    () => undefined,
-  );
-  return { signal: AbortSignal.any([outer, timeUp.signal]), end: () => done.abort() };
 }

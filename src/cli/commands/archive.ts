@@ -153,7 +153,7 @@ const restore = defineCommand({
       throw usage(`${name} takes --to <subject>, or --same-subject`);
     }
     const storage = await openArchive(context, values.archive);
-    const { busUrlOf, openBus } = await import('../../platform/open-bus.ts');
+    const { busUrlOf, openBus } = await import('../../platform/engines/open-bus.ts');
     const named = values.bus ?? (env[busVariable] === '' ? undefined : env[busVariable]);
     const url = busUrlOf({ store: storeUrl(context, undefined), bus: named });
     // Resolves a relative file path against the current directory.
@@ -175,7 +175,7 @@ async function openArchive(
   { cwd, env }: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<ColdStorage> {
-  const { archiveKeysOf, openColdStorage } = await import('../../platform/open-bus.ts');
+  const { archiveKeysOf, openColdStorage } = await import('../../platform/engines/open-bus.ts');
   const set = env[archiveVariable] === '' ? undefined : env[archiveVariable];
   return openColdStorage(given ?? set ?? archiveDefault, { cwd, keys: archiveKeysOf(env) });
 }

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/finding.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
-import type { MillraceConfig } from '../../platform/millrace-config.ts';
+import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
 import { defineCommand, exitCodes, noArguments, usage, type CommandContext } from '../command.ts';
 import { defined, durationSeconds, jsonOption } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
@@ -82,8 +82,8 @@ async function engineSubjects(
 ): Promise<readonly Subject[]> {
   const { cwd, env } = context;
   try {
-    const { loadConfig } = await import('../../platform/millrace-config.ts');
-    const { examineEngines } = await import('../../platform/examine-engines.ts');
+    const { loadConfig } = await import('../../platform/config/millrace-config.ts');
+    const { examineEngines } = await import('../../platform/engines/examine-engines.ts');
     const config: MillraceConfig = await loadConfig({
       cwd,
       env,
@@ -114,7 +114,7 @@ async function taskTypesFindings(file: string | undefined): Promise<readonly Fin
   if (file === undefined) return [];
   const check = 'task types';
   try {
-    const { loadTaskTypes } = await import('../../tasks/watch-task-types.ts');
+    const { loadTaskTypes } = await import('../../tasks/run/watch-task-types.ts');
     const types = await loadTaskTypes(file);
     return [{ check, level: 'ok', detail: `${types.length} in ${basename(file)}` }];
   } catch (error) {

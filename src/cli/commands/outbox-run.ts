@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../../foundation/error.ts';
 import { whenAborted } from '../../foundation/when-aborted.ts';
 import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
-import type { OutboxSettings } from '../../platform/outbox-environment.ts';
+import type { OutboxSettings } from '../../platform/config/outbox-environment.ts';
 import { defineCommand, exitCodes, noArguments, type CommandContext } from '../command.ts';
 import { displayUrl, outboxSections, storeOption, storeUrl } from '../stores.ts';
 
@@ -53,7 +53,7 @@ export const outboxRun = defineCommand({
     const { stdout, signal, env, isTTY } = context;
     const { values } = input;
     noArguments(input);
-    const { readOutboxEnvironment } = await import('../../platform/outbox-environment.ts');
+    const { readOutboxEnvironment } = await import('../../platform/config/outbox-environment.ts');
     const { createLogger } = await import('../../telemetry/create-logger.ts');
     const { startOutbox } = await import('../../platform/start-outbox.ts');
     const settings = readOutboxEnvironment(env);

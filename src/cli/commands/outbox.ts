@@ -230,7 +230,7 @@ const archive = defineCommand({
       throw usage(`${name} takes --older-than, such as 30d, and --to, such as sent.ndjson.gz`);
     }
     const sentBefore = new Date(Date.now() - durationSeconds('older-than', olderThan) * 1_000);
-    const { archiveOutbox } = await import('../../platform/archive-outbox.ts');
+    const { archiveOutbox } = await import('../../platform/transfer/archive-outbox.ts');
     await using ledger = await openOutbox(context, values.store);
     const progress = createProgress(stderr);
     let archived = 0;

@@ -132,7 +132,7 @@ async function openIndex(
   if (index === undefined || !/^redis/i.test(index)) {
     return sagaHost(opened.use(await openExistingStore(context, index ?? url))).sagas;
   }
-  const { openSagaIndex } = await import('../../platform/open-saga-index.ts');
+  const { openSagaIndex } = await import('../../platform/engines/open-saga-index.ts');
   return opened.use(await openSagaIndex(index));
 }
 

@@ -315,11 +315,11 @@ export async function openFolderTasks(
   context: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<OpenedTasks> {
-  const { loadConfig } = await import('../../platform/millrace-config.ts');
-  const { busUrlOf, openBus } = await import('../../platform/open-bus.ts');
-  const { openTasks, tasksUrlOf } = await import('../../platform/open-tasks.ts');
+  const { loadConfig } = await import('../../platform/config/millrace-config.ts');
+  const { busUrlOf, openBus } = await import('../../platform/engines/open-bus.ts');
+  const { openTasks, tasksUrlOf } = await import('../../platform/engines/open-tasks.ts');
   const { taskType } = await import('../../tasks/task-type.ts');
-  const { loadTaskTypes } = await import('../../tasks/watch-task-types.ts');
+  const { loadTaskTypes } = await import('../../tasks/run/watch-task-types.ts');
   const config = await loadConfig(context);
   const urls = { store: storeUrl(context, config.engines?.store), ...config.engines };
   const url = given === undefined ? tasksUrlOf(urls) : storeUrl(context, given);

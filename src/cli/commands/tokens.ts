@@ -1,6 +1,6 @@
 // `millrace token …`: creates, lists and revokes API tokens.
 
-import { tokenScopes, tokenState } from '../../platform/token.ts';
+import { tokenScopes, tokenState } from '../../platform/tokens/token.ts';
 import { audited, operatorName } from '../audit.ts';
 import {
   defineCommand,
@@ -51,7 +51,7 @@ const create = defineCommand({
     const { tenant, expires } = values;
     const expiresAt =
       expires === undefined ? undefined : futureTime('expires', expires, Date.now());
-    const { openTokens } = await import('../../platform/open-tokens.ts');
+    const { openTokens } = await import('../../platform/tokens/open-tokens.ts');
     await using store = await openStore(context, values.store);
     await using tokens = await openTokens(store);
     const by = operatorName(context);
@@ -82,7 +82,7 @@ const list = defineCommand({
     const { stdout, paint } = context;
     const { values } = input;
     noArguments(input);
-    const { openTokens } = await import('../../platform/open-tokens.ts');
+    const { openTokens } = await import('../../platform/tokens/open-tokens.ts');
     await using store = await openExistingStore(context, values.store);
     await using tokens = await openTokens(store);
     const nowMs = Date.now();
@@ -119,7 +119,7 @@ const revoke = defineCommand({
   async run(context, input) {
     const { values } = input;
     const nameOrId = oneArgument(input, 'name or id');
-    const { openTokens } = await import('../../platform/open-tokens.ts');
+    const { openTokens } = await import('../../platform/tokens/open-tokens.ts');
     await using store = await openExistingStore(context, values.store);
     await using tokens = await openTokens(store);
     const by = operatorName(context);

@@ -106,7 +106,7 @@ async function exportToStdout(
   { stdout, signal }: CommandContext,
   options: ExportOptions,
 ): Promise<void> {
-  const { exportEvents } = await import('../../platform/export-events.ts');
+  const { exportEvents } = await import('../../platform/transfer/export-events.ts');
   for await (const piece of exportEvents(store, options)) await writeOut(stdout, piece, signal);
 }
 
@@ -116,7 +116,7 @@ async function exportToFile(
   target: { readonly out: string; readonly json: boolean; readonly options: ExportFileOptions },
 ): Promise<void> {
   const { out, json, options } = target;
-  const { exportToFile: write } = await import('../../platform/export-file.ts');
+  const { exportToFile: write } = await import('../../platform/transfer/export-file.ts');
   const result = await write(store, resolve(context.cwd, out), options);
   const more = result.resumedAfter === undefined ? '' : ' more';
   const done = `${context.paint.green('exported')} ${grouped(result.events)}${more} events`;
@@ -298,8 +298,8 @@ export const migrateCommand = defineCommand({
     const url = (isOutbox ? outboxUrl : storeUrl)(context, values.store);
     const store = await displayUrl(context, url);
     const schema = isOutbox
-      ? await (await import('../../platform/outbox-schema.ts')).outboxSchema(url)
-      : await (await import('../../platform/event-store-schema.ts')).eventStoreSchema(url);
+      ? await (await import('../../platform/engines/engine-schemas.ts')).outboxSchema(url)
+      : await (await import('../../platform/engines/engine-schemas.ts')).eventStoreSchema(url);
     if (values.print === true) {
       const steps = values.all === true ? schema.steps : await schema.pending();
       if (values.json === true) stdout.write(`${JSON.stringify({ store, steps }, null, 2)}\n`);

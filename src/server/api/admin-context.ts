@@ -5,8 +5,8 @@ import type { TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { AuditLog } from '../../platform/audit-log.ts';
-import { tokenLimits } from '../../platform/token.ts';
-import type { ApiRequest, Route } from '../http/route.ts';
+import { tokenLimits } from '../../platform/tokens/token.ts';
+import type { ApiRequest, Route } from '../../platform/modules/route.ts';
 import type { ApiPlatform } from './api-context.ts';
 
 export interface AdminContext {
@@ -56,7 +56,7 @@ export function tenantWithin(
 ): string | undefined {
   const own = principal?.tenant;
   if (own === undefined || asked === undefined || asked === own) return own ?? asked;
-  throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
     details: { field: 'tenant' },
   });
 }

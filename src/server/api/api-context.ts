@@ -3,8 +3,8 @@
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
-import { tenantFor } from '../http/principal.ts';
-import type { ApiRequest } from '../http/route.ts';
+import { tenantFor } from '../../platform/modules/principal.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
 import { tenantOfStream } from '../kurrent/events/event-place.ts';
 
 export type ApiPlatform = Pick<

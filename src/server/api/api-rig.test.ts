@@ -10,7 +10,7 @@ import {
   type Platform,
   type PlatformModule,
 } from '../../platform/index.ts';
-import type { TokenScope } from '../../platform/token.ts';
+import type { TokenScope } from '../../platform/tokens/token.ts';
 import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
 import { saga } from '../../reactors/index.ts';
 import { subscription, Terminal } from '../../subscriptions/index.ts';

@@ -1,6 +1,6 @@
 // Every route of the API, in one list.
 
-import type { Route } from '../http/route.ts';
+import type { Route } from '../../platform/modules/route.ts';
 import type { OpenApiInfo } from '../http/openapi.ts';
 import { adminAliases, type AdminContext } from './admin-context.ts';
 import { auditRoutes } from './audit-routes.ts';

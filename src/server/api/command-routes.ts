@@ -5,9 +5,9 @@ import { Type } from '../../contracts/type.ts';
 import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { flowHeadersShown, flowOf } from '../../platform/flow-of.ts';
-import type { AnyAggregate } from '../../platform/platform-module.ts';
-import { route, type Route } from '../http/route.ts';
+import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
+import type { AnyAggregate } from '../../platform/modules/platform-module.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
 type CommandDefinition = AnyAggregate['commands'][number];

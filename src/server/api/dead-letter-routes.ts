@@ -4,7 +4,7 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
 import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
+import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

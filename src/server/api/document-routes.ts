@@ -3,7 +3,7 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };

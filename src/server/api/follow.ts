@@ -4,8 +4,8 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
-import type { ApiRequest } from '../http/route.ts';
-import type { SentEvent } from '../../platform/server-sent-events.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
+import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
 type Asking = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
@@ -52,7 +52,7 @@ export function filterFor({
 }: Pick<ApiRequest<unknown, EventQuery>, 'principal' | 'query'>): EventFilter {
   const own = principal?.tenant;
   if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
-    throw new MillraceError('NOT_ALLOWED', 'these credentials are of another tenant', {
+    throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
       details: { field: 'tenant' },
     });
   }

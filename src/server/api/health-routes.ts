@@ -2,7 +2,7 @@
 
 import { withinTime } from '../../foundation/within-time.ts';
 import { Type } from '../../contracts/type.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import type { ApiPlatform } from './api-context.ts';
 
 const answerMsMax = 2_000;

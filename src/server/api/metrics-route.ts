@@ -2,7 +2,7 @@
 
 import { MillraceError } from '../../foundation/error.ts';
 import { metricsContentType } from '../../telemetry/expose-metrics.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 
 export function metricsRoute(metrics: () => Promise<string>): Route {
   return route({

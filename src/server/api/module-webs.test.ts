@@ -7,8 +7,8 @@ import { SignJWT } from 'jose';
 import { Type } from '../../contracts/type.ts';
 import { createPlatform, defineModule, route, type ModuleWeb } from '../../platform/index.ts';
 import { hasCode } from '../../foundation/index.ts';
-import { defineSocket } from '../../platform/module-web.ts';
-import type { Principal } from '../../platform/principal.ts';
+import { defineSocket } from '../../platform/modules/module-web.ts';
+import type { Principal } from '../../platform/modules/principal.ts';
 import { body, openApi, until, type Api } from './api-rig.test.ts';
 import { startApi } from './start-api.ts';
 

@@ -2,8 +2,8 @@
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket, WebContext } from '../../platform/module-web.ts';
-import type { Route } from '../../platform/route.ts';
+import type { ModuleSocket, WebContext } from '../../platform/modules/module-web.ts';
+import type { Route } from '../../platform/modules/route.ts';
 import { routesOverlap } from '../http/route-table.ts';
 import type { ApiPlatform } from './api-context.ts';
 

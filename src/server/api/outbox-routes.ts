@@ -5,7 +5,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
 import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
+import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

@@ -10,7 +10,7 @@ import {
   type ProjectionStatus,
 } from '../../projections/switch-projection.ts';
 import { withLeases } from '../../subscriptions/with-leases.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
 
 const tag = 'admin: projections';

@@ -2,7 +2,7 @@
 
 import { openApiDocument, type OpenApiInfo } from '../http/openapi.ts';
 import { referencePage } from '../http/reference-page.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 
 export function referenceRoutes(routes: readonly Route[], info: OpenApiInfo): readonly Route[] {
   const base = { method: 'GET', tag: 'reference', access: 'anonymous' } as const;

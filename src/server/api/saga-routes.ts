@@ -4,7 +4,7 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { sagaAt } from '../../reactors/saga-at.ts';
 import { sagaStatuses } from '../../reactors/saga-index.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
+import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

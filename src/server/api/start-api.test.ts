@@ -323,8 +323,8 @@ test('while the keys of a provider cannot be fetched, nobody is sent to sign in 
   provider.setAway(false);
   assert.equal((await api.ask('/api/v1/events', token)).status, 200);
   assert.deepEqual(lines, [
-    'keys of the identity provider not fetched',
-    'keys of the identity provider fetched again',
+    'identity provider keys unavailable',
+    'identity provider keys available',
   ]);
 });
 

@@ -2,11 +2,12 @@
 
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
-import { authenticateByTokens } from '../http/authenticate-by-tokens.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
-import { createJwtVerifier, type JwtOptions } from '../http/jwt-verifier.ts';
+import type { Tokens } from '../../platform/tokens/open-tokens.ts';
+import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
+import { createJwtVerifier, type JwtOptions, type JwtVerifier } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
-import type { Route } from '../http/route.ts';
+import type { Route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import type { WsLimits } from '../http/ws-limits.ts';
 import type { ApiPlatform } from './api-context.ts';
@@ -99,5 +100,20 @@ export async function startApi(
       await Promise.all([ws[Symbol.asyncDispose](), http[Symbol.asyncDispose]()]);
       await all.disposeAsync();
     },
+  };
+}
+
+/** Bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
+function authenticateByTokens(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
+  return async (authorization) => {
+    if (authorization === undefined) return undefined;
+    const secret = /^bearer +(\S+)$/i.exec(authorization)?.[1];
+    if (secret === undefined) throw notAuthenticated("send 'Authorization: Bearer <token>'");
+    if (jwt !== undefined && secret.split('.').length === 3) return jwt.verify(secret);
+    const verified = tokens.verify(secret);
+    if (verified === undefined) throw notAuthenticated('unknown or revoked token');
+    const { token, ended } = verified;
+    const { name, scopes, tenant } = token;
+    return { kind: 'token', name, scopes, ended, ...(tenant === undefined ? {} : { tenant }) };
   };
 }

@@ -11,8 +11,8 @@ import type {
   TaskQuery,
   Tasks,
 } from '../../tasks/tasks.ts';
-import { serverSentEvents } from '../../platform/server-sent-events.ts';
-import { route, type Answer, type ApiRequest, type Route } from '../http/route.ts';
+import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
+import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {
   audited,
   checkChosen,
@@ -41,14 +41,14 @@ const followed =
 const bulkFields = { ...filterFields, all: Type.Optional(Type.Boolean()) };
 const bulkBody = closed(bulkFields);
 
-type Deed = 'cancel' | 'retry';
+type AdminAction = 'cancel' | 'retry';
 
 export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
 
   const one = async (
     request: Pick<ApiRequest, 'address' | 'principal' | 'requestId'>,
-    deed: { readonly action: Deed; readonly id: string },
+    deed: { readonly action: AdminAction; readonly id: string },
     work: (tasks: Tasks) => Promise<boolean>,
   ) => {
     const { action, id } = deed;
@@ -61,7 +61,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
 
   const many = async (
     request: Pick<ApiRequest, 'address' | 'principal' | 'requestId' | 'headers' | 'signal'>,
-    deed: { readonly action: Deed; readonly asked: Static<typeof bulkBody> },
+    deed: { readonly action: AdminAction; readonly asked: Static<typeof bulkBody> },
     work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
   ): Promise<Answer> => {
     const { all, ...asked } = deed.asked;

@@ -7,8 +7,8 @@ import { taskStates } from '../../tasks/task-job.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Task } from '../../tasks/task-record.ts';
 import type { NewTask, TaskQuery } from '../../tasks/tasks.ts';
-import { flowOf } from '../../platform/flow-of.ts';
-import type { ApiRequest } from '../http/route.ts';
+import { flowOf } from '../../platform/modules/flow-of.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
 import { closed, isWithin, tenantWithin, text, time, timeOf } from './admin-context.ts';
 import type { ApiPlatform } from './api-context.ts';
 

@@ -8,8 +8,8 @@ import {
   taskGroups,
   type MonitoredEnd,
 } from '../../platform/monitor-tasks.ts';
-import { serverSentEvents, type SentEvent } from '../../platform/server-sent-events.ts';
-import { route, type Route } from '../http/route.ts';
+import { serverSentEvents, type SentEvent } from '../../platform/modules/server-sent-events.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
 
 const tag = 'admin: tasks';

@@ -5,8 +5,8 @@ import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Enqueued } from '../../tasks/tasks.ts';
 import { followTasks, type FollowedSignal } from '../../platform/follow-tasks.ts';
-import { serverSentEvents, type SentEvent } from '../../platform/server-sent-events.ts';
-import { route, type Route } from '../http/route.ts';
+import { serverSentEvents, type SentEvent } from '../../platform/modules/server-sent-events.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import { checkGlobal, closed, pageOf, pageQuery, tenantWithin, text } from './admin-context.ts';
 import type { ApiPlatform } from './api-context.ts';
 import {

@@ -1,8 +1,8 @@
 // A long deed whose caller wants to see how far it is: server-sent events instead of one answer at the end.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { SentEvent } from '../../platform/server-sent-events.ts';
-import type { ApiRequest } from '../http/route.ts';
+import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
 
 export function wantsProgress({ headers }: Pick<ApiRequest, 'headers'>): boolean {
   return (headers['accept'] ?? '').includes('text/event-stream');

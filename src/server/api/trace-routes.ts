@@ -2,7 +2,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { route, type Route } from '../http/route.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 import type { ApiPlatform } from './api-context.ts';
 
 const text = Type.String();

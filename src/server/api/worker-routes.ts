@@ -5,7 +5,7 @@ import type { Static, TObject, TProperties } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { taskLimits } from '../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../tasks/tasks.ts';
-import { route, type ApiRequest, type Route } from '../http/route.ts';
+import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { checkGlobal, closed, text, time, timeOf } from './admin-context.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';

@@ -2,11 +2,12 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { callRoute } from '../http/call-route.ts';
-import { route, type Route } from '../http/route.ts';
+import { checked } from '../http/read-inputs.ts';
+import { checkAccess } from '../../platform/modules/principal.ts';
+import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import type { WsAsking, WsOperations } from '../http/ws-connection.ts';
 import { wsMessages, type WsMessage } from '../http/ws-message.ts';
-import type { ModuleSocket } from '../../platform/module-web.ts';
+import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { followEvents, followStream } from './follow.ts';
 
@@ -91,3 +92,15 @@ export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
       body: { detail: 'connect by WebSocket' },
     }),
   });
+
+/** Calls a route without an HTTP request, with the same access rules and checks. */
+async function callRoute(called: Route, request: ApiRequest): Promise<Answer> {
+  checkAccess(called.access, request.principal);
+  const { params, query, body } = called;
+  return called.handle({
+    ...request,
+    params: params === undefined ? {} : checked('path', params, request.params),
+    query: query === undefined ? {} : checked('query', query, request.query),
+    body: body === undefined ? undefined : checked('body', body, request.body),
+  });
+}

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { startHttpServer, type HttpServer } from '../http/http-server.ts';
-import { route } from '../http/route.ts';
+import { route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import { openApi, until } from './api-rig.test.ts';
 

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
-import { notAuthenticated, type Principal } from './principal.ts';
-import { route, type Route } from './route.ts';
+import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
 
 const principals: Readonly<Record<string, Principal>> = {
   reader: { kind: 'token', name: 'reader', tenant: 'core', scopes: ['read'] },
@@ -144,7 +144,7 @@ test('a body that grows past the limit without saying so is cut off', async () =
   assert.equal(answer.status, 413);
 });
 
-test('another method is told which ones there are, and HEAD is GET without its body', async () => {
+test('a wrong method gets the allowed ones, and HEAD is GET without its body', async () => {
   await using server = await serve([get('/thing')]);
   const wrong = await fetch(`${server.url}/thing`, { method: 'DELETE' });
   assert.equal(wrong.status, 405);
@@ -154,7 +154,7 @@ test('another method is told which ones there are, and HEAD is GET without its b
   assert.equal(await head.text(), '');
 });
 
-test('who has no credentials, wrong ones, or ones for less is kept out', async () => {
+test('missing, invalid or insufficient credentials are rejected', async () => {
   await using server = await serve([
     get('/read', { access: 'read' }),
     get('/do', { access: 'append' }),
@@ -163,16 +163,16 @@ test('who has no credentials, wrong ones, or ones for less is kept out', async (
     fetch(server.url + path, {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
-  const nobody = await ask('/read');
-  assert.equal(nobody.headers.get('www-authenticate'), 'Bearer');
-  assert.equal((await problem(nobody)).code, 'NOT_AUTHENTICATED');
+  const anonymous = await ask('/read');
+  assert.equal(anonymous.headers.get('www-authenticate'), 'Bearer');
+  assert.equal((await problem(anonymous)).code, 'NOT_AUTHENTICATED');
   assert.equal((await ask('/read', 'stranger')).status, 401);
   assert.equal((await ask('/read', 'reader')).status, 200);
   assert.equal((await problem(await ask('/do', 'reader'))).code, 'NOT_ALLOWED');
   assert.equal((await ask('/do', 'boss')).status, 200);
 });
 
-test('a defect is a 500 that tells nothing, and the log has it under the request id', async () => {
+test('an unexpected error is a 500 without details, and is logged with the request id', async () => {
   const logged: { requestId?: string; err?: unknown }[] = [];
   const log = {
     debug: () => {},
@@ -202,7 +202,7 @@ test('a defect is a 500 that tells nothing, and the log has it under the request
   );
 });
 
-test('who has to wait is told for how long', async () => {
+test('a rate-limited caller gets Retry-After', async () => {
   await using server = await serve([get('/thing')], {
     admit: () => {
       throw new MillraceError('RATE_LIMITED', 'slow down', { details: { retryAfterSeconds: 7 } });
@@ -237,7 +237,7 @@ test('a client that is slow to send is cut off', async () => {
   assert.match(text, /^HTTP\/1.1 408|^$/);
 });
 
-test('stopping lets a request end, tells a stream at once, and takes nothing new', async () => {
+test('a stop waits for requests, ends streams immediately, and accepts nothing new', async () => {
   const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = get('/slow', {
     handle: async ({ signal }) => {
@@ -269,7 +269,7 @@ test('stopping lets a request end, tells a stream at once, and takes nothing new
   await assert.rejects(fetch(`${server.url}/slow`));
 });
 
-test('what does not come to its end is cut off', async () => {
+test('requests that do not end in time are cancelled', async () => {
   const begun = Promise.withResolvers<AbortSignal>();
   const hanging = get('/hang', {
     handle: async ({ signal }) => {
@@ -286,7 +286,7 @@ test('what does not come to its end is cut off', async () => {
   await asked;
 });
 
-test('a request hears of a client that went away and of credentials that ended, and of nothing behind its answer', async () => {
+test('a request is aborted when the client disconnects or its credentials end, but not after its answer', async () => {
   const ending = new AbortController();
   const begun = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<AbortSignal>()];
   let calls = 0;
@@ -295,7 +295,7 @@ test('a request hears of a client that went away and of credentials that ended, 
       begun[calls]?.resolve(signal);
       calls += 1;
       await once(signal, 'abort');
-      return { body: 'told' };
+      return { body: 'answered' };
     },
   });
   const quick = Promise.withResolvers<AbortSignal>();
@@ -314,11 +314,11 @@ test('a request hears of a client that went away and of credentials that ended, 
   await left;
   if (gone?.aborted === false) await once(gone, 'abort');
 
-  const told = fetch(`${server.url}/wait`);
+  const answered = fetch(`${server.url}/wait`);
   await begun[1]?.promise;
   assert.equal(await (await fetch(`${server.url}/quick`)).json(), 'at once');
   ending.abort();
-  assert.equal(await (await told).json(), 'told');
+  assert.equal(await (await answered).json(), 'answered');
   await server[Symbol.asyncDispose]();
   assert.equal((await quick.promise).aborted, false);
 });

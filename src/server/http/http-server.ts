@@ -1,5 +1,5 @@
-// The HTTP server: takes requests within limits, finds out who asks, checks what they sent, calls the
-// route, and writes what it answers. It decides nothing.
+// The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes its
+// answer.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -9,10 +9,15 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import {
+  checkAccess,
+  notAuthenticated,
+  type Authenticate,
+  type Principal,
+} from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
-import type { Answer, ApiRequest, ErrorShape, Route } from './route.ts';
+import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
 import { writeAnswer } from './write-answer.ts';
 
@@ -21,28 +26,28 @@ export interface HttpServerOptions {
   readonly authenticate: Authenticate;
   /** Default: 127.0.0.1. */
   readonly host?: string;
-  /** Default: 7480; 0: any free one. */
+  /** Default: 7480; 0: any free port. */
   readonly port?: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly limits?: Partial<HttpLimits>;
-  /** Throws `RATE_LIMITED` when this caller has to wait. */
+  /** Throws `RATE_LIMITED` if the caller exceeds its rate. */
   readonly admit?: (caller: Caller) => void;
-  /** Takes over connections that want to be more than HTTP. */
+  /** Handles upgrades to WebSocket. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** What stands beside the routes, in a form of its own. */
+  /** Handles paths outside of the routes, with its own protocol. */
   readonly beside?: Beside;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[];
   readonly observer?: Observer;
 }
 
-/** Takes requests whose path begins as no route does. */
+/** Handles requests whose paths start with a prefix that no route uses. */
 interface Beside {
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Ends what has no end. */
+  /** Ends endless responses. */
   stop(): void;
 }
 
@@ -56,10 +61,10 @@ export interface HttpLimits {
   readonly headerBytesMax: number;
   /** From the first byte to the end of the body. */
   readonly receiveMsMax: number;
-  /** Until an answer that is not a stream begins. */
+  /** Until the start of an answer that is not a stream. */
   readonly answerMsMax: number;
   readonly connectionsMax: number;
-  /** Of those under way when it is stopped. */
+  /** For running requests during a stop. */
   readonly drainMsMax: number;
 }
 
@@ -75,27 +80,26 @@ export const httpLimits: HttpLimits = {
 export interface HttpServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Requests under way, long ones included. */
+  /** Running requests, including long ones. */
   readonly inFlight: number;
 }
 
-/** What becomes known of a request while it is answered. */
+/** The context of a request, completed while it is processed. */
 interface Seen {
   route?: Route;
   span?: Span | undefined;
 }
 
 const ids = createIds();
-/** Made once: an error for each abort would be made with its stack. */
-const clientGone = new MillraceError('ABORTED', 'the client went away');
+/** Created once, because creating an error with its stack for each abort is slow. */
+const clientGone = new MillraceError('ABORTED', 'the client disconnected');
 const credentialsEnded = new MillraceError('ABORTED', 'the credentials ended');
 const answerLate = new MillraceError('ABORTED', 'the answer took too long');
-const serverStops = new MillraceError('ABORTED', 'the server stops');
+const serverStops = new MillraceError('ABORTED', 'the server is stopping');
 const timerMsMax = 0x7fff_ffff;
 
 /**
- * Listens, until it is disposed: then it takes nothing new, lets what is under way come to its end, and
- * cuts off what does not.
+ * Listens until it is disposed. Then it accepts no new requests, waits for running ones, and finally cancels the rest.
  *
  * @example
  * import { route, startHttpServer } from 'millrace/server/http';
@@ -114,7 +118,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { host = '127.0.0.1', port = 7480, tls, observer = silentObserver } = options;
   const limits = { ...httpLimits, ...options.limits };
   const table = createRouteTable(options.routes);
-  /** Answers without an end are told at once that it stops; the others only when their time is up. */
+  /** A stop ends endless answers immediately, and others when the drain time is over. */
   const stopping = new AbortController();
   const underWay = new Set<AbortController>();
   let inFlight = 0;
@@ -123,9 +127,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const settings = {
     maxHeaderSize: limits.headerBytesMax,
     keepAliveTimeout: 65_000,
-    // Node looks for slow clients every 30 s, whatever their limit is.
+    // Node checks for slow clients every 30 s by default, regardless of their limit.
     connectionsCheckingInterval: Math.min(limits.receiveMsMax, 5_000),
-    // Others, such as curl's offer of HTTP/2, are answered as if they had not asked for more.
+    // Other upgrades, such as curl's offer of HTTP/2, are ignored.
     shouldUpgradeCallback: (request: IncomingMessage) =>
       options.onUpgrade !== undefined && request.headers.upgrade?.toLowerCase() === 'websocket',
   };
@@ -155,7 +159,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const requestId = ids.next();
     const over = new AbortController();
     underWay.add(over);
-    // Not behind a whole answer: nobody waits for anything any more, and an abort has its price.
+    // Not after a complete answer: an abort would be useless work.
     response.once('close', () => response.writableFinished || over.abort(clientGone));
     const path = pathOf(request.url);
     const seen: Seen = {};
@@ -205,15 +209,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
   ): Promise<Answer> {
     const found = table.find(request.method ?? '', context.path);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `there is no ${context.path}`);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `no route for ${context.path}`);
     if ('allow' in found) {
-      throw new MillraceError('METHOD_NOT_ALLOWED', `not by ${request.method ?? ''}`, {
+      throw new MillraceError('METHOD_NOT_ALLOWED', `${request.method ?? ''} is not allowed`, {
         details: { allow: found.allow },
       });
     }
     const { route, params } = found;
     context.seen.route = route;
-    // Not of probes and scrapes, which would be most of them, nor of what has no end.
+    // Not for probes and scrapes, which are most requests, nor for endless answers.
     if (route.access !== 'anonymous' && route.isLong !== true) {
       const attributes = { method: route.method, route: route.path, requestId: context.requestId };
       context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
@@ -224,14 +228,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     checkAccess(route.access, principal);
     const input = await inputsOf(request, route, params);
     const { over, requestId, seen } = context;
-    // What follows from the request is below its span.
+    // Commands of the request are children of its span.
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
     const asked = { ...input, headers, principal, requestId, address };
     if (route.isLong === true) {
       return route.handle({ ...asked, signal: longSignal(over.signal, principal) });
     }
-    // One signal for all reasons: joining several costs more than the rest of this.
+    // One signal for all reasons, because combining signals costs more than the rest.
     let isLate = false;
     const end = (): void => over.abort(credentialsEnded);
     principal?.ended?.addEventListener('abort', end);
@@ -252,7 +256,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
   }
 
-  /** Of an answer without an end: it also ends with the credentials, and when the server stops. */
+  /** An endless answer also ends with the credentials and when the server stops. */
   function longSignal(over: AbortSignal, principal: Principal | undefined): AbortSignal {
     const signals = [over, stopping.signal];
     if (principal?.ended !== undefined) signals.push(principal.ended);
@@ -303,7 +307,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   ): void {
     const status = statusOf(error);
     if (status === 500) observer.log?.error({ requestId, err: error }, 'request failed');
-    // Begun already: all that is left is to let the client see that it is not whole.
+    // The answer has started: closing the connection shows the client that it is incomplete.
     if (response.headersSent || response.destroyed) return void response.destroy();
     const problem = problemOf(error, requestId);
     const retryAfter = problem.details?.['retryAfterSeconds'];
@@ -312,7 +316,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       response.setHeader('allow', problem.details['allow'].join(', '));
     }
     if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
-    // What was not read would be taken for the next request.
+    // Unread data would be parsed as the next request.
     if (!request.complete) response.setHeader('connection', 'close');
     const shaped = shape?.answer(problem);
     for (const [name, value] of Object.entries(shaped?.headers ?? {})) {

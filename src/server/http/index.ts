@@ -12,8 +12,8 @@ export {
   type Access,
   type Authenticate,
   type Principal,
-} from './principal.ts';
-export type { ProblemDetails } from '../../platform/route.ts';
+} from '../../platform/modules/principal.ts';
+export type { ProblemDetails } from '../../platform/modules/route.ts';
 export {
   route,
   type Answer,
@@ -24,4 +24,4 @@ export {
   type Method,
   type Route,
   type StreamAnswer,
-} from './route.ts';
+} from '../../platform/modules/route.ts';

@@ -1,5 +1,5 @@
-// JWTs of an identity provider: signature, audience and time are checked by `jose`; what the claims
-// let somebody do is decided here.
+// JWTs of an identity provider: `jose` checks signature, audience and expiry; the permissions of the claims are decided
+// here.
 
 import { createSecretKey } from 'node:crypto';
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
@@ -7,24 +7,24 @@ import { checkTenant } from '../../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import { tokenScopes, type TokenScope } from '../../platform/token.ts';
-import { notAuthenticated, type Principal } from './principal.ts';
+import { tokenScopes, type TokenScope } from '../../platform/tokens/token.ts';
+import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
 
 export interface JwtOptions {
   /** HS256: a shared secret of at least 32 bytes. */
   readonly secret?: string;
-  /** RS256, ES256: where the provider publishes its keys. */
+  /** RS256, ES256: the URL of the provider's key set. */
   readonly jwksUrl?: string;
   readonly audience: string;
   readonly issuer?: string;
-  /** How far clocks may be apart. Default: 30 s. */
+  /** Clock tolerance. Default: 30 s. */
   readonly clockSkewSeconds?: number;
-  /** The claim that binds somebody to a tenant. Default: `tenant`. */
+  /** The claim with the tenant. Default: `tenant`. */
   readonly tenantClaim?: string;
 }
 
 export interface JwtVerifier {
-  /** Rejects with `NOT_AUTHENTICATED`, or `IDENTITY_UNAVAILABLE` while that cannot be said. */
+  /** Rejects with `NOT_AUTHENTICATED`, or with `IDENTITY_UNAVAILABLE` if the keys are not available. */
   verify(token: string): Promise<Principal>;
 }
 
@@ -77,29 +77,29 @@ export async function createJwtVerifier(
         ({ payload } = await check(token));
       } catch (error) {
         if (hasCode(error, 'IDENTITY_UNAVAILABLE')) throw error;
-        // Not in its words: which check failed helps only those who try.
-        throw Object.assign(notAuthenticated('the JWT was not accepted'), { cause: error });
+        // Without the reason, which would help attackers only.
+        throw Object.assign(notAuthenticated('invalid JWT'), { cause: error });
       }
       return principalOf(payload, tenantClaim);
     },
   };
 }
 
-/** What the provider's keys say of a token; everything else that goes wrong says nothing of it. */
+/** Errors that mean an invalid token; other errors say nothing about the token. */
 const verdicts = new Set<unknown>([
   'ERR_JOSE_NOT_SUPPORTED',
   'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
   'ERR_JWKS_NO_MATCHING_KEY',
 ]);
 
-/** A provider that is away is no reason to send people to sign in again. */
+/** If the provider is unavailable, users must not be asked to sign in again. */
 function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
   let isAway = false;
   const tell = (away: boolean, error?: unknown): void => {
     if (away === isAway) return;
     isAway = away;
-    if (away) observer.log?.warn({ err: error }, 'keys of the identity provider not fetched');
-    else observer.log?.info({}, 'keys of the identity provider fetched again');
+    if (away) observer.log?.warn({ err: error }, 'identity provider keys unavailable');
+    else observer.log?.info({}, 'identity provider keys available');
   };
   return async (header, token) => {
     try {
@@ -115,12 +115,12 @@ function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGet
   };
 }
 
-/** Without a tenant it reaches nothing: all tenants have to be said, with an asterisk. */
+/** The tenant claim is required; an asterisk stands for all tenants. */
 function principalOf(payload: JWTPayload, tenantClaim: string): Principal {
   const tenant = payload[tenantClaim];
   if (typeof tenant !== 'string') throw notAuthenticated(`the JWT has no claim '${tenantClaim}'`);
   if (tenant !== everyTenant && !isTenant(tenant)) {
-    throw notAuthenticated(`the JWT's claim '${tenantClaim}' is no name of a tenant`);
+    throw notAuthenticated(`the claim '${tenantClaim}' of the JWT is not a valid tenant`);
   }
   const { preferred_username: username, email, email_verified: isVerified } = payload;
   return {
@@ -144,7 +144,7 @@ function isTenant(name: string): boolean {
   }
 }
 
-/** `scope` as OAuth has it, or a list under `scopes` or `roles`; `millrace:` may stand before each. */
+/** `scope` as in OAuth, or a list in `scopes` or `roles`; each may have the prefix `millrace:`. */
 function scopesOf(payload: JWTPayload): readonly TokenScope[] {
   const words = [payload['scope'], payload['scopes'], payload['roles']].flatMap((claim) =>
     typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [],

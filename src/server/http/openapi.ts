@@ -1,6 +1,6 @@
-// The routes as an OpenAPI 3.1 document: what checks the requests is what describes them.
+// The routes as an OpenAPI 3.1 document, from the schemas that validate the requests.
 
-import type { AnswerInfo, Route } from './route.ts';
+import type { AnswerInfo, Route } from '../../platform/modules/route.ts';
 
 export interface OpenApiInfo {
   readonly title: string;
@@ -20,7 +20,7 @@ export function openApiDocument(
   return {
     openapi: '3.1.0',
     info,
-    // Wherever this document was read from.
+    // The origin of the document.
     servers: [{ url: '/' }],
     paths,
     components: {
@@ -55,7 +55,7 @@ function operationOf(route: Route): unknown {
         Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)]),
       ),
       default: {
-        description: 'A problem: what is wrong and what to do',
+        description: 'Problem details: the error and its remedy',
         content:
           route.errors === undefined
             ? { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
@@ -65,7 +65,7 @@ function operationOf(route: Route): unknown {
   };
 }
 
-/** Those that a client may send, beside its credentials. */
+/** Headers that a client may send, in addition to its credentials. */
 export function headersOf({ access, headersShown = {} }: Route): Readonly<Record<string, string>> {
   return access === 'anonymous' ? headersShown : { ...tenantHeader, ...headersShown };
 }
@@ -78,13 +78,13 @@ function headerParameter(name: string, description: string): unknown {
 
 function answerOf(answer: AnswerInfo): unknown {
   const { description, schema, contentType = 'application/json', headers = {} } = answer;
-  const told = Object.entries(headers).map(([name, text]): [string, unknown] => [
+  const described = Object.entries(headers).map(([name, text]): [string, unknown] => [
     name,
     { description: text, schema: { type: 'string' } },
   ]);
   return {
     description,
-    ...(told.length === 0 ? {} : { headers: Object.fromEntries(told) }),
+    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
     ...(schema === undefined && contentType === 'application/json'
       ? {}
       : { content: { [contentType]: schema === undefined ? {} : { schema } } }),
@@ -107,7 +107,7 @@ const problemSchema = {
     type: { type: 'string' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    code: { type: 'string', description: 'Branch on this; docs/errors.md has them all.' },
+    code: { type: 'string', description: 'The error code; docs/errors.md lists all codes.' },
     detail: { type: 'string' },
     remedy: { type: 'string' },
     retryable: { type: 'boolean' },

@@ -1,10 +1,10 @@
-// Errors as RFC 9457 problem details: our code, what is wrong, what to do, and never a stack.
+// Errors as RFC 9457 problem details: code, problem and remedy, never a stack.
 
 import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
 import type { MillraceError } from '../../foundation/error.ts';
-import type { ProblemDetails } from '../../platform/route.ts';
+import type { ProblemDetails } from '../../platform/modules/route.ts';
 
-/** Codes that are nobody's mistake but ours are a 500, and are not told what they were. */
+/** Unexpected errors are a 500 without details. */
 const statuses: Partial<Record<ErrorCode, number>> = {
   NOT_AUTHENTICATED: 401,
   NOT_ALLOWED: 403,

@@ -1,4 +1,4 @@
-// What a client sends, read within limits and checked by the route's schemas.
+// Reads the inputs of a request within limits, and validates them with the schemas of the route.
 
 import type { IncomingMessage } from 'node:http';
 import type { TObject, TSchema } from 'typebox';
@@ -7,7 +7,7 @@ import { MillraceError } from '../../foundation/error.ts';
 
 const compiled = new WeakMap<object, Schema<unknown>>();
 
-/** Compiled once, at the first request that needs it: a server has many routes and starts quickly. */
+/** Compiled at the first request, so that a server with many routes starts quickly. */
 export function checked(where: string, schema: TSchema, value: unknown): unknown {
   let known = compiled.get(schema);
   if (known === undefined) {
@@ -25,10 +25,10 @@ export function checked(where: string, schema: TSchema, value: unknown): unknown
   );
 }
 
-/** Query strings hold texts; what the schema wants as a number or a boolean is read from them. */
+/** Query strings contain text; numbers and booleans are parsed by the schema. */
 export function queryOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
   const { properties } = schema;
-  // A name such as __proto__ is one like any other here.
+  // A Map-like object, so that a name such as __proto__ is harmless.
   return Object.fromEntries(
     Array.from(new Set(search.keys()), (name): [string, unknown] => {
       const all = search.getAll(name);
@@ -48,7 +48,7 @@ function valueOf(text: string, type: unknown): unknown {
   return /^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text;
 }
 
-/** JSON in UTF-8, at most so many bytes. */
+/** JSON in UTF-8, with a size limit. */
 export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json' && type?.endsWith('+json') !== true) {
@@ -70,14 +70,14 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   }
 }
 
-/** By its events: a loop over the stream takes several times as long. */
+/** By events, because iterating the stream is several times slower. */
 function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const refuse = (error: Error): void => {
       request.off('data', take);
-      // What is left of it is read by nobody: the connection ends with the answer.
+      // The rest is not read: the connection is closed after the answer.
       request.pause();
       reject(error);
     };
@@ -94,7 +94,7 @@ function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> 
     request.once('end', () =>
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
     );
-    // The client closed the connection, which is no failure of the server.
+    // The client closed the connection: not an error of the server.
     request.once('error', (cause) =>
       refuse(new MillraceError('REQUEST_INVALID', 'the body is not complete', { cause })),
     );
@@ -112,7 +112,7 @@ function utf8(bytes: Buffer): string {
 }
 
 function tooLarge(bytesMax: number): MillraceError {
-  return new MillraceError('REQUEST_TOO_LARGE', `a body has at most ${bytesMax} bytes`, {
+  return new MillraceError('REQUEST_TOO_LARGE', `the body exceeds ${bytesMax} bytes`, {
     details: { bytesMax },
   });
 }

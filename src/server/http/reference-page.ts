@@ -1,9 +1,9 @@
-// The routes as one page without scripts: readable in any browser, light and dark, wide and narrow.
+// The routes as one HTML page without scripts, for all browsers and screen sizes.
 
 import type { TSchema } from 'typebox';
 import { headersOf, type OpenApiInfo } from './openapi.ts';
-import type { Access } from './principal.ts';
-import type { Route } from './route.ts';
+import type { Access } from '../../platform/modules/principal.ts';
+import type { Route } from '../../platform/modules/route.ts';
 
 export function referencePage(routes: readonly Route[], info: OpenApiInfo): string {
   const groups = Map.groupBy(routes, ({ tag }) => tag);
@@ -48,7 +48,7 @@ function routeHtml(route: Route): string {
   ];
   const outcomes = Object.entries(answers).map(
     ([status, { description: text, headers = {} }]) =>
-      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, told]) => `\`${name}\`: ${told}`)].map(prose).join('<br>')}</td></tr>`,
+      `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, about]) => `\`${name}\`: ${about}`)].map(prose).join('<br>')}</td></tr>`,
   );
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
@@ -74,14 +74,14 @@ interface Described {
   readonly required?: readonly string[];
 }
 
-/** A row for each field, and for those of an object within, one level deep. */
+/** A row for each field, and for the fields of nested objects, one level deep. */
 function fieldRows(place: string, schema: TSchema | undefined, within = ''): readonly string[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described;
   return Object.entries(properties).flatMap(([name, field]) => {
     const { description } = field;
     const optional = required.includes(name) ? '' : ' <i>optional</i>';
-    const told = [kindOf(field), typeof description === 'string' ? description : ''];
-    const what = prose(told.filter((text) => text !== '').join('; '));
+    const parts = [kindOf(field), typeof description === 'string' ? description : ''];
+    const what = prose(parts.filter((text) => text !== '').join('; '));
     const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
     const inner = within === '' ? fieldRows(place, field, `${name}.`) : [];
     return [row, ...inner];
@@ -96,7 +96,7 @@ function kindOf({ type, const: only, enum: some, anyOf, items }: Described): str
   return typeof type === 'string' ? type : '';
 }
 
-/** What stands in backticks is code. */
+/** Text in backticks becomes code. */
 function prose(text: string): string {
   return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

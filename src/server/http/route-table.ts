@@ -1,11 +1,11 @@
-// From a method and a path to its route. Segments are compared one by one, so that no input makes it
-// slow; a segment that is written out wins over a parameter.
+// From method and path to a route. Segments are compared one by one, so no input is slow; a literal segment wins over a
+// parameter.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { Method, Route } from './route.ts';
+import type { Method, Route } from '../../platform/modules/route.ts';
 
 export interface RouteTable {
-  /** Undefined: no such path. `allow` without a route: the path is there, by other methods. */
+  /** Undefined: unknown path. `allow` without a route: the path exists for other methods. */
   find(
     method: string,
     path: string,
@@ -39,7 +39,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   };
 }
 
-/** Whether some request would fit both. */
+/** Whether a request could match both. */
 export function routesOverlap(one: Route, other: Route): boolean {
   const [ours, theirs] = [segmentsOf(one.path), segmentsOf(other.path)];
   return (
@@ -68,7 +68,7 @@ function add(root: Node, route: Route): void {
     }
   }
   if (node.routes.has(route.method)) {
-    throw new MillraceError('CONFIG_INVALID', `${route.method} ${route.path} is there twice`, {
+    throw new MillraceError('CONFIG_INVALID', `duplicate route ${route.method} ${route.path}`, {
       details: { field: 'routes' },
     });
   }
@@ -100,15 +100,15 @@ function segmentsOf(path: string): string[] {
 function decode(segment: string): string {
   try {
     const text = decodeURIComponent(segment);
-    // Databases refuse it, and no name holds it.
+    // Databases reject it, and no name contains it.
     if (!text.includes('\0')) return text;
   } catch (error) {
-    throw new MillraceError('REQUEST_INVALID', 'the path holds a broken percent-encoding', {
+    throw new MillraceError('REQUEST_INVALID', 'the path has an invalid percent-encoding', {
       cause: error,
       details: { field: 'path' },
     });
   }
-  throw new MillraceError('REQUEST_INVALID', 'the path holds a null character', {
+  throw new MillraceError('REQUEST_INVALID', 'the path contains a null character', {
     details: { field: 'path' },
   });
 }

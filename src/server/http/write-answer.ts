@@ -1,8 +1,8 @@
-// An answer onto the wire: JSON at once, a stream at the client's pace.
+// Writes an answer: JSON at once, a stream at the pace of the client.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Answer } from './route.ts';
+import type { Answer } from '../../platform/modules/route.ts';
 
 export async function writeAnswer(
   response: ServerResponse,
@@ -34,7 +34,7 @@ async function writeStream(
   stream: AsyncIterable<string | Uint8Array>,
   signal: AbortSignal,
 ): Promise<void> {
-  // The headers now: the first part may be long in coming.
+  // Send the headers now, because the first part may take long.
   response.flushHeaders();
   try {
     for await (const part of stream) {
@@ -42,7 +42,7 @@ async function writeStream(
       if (!response.write(part)) await once(response, 'drain', { signal });
     }
   } catch (error) {
-    // Somebody went away, or the server stops: there is nobody to tell.
+    // The client disconnected, or the server is stopping: the error cannot be reported.
     if (!signal.aborted) throw error;
   }
 }

@@ -1,17 +1,25 @@
-// One WebSocket: who it is, what it follows, what it asked for; within limits, and never ahead of a
-// client that does not read.
+// One WebSocket: its caller, its subscriptions and its requests, within limits, at the pace of the client.
 
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket, SocketClient, SocketSession } from '../../platform/module-web.ts';
+import type {
+  ModuleSocket,
+  SocketClient,
+  SocketSession,
+} from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
-import { checkAccess, notAuthenticated, type Authenticate, type Principal } from './principal.ts';
+import {
+  checkAccess,
+  notAuthenticated,
+  type Authenticate,
+  type Principal,
+} from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
-import type { ApiRequest } from './route.ts';
-import type { SentEvent } from '../../platform/server-sent-events.ts';
+import type { ApiRequest } from '../../platform/modules/route.ts';
+import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
 import {
   readMessage,
@@ -20,42 +28,42 @@ import {
   type WsMessage,
 } from './ws-message.ts';
 
-/** What messages ask for; who asks, until when, and under which id the log has it. */
+/** The context of a message: caller, abort signal and request id. */
 export type WsAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
   readonly principal: Principal;
 };
 
 export interface WsOperations {
-  /** Throws at once what is wrong with it. */
+  /** Throws immediately if the request is invalid. */
   follow(message: WsMessage['subscribe'], asking: WsAsking): AsyncIterable<SentEvent>;
   answer(message: WsMessage['command'] | WsMessage['query'], asking: WsAsking): Promise<unknown>;
 }
 
 export interface WsConnectionOptions {
   readonly address: string;
-  /** Undefined: the first message has to say. */
+  /** Undefined: the first message must authenticate. */
   readonly principal: Principal | undefined;
   readonly authenticate: Authenticate;
-  /** What the frames go out by. */
+  /** Writes the frames. */
   readonly wire: Duplex;
   readonly admit: ((caller: Caller) => void) | undefined;
   readonly operations: WsOperations;
   readonly sockets: readonly ModuleSocket[];
-  /** By type, those of the sockets. */
+  /** Messages of the modules' sockets, by type. */
   readonly messages: ReadonlyMap<string, ModuleMessage>;
   readonly limits: WsLimits;
   readonly observer: Observer;
 }
 
 export interface WsConnection {
-  /** Lets what was asked for come to its end, then says goodbye. */
+  /** Waits for running requests, then closes the connection. */
   stop(): Promise<void>;
 }
 
 const ids = createIds();
 const timerMsMax = 0x7fff_ffff;
 
-/** The last message: one that goes to many is encoded once. */
+/** The last message, because a message to many clients is encoded once. */
 const encoded = { text: '', bytes: Buffer.alloc(0) };
 const encodedCharsMax = 65_536;
 const gatheredBytesMax = 65_536;
@@ -80,7 +88,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   void closed.then(() => end());
-  // What the library finds wrong (too large, not UTF-8, broken frames) it closes by itself.
+  // The library itself closes the connection on protocol errors (too large, not UTF-8, broken frames).
   socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
   socket.on('pong', () => (hasPong = true));
   socket.on('message', (data, isBinary) => void take(data, isBinary));
@@ -112,12 +120,12 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (over.signal.aborted) return;
     end();
     socket.close(code, reason);
-    // Who does not read does not read this either.
+    // A client that does not read does not get this message either.
     const timer = setTimeout(() => socket.terminate(), limits.closeMsMax);
     void closed.then(() => clearTimeout(timer));
   }
 
-  /** Resolves when it is on its way; a feed that waits for that is never ahead of its client. */
+  /** Resolves when the message is written, so that a feed never outpaces its client. */
   async function send(message: object | string): Promise<void> {
     if (over.signal.aborted || socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > limits.unreadBytesMax) {
@@ -129,11 +137,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     await new Promise<void>((resolve) => socket.send(bytes, { binary: false }, () => resolve()));
   }
 
-  /** What is said in one turn goes out as one: a call of the system costs more than all else of a message. */
+  /** Messages of one turn are written together, because a system call costs more than the rest. */
   function gather(): void {
     if (isGathering) {
       if (wire.writableLength < gatheredBytesMax) return;
-      // Much at once is not held up: what nobody has tried to write counts as unread.
+      // Large data is written immediately; unwritten data counts as unread.
       wire.uncork();
       wire.cork();
       return;
@@ -155,7 +163,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     requests += 1;
     try {
       if (requests > limits.requestsMax) throw tooMany(`at most ${limits.requestsMax} at a time`);
-      // One Buffer: that is what the server is set to.
+      // The server is configured for single Buffers.
       const read = readMessage((data as Buffer).toString('utf8'), options.messages);
       about = read;
       const message = read.check();
@@ -174,7 +182,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (message.type === 'auth') {
       if (known !== undefined) throw invalid('type', 'it is known already who you are');
       known = signIn(message.token);
-      // Who waits for it is told by its own message; nobody may be waiting.
+      // The caller gets its error by a message; this prevents an unhandled rejection.
       known.catch(() => {
         known = undefined;
       });
@@ -190,7 +198,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   async function admitted(): Promise<Principal> {
-    if (known === undefined) throw notAuthenticated('the first message is auth');
+    if (known === undefined) throw notAuthenticated('the first message must be auth');
     const principal = await known;
     admit?.({ address, principal });
     return principal;
@@ -203,7 +211,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   ): Promise<void> {
     await admitted();
     const handler = sessions.get(socketOfModule)?.on[message.type];
-    // It has ended while this waited for its turn.
+    // The connection ended while this message was queued.
     if (handler === undefined) return;
     await handler(message, { address, requestId, signal: over.signal });
   }
@@ -247,7 +255,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     };
     try {
       for (const each of options.sockets) {
-        // It may have ended while it was looked up who it is, or by what a module sent.
+        // The connection may have ended during authentication, or by a message of a module.
         if (over.signal.aborted) return;
         const session = each.connect(client);
         if (over.signal.aborted) session[Symbol.dispose]?.();
@@ -309,8 +317,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   ): Promise<void> {
     if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'message failed');
     const problem = problemOf(error, requestId);
-    const told = theirs?.error?.(problem) ?? { type: 'problem', problem };
-    await send({ ...told, ...(id === undefined ? {} : { id }) });
+    const message = theirs?.error?.(problem) ?? { type: 'problem', problem };
+    await send({ ...message, ...(id === undefined ? {} : { id }) });
   }
 
   return {

@@ -1,19 +1,19 @@
-// Limits of a WebSocket, and the codes that it is closed with.
+// Limits of a WebSocket, and its close codes.
 
 export interface WsLimits {
   readonly messageBytesMax: number;
-  /** Until the first message has to say who it is. */
+  /** Time limit of the first message, which authenticates. */
   readonly authMsMax: number;
-  /** A ping goes out so often; without its pong by the next one it is over. */
+  /** The interval of pings; without a pong before the next ping the connection is closed. */
   readonly heartbeatMs: number;
   readonly subscriptionsMax: number;
-  /** Commands, queries and the like under way. */
+  /** Running commands, queries etc. */
   readonly requestsMax: number;
-  /** Written, and not read by the client. */
+  /** Data that the client has not read. */
   readonly unreadBytesMax: number;
-  /** From saying that it is over to cutting the line. */
+  /** From the close frame to closing the socket. */
   readonly closeMsMax: number;
-  /** Of requests under way when the server stops. */
+  /** For running requests during a stop. */
   readonly drainMsMax: number;
 }
 
@@ -29,14 +29,14 @@ export const wsLimits: WsLimits = {
 };
 
 export const wsCloseCodes = {
-  /** The server stops. */
+  /** The server is stopping. */
   goingAway: 1001,
   /** Binary messages. */
   unsupported: 1003,
-  /** A module could not begin with it. */
+  /** A module failed to accept the connection. */
   failed: 1011,
-  /** No credentials, bad ones, or they have ended. */
+  /** Missing, invalid or expired credentials. */
   notAuthenticated: 4401,
-  /** It does not read, or gives no sign of life. */
+  /** The client does not read or does not respond. */
   tooSlow: 4408,
 } as const;

@@ -1,9 +1,9 @@
-// What goes over a WebSocket, as schemas: they check what comes in, and describe both ways.
+// The messages of a WebSocket as schemas: they validate incoming messages, and document both directions.
 
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import type { ModuleSocket } from '../../platform/module-web.ts';
+import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import { checked } from './read-inputs.ts';
 
 function message<const Name extends string, Properties extends TProperties>(
@@ -19,13 +19,13 @@ function message<const Name extends string, Properties extends TProperties>(
 const id = Type.String({
   minLength: 1,
   maxLength: 100,
-  description: 'Yours; what is answered to it has the same.',
+  description: 'Chosen by the client; the answer has the same.',
 });
 const short = Type.Optional(Type.String({ maxLength: 400 }));
-/** As the headers of HTTP hold it. */
+/** Text that HTTP headers allow. */
 const header = Type.Optional(Type.String({ maxLength: 400, pattern: '^[\\x20-\\x7e]+$' }));
 const tenant = Type.Optional(
-  Type.String({ maxLength: 100, description: 'Where the token is for all tenants.' }),
+  Type.String({ maxLength: 100, description: 'Required if the token is for all tenants.' }),
 );
 
 const incoming = {
@@ -35,7 +35,7 @@ const incoming = {
   subscribe: message('subscribe', {
     id,
     stream: Type.Optional(
-      Type.String({ maxLength: 400, description: 'Absent: all streams, by the filter.' }),
+      Type.String({ maxLength: 400, description: 'Default: all streams that match the filter.' }),
     ),
     after: Type.Optional(
       Type.String({
@@ -51,7 +51,7 @@ const incoming = {
   unsubscribe: message('unsubscribe', { id }),
   command: message('command', {
     id,
-    command: Type.String({ maxLength: 400, description: 'As in account.deposit.' }),
+    command: Type.String({ maxLength: 400, description: 'Such as account.deposit.' }),
     aggregateId: short,
     payload: Type.Unknown(),
     expected: Type.Optional(
@@ -66,7 +66,7 @@ const incoming = {
     bc: Type.String({ maxLength: 100 }),
     aggregate: Type.String({ maxLength: 100 }),
     documentId: Type.Optional(
-      Type.String({ maxLength: 400, description: 'Absent: a page, as GET /api/v1/documents.' }),
+      Type.String({ maxLength: 400, description: 'Default: a page, like GET /api/v1/documents.' }),
     ),
     query: Type.Optional(
       Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
@@ -96,7 +96,7 @@ const outgoing: readonly TObject[] = [
   message('problem', { id: Type.Optional(id), problem: Type.Unknown() }),
 ];
 
-/** For the reference: both ways. */
+/** For the reference: both directions. */
 export function wsMessages(sockets: readonly ModuleSocket[]): TSchema {
   const theirs = sockets.flatMap(({ messages }) => described(messages, moduleMessage));
   const sent = sockets.flatMap(({ sends }) => described(sends, message));
@@ -117,13 +117,13 @@ function moduleMessage(type: string, properties: TProperties): TObject {
   return message(type, { id: Type.Optional(id), ...properties });
 }
 
-/** A message of a module: which of its sockets takes it, and what it has to look like. */
+/** A message of a module: its socket and its schema. */
 export interface ModuleMessage {
   readonly socket: ModuleSocket;
   readonly schema: TObject;
 }
 
-/** Types are taken once: by us, or by one module. */
+/** Each type belongs to the server or to one module. */
 export function moduleMessages(
   sockets: readonly ModuleSocket[],
 ): ReadonlyMap<string, ModuleMessage> {
@@ -131,7 +131,7 @@ export function moduleMessages(
   for (const socket of sockets) {
     for (const [type, { properties }] of Object.entries(socket.messages)) {
       if (Object.hasOwn(incoming, type) || found.has(type)) {
-        throw new MillraceError('CONFIG_INVALID', `the message '${type}' is there twice`, {
+        throw new MillraceError('CONFIG_INVALID', `duplicate message type '${type}'`, {
           details: { field: 'modules', message: type },
         });
       }
@@ -149,7 +149,7 @@ type Checked =
   | { readonly ours: AnyWsMessage }
   | { readonly theirs: { readonly type: string }; readonly socket: ModuleSocket };
 
-/** Id and owner are told even if the rest does not fit: whoever sent it has to know which it was. */
+/** Returns id and owner also for an invalid message, because the sender needs the id in the error. */
 export function readMessage(
   text: string,
   modules: ReadonlyMap<string, ModuleMessage>,
@@ -171,7 +171,7 @@ export function readMessage(
       }
       if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
         const names = [...Object.keys(incoming), ...modules.keys()].join(', ');
-        throw new MillraceError('REQUEST_INVALID', `the type of a message is one of ${names}`, {
+        throw new MillraceError('REQUEST_INVALID', `unknown message type; known: ${names}`, {
           details: { field: 'type' },
         });
       }
@@ -185,6 +185,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new MillraceError('REQUEST_INVALID', 'a message is JSON', { cause: error });
+    throw new MillraceError('REQUEST_INVALID', 'the message is not JSON', { cause: error });
   }
 }

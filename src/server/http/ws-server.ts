@@ -1,5 +1,5 @@
-// WebSockets beside HTTP: takes a connection over when its path, its origin and its credentials are
-// right. The library is loaded when the first one comes.
+// WebSockets on the HTTP server: accepts a connection if path, origin and credentials are valid. The library is loaded
+// with the first connection.
 
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -8,9 +8,9 @@ import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import type { ModuleSocket } from '../../platform/module-web.ts';
+import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
-import { notAuthenticated, type Authenticate } from './principal.ts';
+import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
 import { wsLimits, type WsLimits } from './ws-limits.ts';
@@ -24,7 +24,7 @@ export interface WsServerOptions {
   readonly sockets?: readonly ModuleSocket[];
   readonly authenticate: Authenticate;
   readonly admit?: (caller: Caller) => void;
-  /** Origins that browsers may connect from, beside our own. */
+  /** Origins that browsers may connect from, in addition to the server's own. */
   readonly corsOrigins?: readonly string[];
   readonly limits?: Partial<WsLimits>;
   readonly observer?: Observer;
@@ -49,9 +49,9 @@ export function createWsServer(options: WsServerOptions): WsServer {
   let isStopping = false;
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server stops');
+    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     const [asked, search = ''] = request.url?.split('?', 2) ?? [];
-    if (asked !== path) throw new MillraceError('NOT_FOUND', 'not here');
+    if (asked !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
@@ -60,7 +60,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
     if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
     admit?.({ address, principal });
     server ??= await open();
-    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server stops');
+    if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     server.handleUpgrade(request, socket, head, (accepted) => {
       const connection = serveConnection(accepted, {
         address,
@@ -84,7 +84,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
     return new Server({
       noServer: true,
       clientTracking: false,
-      // Compression would let a small message become a large one, and costs memory for each.
+      // Compression would allow decompression bombs, and costs memory for each connection.
       perMessageDeflate: false,
       maxPayload: limits.messageBytesMax,
       handleProtocols: (offered) => (offered.has(wsProtocol) ? wsProtocol : false),
@@ -93,7 +93,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
 
   return {
     onUpgrade(request, socket, head) {
-      // Nobody else listens to it until it is a WebSocket.
+      // Until the upgrade the socket has no other error listener.
       socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
       upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error, observer));
     },
@@ -111,14 +111,14 @@ function bearerOf(token: string | null): string | undefined {
   return token === null ? undefined : `Bearer ${token}`;
 }
 
-/** Browsers say where a page came from; others do not, and have no cookies to steal. */
+/** Browsers send the origin of a page; other clients do not, and have no cookies to steal. */
 function checkOrigin(
   { headers: { origin, host } }: IncomingMessage,
   allowed: readonly string[],
 ): void {
   if (origin === undefined || allowed.includes(origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;
-  throw new MillraceError('NOT_ALLOWED', 'pages of this origin may not connect', {
+  throw new MillraceError('NOT_ALLOWED', 'this origin may not connect', {
     details: { field: 'origin' },
   });
 }

@@ -1,6 +1,6 @@
 // Credentials of KurrentDB clients are tokens: the user is a token's name or id, the password its secret.
 
-import type { Tokens, VerifiedToken } from '../../platform/open-tokens.ts';
+import type { Tokens, VerifiedToken } from '../../platform/tokens/open-tokens.ts';
 import type { KurrentIdentity, KurrentServerOptions } from './kurrent-server.ts';
 
 /**

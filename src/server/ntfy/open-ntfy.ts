@@ -10,8 +10,8 @@ import { openUserDirectory } from '../../notify/open-user-directory.ts';
 import type { TopicMessage } from '../../notify/topic-message.ts';
 import { openTopics, type NotifyEmail } from '../../notify/topics.ts';
 import type { Platform } from '../../platform/create-platform.ts';
-import type { NotifySettings } from '../../platform/notify-settings.ts';
-import type { VerifiedToken } from '../../platform/open-tokens.ts';
+import type { NotifySettings } from '../../platform/config/notify-settings.ts';
+import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
 export interface OpenNtfyOptions {

@@ -1,7 +1,7 @@
 // Chooses jobs to claim from the index. Several processes would choose the same jobs, so each job has one preferred
 // worker; the others choose it when they find no preferred job.
 
-import { selectClaims, type ClaimMemory } from '../../../tasks/select-claims.ts';
+import { selectClaims, type ClaimMemory } from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
 import type { TaskIndex } from './task-index.ts';

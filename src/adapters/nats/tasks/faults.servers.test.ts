@@ -7,7 +7,7 @@ import { connect } from '@nats-io/transport-node';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
-import { createTaskSweep } from '../../../tasks/task-sweeper.ts';
+import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
 import { eventually } from '../../../bus/bus-fixture.conformance.ts';
 import type { ClaimedTask, Tasks } from '../../../tasks/tasks.ts';

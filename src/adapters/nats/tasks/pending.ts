@@ -1,6 +1,6 @@
 // Jobs that wait for a worker, sorted by type, priority and tenant, so a claim reads only a few of them however many wait.
 
-import { inOrder } from '../../../tasks/select-claims.ts';
+import { inOrder } from '../../../tasks/rules/select-claims.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
 import { createSortedList, type SortedList } from './sorted-list.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { eventually } from '../../../bus/bus-fixture.conformance.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { createTaskSweep } from '../../../tasks/task-sweeper.ts';
+import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
 import {
   claimOne,

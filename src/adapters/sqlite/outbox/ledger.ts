@@ -9,7 +9,7 @@ import type { OutboxRow } from '../../../outbox/check-outbox.ts';
 import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
-import { waitWithPoll } from '../../../outbox/wait-with-poll.ts';
+import { waitWithPoll } from '../../../store/waiters.ts';
 import { nextTurn } from '../../../store/next-turn.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';

@@ -1,6 +1,6 @@
 // Claims inside the writer thread: the rules of select-claims.ts over the index of ready jobs.
 
-import { selectClaims, type ClaimMemory } from '../../../tasks/select-claims.ts';
+import { selectClaims, type ClaimMemory } from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import type { SqlRow } from '../thread/protocol.ts';

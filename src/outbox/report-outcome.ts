@@ -1,0 +1,72 @@
+// Reports a stored outcome: to the log, to the metrics, and a dead message to `onDead`.
+
+import type { Clock } from '../foundation/clock.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { logOutbox } from './observe-outbox.ts';
+import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
+import type { ClaimedMessage } from './outbox-message.ts';
+
+/** Called after a message was stored as dead, for example to publish it to a dead-letter topic. A failure is logged. */
+export type OnDead = (message: ClaimedMessage, error: string) => void | Promise<void>;
+
+export interface SettledMessage {
+  readonly message: ClaimedMessage;
+  readonly outcome: OutboxOutcome;
+}
+
+export function reportOutcome(
+  { message, outcome }: SettledMessage,
+  settled: SettleOutcome | undefined,
+  to: {
+    readonly source: string;
+    readonly observer: Observer;
+    readonly onDead: OnDead | undefined;
+    /** Calls of `onDead` that have not ended; a stop waits for them. */
+    readonly reports: Set<Promise<void>>;
+  },
+): void {
+  const { source, observer, reports } = to;
+  const { integrationType, eventType } = message;
+  const attributes = { integrationType, eventType };
+  if (outcome.kind === 'released') return;
+  const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
+  const isSettled = settled === 'settled';
+  const phase = isSettled ? phases[outcome.kind] : 'STALE';
+  const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
+  const err = 'error' in outcome ? { error: outcome.error } : {};
+  logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
+  if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
+  if (outcome.kind === 'sent') return observer.count?.('outbox_sent_total', attributes);
+  if (outcome.kind === 'failed') return observer.count?.('outbox_failed_total', attributes);
+  observer.count?.('outbox_dead_total', attributes);
+  const report = reportDead(message, outcome.error, to).finally(() => reports.delete(report));
+  reports.add(report);
+}
+
+async function reportDead(
+  message: ClaimedMessage,
+  error: string,
+  { observer, onDead }: { readonly observer: Observer; readonly onDead: OnDead | undefined },
+): Promise<void> {
+  try {
+    await onDead?.(message, error);
+  } catch (failure) {
+    observer.log?.error({ outboxId: message.id, err: failure }, 'onDead failed');
+  }
+}
+
+/** Waits for the running calls of `onDead`, at most `drainMs`. */
+export async function whenReported(
+  reports: ReadonlySet<Promise<void>>,
+  { clock, drainMs }: { readonly clock: Clock; readonly drainMs: number },
+): Promise<void> {
+  const reported = new AbortController();
+  const limit = clock.sleep(drainMs, reported.signal).catch(() => undefined);
+  await Promise.race([Promise.all(reports), limit]);
+  reported.abort();
+}
+
+/** Whether the next message of the same ordering key can be claimed now. */
+export function freesOthers({ message, outcome }: SettledMessage): boolean {
+  return message.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
+}

@@ -1,0 +1,231 @@
+// The configuration of a deployment: a file, the environment, or both. Validated once at the start; an error contains
+// the field.
+
+import { existsSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { closest } from '../../foundation/closest.ts';
+import type { RateLimit } from '../../delivery/rate-limit.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { Platform, PlatformConfig } from '../create-platform.ts';
+import { archiveKeysOf } from '../engines/open-bus.ts';
+import type { NotifySettings } from './notify-settings.ts';
+import { readOutboxEnvironment } from './outbox-environment.ts';
+import type { EngineUrls } from '../engines/platform-engines.ts';
+import { rolesOf } from './platform-role.ts';
+
+export interface ServerSettings {
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: 7480. */
+  readonly port?: number;
+  /** Origins that browsers may call from. Default: none. */
+  readonly corsOrigins?: readonly string[];
+  /** Accepts tokens of an identity provider in addition to API keys. */
+  readonly jwt?: {
+    readonly secret?: string;
+    readonly jwksUrl?: string;
+    readonly audience: string;
+    readonly issuer?: string;
+    readonly clockSkewSeconds?: number;
+    readonly tenantClaim?: string;
+  };
+  /** Rate limits per caller. Default: 1,000 requests a second with credentials, 50 without. */
+  readonly rateLimits?: { readonly known: RateLimit; readonly unknown: RateLimit };
+  /** Limits of one request. Default: a body of 1 MiB, 30 s to receive it, 60 s to respond. */
+  readonly limits?: {
+    readonly bodyBytesMax?: number;
+    readonly receiveMsMax?: number;
+    readonly answerMsMax?: number;
+    readonly connectionsMax?: number;
+  };
+}
+
+export type SampleLine = readonly [name: string, text: string];
+
+export interface MillraceConfig extends Omit<
+  PlatformConfig,
+  'clock' | 'drainMs' | 'names' | 'observer'
+> {
+  readonly server?: ServerSettings;
+  /** Topics, compatible with ntfy. */
+  readonly notify?: NotifySettings;
+  /**
+   * Sample data, for `millrace dev` on a new store. Repeated after an interruption, so its commands need idempotency
+   * keys. The returned lines are shown once, for example tokens of sample users.
+   */
+  readonly samples?: (platform: Platform) => Promise<readonly SampleLine[] | void>;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
+const taskFileNames = ['millrace.tasks.yaml', 'tasks.yaml'];
+const fields = [
+  'busArchive',
+  'busArchiveKeys',
+  'busRetention',
+  'dispatcher',
+  'drainMs',
+  'engines',
+  'leaseMs',
+  'migrate',
+  'modules',
+  'notify',
+  'outboxRetentionMs',
+  'payloadBytesMax',
+  'roles',
+  'samples',
+  'server',
+  'taskSweepEveryMs',
+  'taskTypes',
+  'taskTypesFile',
+  'traceRetentionMs',
+  'traces',
+];
+
+/**
+ * Types a configuration: the default export of `millrace.config.ts`.
+ *
+ * @example
+ * import { defineConfig, defineModule } from 'millrace/platform';
+ *
+ * export default defineConfig({
+ *   engines: { store: 'postgres://localhost/shop', keys: 'redis://localhost:6379' },
+ *   modules: [defineModule({ name: 'shop' })],
+ *   server: { port: 7480 },
+ * });
+ */
+export function defineConfig(config: MillraceConfig): MillraceConfig {
+  return config;
+}
+
+/**
+ * Loads the configuration of a folder: `millrace.config.ts` and `millrace.tasks.yaml` (or `tasks.yaml`), if they
+ * exist, and the environment, which has precedence.
+ *
+ * @example
+ * import { createPlatform, loadConfig } from 'millrace/platform';
+ *
+ * const config = await loadConfig({ cwd: process.cwd(), env: process.env });
+ * await using platform = await createPlatform(config);
+ */
+export async function loadConfig(from: {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** A path instead of the default file names. */
+  readonly file?: string;
+}): Promise<MillraceConfig> {
+  const { cwd, env, file } = from;
+  const found =
+    file === undefined
+      ? fileNames.map((name) => resolve(cwd, name)).find((path) => existsSync(path))
+      : resolve(cwd, file);
+  const written = found === undefined ? {} : await readFile(found);
+  const taskTypesFile = taskFileNames.find((name) => existsSync(resolve(cwd, name)));
+  const config = taskTypesFile === undefined ? written : { taskTypesFile, ...written };
+  return withEnvironment(config, { cwd, env });
+}
+
+async function readFile(path: string): Promise<MillraceConfig> {
+  let exported: { readonly default?: unknown };
+  try {
+    exported = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    throw invalid('config', `${path} cannot be loaded: ${reason ?? ''}`, error);
+  }
+  const config = exported.default;
+  if (typeof config !== 'object' || config === null) {
+    throw invalid('config', `${path} has no default export: export default defineConfig({ … })`);
+  }
+  const unknown = Object.keys(config).find((name) => !fields.includes(name));
+  if (unknown === undefined) return config;
+  const near = closest(unknown, fields);
+  const hint = near === undefined ? `there are ${fields.join(', ')}` : `did you mean '${near}'?`;
+  throw invalid(unknown, `${path}: unknown field '${unknown}': ${hint}`);
+}
+
+/** Pure: the environment has precedence over the file. */
+export function withEnvironment(
+  config: MillraceConfig,
+  { cwd, env }: { readonly cwd: string; readonly env: Environment },
+): MillraceConfig {
+  const text = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
+  const roles = text('MILLRACE_ROLES');
+  const port = text('MILLRACE_PORT');
+  const host = text('MILLRACE_HOST');
+  const jwt = jwtOf(text, config.server?.jwt);
+  const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
+  const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
+  const taskTypesFile = text('MILLRACE_TASK_TYPES') ?? config.taskTypesFile;
+  return {
+    ...config,
+    ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
+    ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
+    ...(taskTypesFile === undefined ? {} : { taskTypesFile: resolve(cwd, taskTypesFile) }),
+    outbox: readOutboxEnvironment(env),
+    engines: enginesOf(config.engines ?? {}, text, cwd),
+    ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
+    server: {
+      ...config.server,
+      ...(host === undefined ? {} : { host }),
+      ...(port === undefined ? {} : { port: portOf(port) }),
+      ...(jwt === undefined ? {} : { jwt }),
+    },
+  };
+}
+
+type Text = (name: string) => string | undefined;
+
+function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
+  const merged = {
+    store:
+      text('MILLRACE_STORE') ??
+      text('ESDB_CONNECTION_STRING') ??
+      written.store ??
+      'sqlite:.millrace/events.db',
+    keys: text('MILLRACE_KEYS') ?? written.keys,
+    outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
+    queue: text('MILLRACE_QUEUE') ?? written.queue,
+    bus: text('MILLRACE_BUS') ?? written.bus,
+    tasks: text('MILLRACE_TASKS') ?? written.tasks,
+  };
+  const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
+  return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));
+}
+
+/** A relative path starts at the working directory. */
+function inFolder(url: string, cwd: string): string {
+  const [, scheme = '', path] = /^(sqlite|file):(?:\/\/)?([^:].*)$/i.exec(url) ?? [];
+  return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
+}
+
+function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'] {
+  const secret = text('MILLRACE_JWT_SECRET');
+  const jwksUrl = text('MILLRACE_JWT_JWKS_URL');
+  if (secret === undefined && jwksUrl === undefined) return undefined;
+  const audience = text('MILLRACE_JWT_AUDIENCE') ?? written?.audience;
+  const issuer = text('MILLRACE_JWT_ISSUER') ?? written?.issuer;
+  if (audience === undefined) {
+    throw invalid('MILLRACE_JWT_AUDIENCE', 'JWTs need an audience: set MILLRACE_JWT_AUDIENCE');
+  }
+  const { secret: _secret, jwksUrl: _jwksUrl, ...rest } = written ?? {};
+  return {
+    ...rest,
+    audience,
+    ...(secret === undefined ? {} : { secret }),
+    ...(jwksUrl === undefined ? {} : { jwksUrl }),
+    ...(issuer === undefined ? {} : { issuer }),
+  };
+}
+
+function portOf(value: string): number {
+  const port = Number(value);
+  if (/^\d{1,5}$/.test(value) && port <= 65_535) return port;
+  throw invalid('MILLRACE_PORT', `'${value}' is not a port`);
+}
+
+function invalid(field: string, message: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', message, { cause, details: { field } });
+}

@@ -1,0 +1,35 @@
+// The field `notify` of the configuration: settings of topics.
+
+import type { AccessRule, TopicPermission } from '../../notify/access-rules.ts';
+import type { NotifyTokenSettings, NotifyUserSettings } from '../../notify/notify-users.ts';
+import type { NamedTemplate } from '../../notify/templates/named-templates.ts';
+import type { TopicDurability } from '../../notify/topic-bus.ts';
+import type { NotifyLimits } from '../../notify/visitor-limits.ts';
+
+export interface NotifySettings {
+  readonly users?: readonly NotifyUserSettings[] | undefined;
+  readonly tokens?: readonly NotifyTokenSettings[] | undefined;
+  readonly access?: readonly AccessRule[] | undefined;
+  /** For topics that no access rule matches. Default: read-write on a loopback address, else deny. */
+  readonly defaultAccess?: TopicPermission | undefined;
+  /** Where clients reach the server; attachments and Matrix need it. Default: where it listens. */
+  readonly baseUrl?: string | undefined;
+  /** Default: `.millrace/attachments`; false: files are refused. */
+  readonly attachments?: string | false | undefined;
+  readonly limits?: Partial<NotifyLimits> | undefined;
+  /**
+   * When readers get a message of a bus file: once it is on disk (`synced`, the default), or once it is committed
+   * (`relaxed`). Either way a publish is answered once its message is on disk.
+   */
+  readonly durability?: TopicDurability | undefined;
+  /** Addresses whose requests and messages do not count against limits. */
+  readonly exemptHosts?: readonly string[] | undefined;
+  /** True: the address of a client is the last one of `X-Forwarded-For`. */
+  readonly behindProxy?: boolean | undefined;
+  readonly templates?: Readonly<Record<string, NamedTemplate>> | undefined;
+  /** Names that cannot be topics, in addition to those of ntfy and of the product. */
+  readonly reservedTopics?: readonly string[] | undefined;
+  /** The server from which the iPhone app receives pushes, such as https://ntfy.sh. */
+  readonly upstreamUrl?: string | undefined;
+  readonly upstreamToken?: string | undefined;
+}

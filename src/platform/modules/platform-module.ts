@@ -1,0 +1,241 @@
+// A bounded context as the platform runs it: its aggregates, its handlers and its outgoing messages.
+
+import type { Aggregate } from '../../aggregates/aggregate.ts';
+import type { Bus } from '../../bus/bus.ts';
+import type { NewCommand } from '../../contracts/define-command.ts';
+import type { NewEvent } from '../../contracts/envelope.ts';
+import { checkIdentifier } from '../../contracts/identifier.ts';
+import type { DestinationSettings } from '../../delivery/create-delivery.ts';
+import type { Destination } from '../../delivery/destination.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { Observer } from '../../foundation/observer.ts';
+import type { OutboxProjectorDefinition } from '../../outbox/outbox-projector.ts';
+import type { DocumentQueries } from '../../projections/documents.ts';
+import type { Projection } from '../../projections/projection.ts';
+import type { ModelKey } from '../../projections/read-model-store.ts';
+import type { WaitOptions } from '../../projections/wait-with-timeout.ts';
+import type { SendCommand } from '../../reactors/reaction.ts';
+import type { Reactor } from '../../reactors/reactor.ts';
+import type { Saga } from '../../reactors/saga.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { Position } from '../../store/position.ts';
+import type { Subscription } from '../../subscriptions/subscription.ts';
+import type { TaskDefinition } from '../../tasks/task-definition.ts';
+import type { KeyStore } from '../../work/key-store.ts';
+import type { WorkQueue } from '../../work/work-queue.ts';
+import type { LoadAggregate } from '../platform-commands.ts';
+import type { ModuleWeb, WebContext } from './module-web.ts';
+import type { PlatformRole } from '../config/platform-role.ts';
+
+/** With any state, events and commands. */
+export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of any payload: their schemas check it
+export type AnyTask = TaskDefinition<any>;
+
+export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
+
+/** What a module may use of its platform. */
+export interface ModuleContext {
+  /** Sends a command to any aggregate of the platform; available once `createPlatform` has resolved. */
+  readonly send: SendCommand;
+  /** The current state of an aggregate, with every appended event; read models may lag. */
+  readonly load: LoadAggregate;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** Events of all tenants. */
+  readonly readAll: EventStore['readAll'];
+  /** The documents of any read model of the platform; available once `createPlatform` has resolved. */
+  readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
+  /** Rebuilds documents of a projection that their database lost. */
+  readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
+  /** Keys shared by the workers of all processes and by all modules: use a prefix. */
+  readonly keys: () => Promise<KeyStore>;
+  /** Jobs for workers, in the engine of the role `queue`. Always the same object. */
+  readonly workQueue: (
+    name: string,
+    options?: { readonly leaseMs?: number | undefined },
+  ) => Promise<WorkQueue>;
+  /** Waits until the projection has processed all events up to this position. */
+  readonly waitFor: (
+    projection: Projection,
+    position: Position,
+    options?: WaitOptions,
+  ) => Promise<void>;
+  /** The platform's bus, opened when it is first asked for. */
+  readonly bus: () => Promise<Bus>;
+}
+
+/** A background service: workers of a queue, sweepers. Started in each process that has the role. */
+export interface ModuleService {
+  readonly role: PlatformRole;
+  /** Disposing lets running work end. */
+  start(): Promise<AsyncDisposable>;
+}
+
+export interface PlatformModule {
+  /** Kebab-case; unique within the platform. */
+  readonly name: string;
+  readonly aggregates?: readonly AnyAggregate[];
+  readonly projections?: readonly Projection[];
+  /** A function if the reactions depend on other aggregates. */
+  readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
+  readonly sagas?: readonly Saga[];
+  /** A function if they need the bus or another part of the platform. */
+  readonly subscriptions?:
+    | readonly Subscription[]
+    | ((context: ModuleContext) => readonly Subscription[]);
+  readonly services?: (context: ModuleContext) => readonly ModuleService[];
+  /** Events → outgoing messages. */
+  readonly outbox?: readonly OutboxProjectorDefinition[];
+  /**
+   * By integration type, or by the part before its colon. A function if the answer of a receiver becomes a
+   * command.
+   */
+  readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  /** Handlers of task types; a function if they send commands. */
+  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
+  /** Its routes and WebSocket messages; called by each server that is started. */
+  readonly web?: (context: WebContext) => ModuleWeb;
+}
+
+/** The parts of all modules, checked for duplicate names. */
+export interface ModuleBook {
+  readonly aggregates: ReadonlyMap<string, AnyAggregate>;
+  readonly projections: readonly Projection[];
+  readonly reactors: readonly Reactor[];
+  readonly sagas: readonly Saga[];
+  readonly subscriptions: readonly Subscription[];
+  readonly services: readonly ModuleService[];
+  readonly outbox: readonly OutboxProjectorDefinition[];
+  readonly destinations: Destinations;
+  readonly tasks: readonly AnyTask[];
+  readonly web: readonly ((context: WebContext) => ModuleWeb)[];
+}
+
+/**
+ * Puts the parts of a bounded context together, for `createPlatform`.
+ *
+ * @example
+ * import { defineAggregate } from 'millrace/aggregates';
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { defineModule } from 'millrace/platform';
+ * import { z } from 'zod';
+ *
+ * const rung = defineEvent('bell.rung.v1', z.object({}));
+ * const ring = defineCommand('bell.ring', z.object({}));
+ * export default defineModule({
+ *   name: 'house',
+ *   aggregates: [
+ *     defineAggregate({
+ *       bc: 'house', name: 'bell', version: 1, events: [rung], commands: [ring], initial: 0,
+ *       evolve: { 'bell.rung.v1': (times) => times + 1 },
+ *       decide: { 'bell.ring': () => rung({}) },
+ *     }),
+ *   ],
+ * });
+ */
+export function defineModule(module: PlatformModule): PlatformModule {
+  checkIdentifier('module', module.name);
+  return module;
+}
+
+/** The parts of a platform that exist only after its engines are opened. */
+type PlatformParts = Omit<ModuleContext, 'clock' | 'observer'>;
+
+/** Modules are bound before the engines are opened; `connect` then completes their context. */
+export function createModuleContext(given: Pick<ModuleContext, 'clock' | 'observer'>): {
+  readonly context: ModuleContext;
+  readonly connect: (parts: PlatformParts) => void;
+} {
+  let connected: PlatformParts | undefined;
+  function parts(): PlatformParts {
+    if (connected !== undefined) return connected;
+    throw new MillraceError(
+      'NOT_SUPPORTED',
+      'a module used its context before createPlatform resolved: use it in handlers and services only',
+    );
+  }
+  return {
+    connect: (complete) => void (connected = complete),
+    context: {
+      ...given,
+      send: (request) => parts().send(request),
+      load: (aggregate, address) => parts().load(aggregate, address),
+      readAll: (options) => parts().readAll(options),
+      documents: (family) => parts().documents(family),
+      restore: (projection, signal) => parts().restore(projection, signal),
+      keys: () => parts().keys(),
+      workQueue: (name, options) => parts().workQueue(name, options),
+      waitFor: (...wanted) => parts().waitFor(...wanted),
+      bus: () => parts().bus(),
+    },
+  };
+}
+
+/** Two parts with one name would share a checkpoint, a stream or a route: refused before anything runs. */
+export function bindModules(
+  modules: readonly PlatformModule[],
+  context: ModuleContext,
+): ModuleBook {
+  const aggregates = new Map<string, AnyAggregate>();
+  for (const aggregate of modules.flatMap((each) => each.aggregates ?? [])) {
+    if (aggregates.has(aggregate.name)) throw duplicate('aggregate', aggregate.name);
+    aggregates.set(aggregate.name, aggregate);
+  }
+  const all = <Part>(pick: (module: PlatformModule) => readonly Part[] | undefined): Part[] =>
+    modules.flatMap((module) => pick(module) ?? []);
+  const destinations = modules.map(({ destinations: each = {} }) =>
+    typeof each === 'function' ? each(context) : each,
+  );
+  const book = {
+    aggregates,
+    projections: all(({ projections }) => projections),
+    reactors: all(({ reactors }) =>
+      typeof reactors === 'function' ? reactors(context) : reactors,
+    ),
+    sagas: all(({ sagas }) => sagas),
+    subscriptions: all(({ subscriptions }) =>
+      typeof subscriptions === 'function' ? subscriptions(context) : subscriptions,
+    ),
+    services: all(({ services }) => services?.(context)),
+    outbox: all(({ outbox }) => outbox),
+    destinations: Object.assign({}, ...destinations),
+    tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),
+    web: all(({ web }) => (web === undefined ? [] : [web])),
+  } satisfies ModuleBook;
+  unique(
+    'module',
+    modules.map(({ name }) => name),
+  );
+  unique('subscription', [
+    ...[...book.projections, ...book.reactors, ...book.subscriptions, ...book.outbox].map(
+      ({ name }) => name,
+    ),
+    ...book.sagas.map(({ subscription }) => subscription),
+  ]);
+  unique(
+    'task',
+    book.tasks.map(({ name }) => name),
+  );
+  unique(
+    'destination',
+    destinations.flatMap((each) => Object.keys(each)),
+  );
+  return book;
+}
+
+function unique(what: string, names: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw duplicate(what, name);
+    seen.add(name);
+  }
+}
+
+function duplicate(what: string, name: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', `duplicate ${what} '${name}'`, {
+    details: { field: 'modules', [what]: name },
+  });
+}

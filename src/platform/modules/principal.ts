@@ -1,0 +1,65 @@
+// The caller of a request and its permissions. Each route declares the access that it needs; tenants are checked here.
+
+import { MillraceError } from '../../foundation/error.ts';
+import type { TokenScope } from '../tokens/token.ts';
+
+export interface Principal {
+  readonly kind: 'token' | 'jwt';
+  /** The name of a token or the subject of a JWT: stable when credentials are renewed. */
+  readonly name: string;
+  /** Of a JWT: `preferred_username`. */
+  readonly username?: string;
+  /** Of a JWT, unless its issuer marks it as unverified. */
+  readonly email?: string;
+  /** Absent: all tenants. */
+  readonly tenant?: string;
+  readonly scopes: readonly TokenScope[];
+  /** Fires when the credentials are revoked or expire: connections that use them must end. */
+  readonly ended?: AbortSignal;
+  /** Of a JWT: its expiry. */
+  readonly expiresAtMs?: number;
+}
+
+/** Undefined: no credentials. Throws `NOT_AUTHENTICATED` for invalid ones. */
+export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
+
+/** The access of a route: anonymous, any credentials (the route has its own rules), or a scope. */
+export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
+
+export function checkAccess(access: Access, principal: Principal | undefined): void {
+  if (access === 'anonymous') return;
+  if (principal === undefined) throw notAuthenticated('a bearer token is needed');
+  if (access === 'known') return;
+  const may = principal.scopes.includes(access) || principal.scopes.includes('admin');
+  if (may) return;
+  throw new MillraceError('NOT_ALLOWED', `this needs the scope '${access}'`, {
+    details: { scope: access },
+  });
+}
+
+/**
+ * The tenant of a request: the requested one, if the caller has access to it, else the caller's.
+ *
+ * @example
+ * import { tenantFor, type ApiRequest } from 'millrace/platform';
+ *
+ * const tenantOf = ({ principal, headers }: ApiRequest): string =>
+ *   tenantFor(principal, headers['x-tenant-id']);
+ */
+export function tenantFor(principal: Principal | undefined, asked: string | undefined): string {
+  const own = principal?.tenant;
+  if (asked === undefined || asked === '') {
+    if (own !== undefined) return own;
+    throw new MillraceError('REQUEST_INVALID', 'the tenant is missing: set X-Tenant-Id', {
+      details: { field: 'x-tenant-id' },
+    });
+  }
+  if (own === undefined || own === asked) return asked;
+  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
+    details: { field: 'x-tenant-id' },
+  });
+}
+
+export function notAuthenticated(reason: string): MillraceError {
+  return new MillraceError('NOT_AUTHENTICATED', reason);
+}

@@ -1,0 +1,123 @@
+// A route: name, access, inputs and outputs. The same definition validates requests and generates the OpenAPI document.
+
+import type { Static, TObject, TSchema } from 'typebox';
+import type { ErrorCode } from '../../foundation/error-codes.ts';
+import type { Access, Principal } from './principal.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Absent on anonymous routes without credentials. */
+  readonly principal: Principal | undefined;
+  /** Fires when the client disconnects, the credentials end, or the server stops. */
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+  /** The address of the peer, independent of headers. */
+  readonly address: string;
+}
+
+export interface JsonAnswer {
+  /** Default: 200, or 204 without a body. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** Written as it arrives, at the pace of the client. */
+export interface StreamAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly contentType: string;
+  readonly stream: AsyncIterable<string | Uint8Array>;
+}
+
+export type Answer = JsonAnswer | StreamAnswer;
+
+export interface AnswerInfo {
+  readonly description: string;
+  readonly schema?: TSchema;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
+  /** Response headers in the reference: descriptions by name. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** RFC 9457: code, problem and remedy. */
+export interface ProblemDetails {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly remedy: string;
+  readonly retryable: boolean;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+}
+
+/** The error format of a route whose clients do not expect problem details. */
+export interface ErrorShape {
+  /** The schema of the body, for the reference. */
+  readonly schema: TSchema;
+  /** Pure: converts the problem details. Default status: that of the problem. */
+  answer(problem: ProblemDetails): JsonAnswer;
+}
+
+/** A route with any inputs, as the server uses it. */
+export interface Route {
+  readonly method: Method;
+  /** Parameters are in braces: `/admin/dlq/{id}/replay`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tag: string;
+  readonly access: Access;
+  readonly params?: TObject;
+  /** Query strings contain text; numbers and booleans are parsed. */
+  readonly query?: TObject;
+  readonly body?: TSchema;
+  /** Request headers in the reference: descriptions by name. */
+  readonly headersShown?: Readonly<Record<string, string>>;
+  /** The schema of the body in the reference, if it is more specific than the validation. */
+  readonly bodyShown?: TSchema;
+  /** No request timeout, because the response may be slow or endless. */
+  readonly isLong?: boolean;
+  readonly answers: Readonly<Record<number, AnswerInfo>>;
+  /** Default: problem details. */
+  readonly errors?: ErrorShape;
+  handle(request: ApiRequest): Promise<Answer>;
+}
+
+/**
+ * Defines a route; its handler gets the types of its schemas.
+ *
+ * @example
+ * import { route } from 'millrace/platform';
+ * import { Type } from 'millrace/contracts';
+ *
+ * const hello = route({
+ *   method: 'GET', path: '/hello/{name}', summary: 'Says hello', tag: 'demo', access: 'anonymous',
+ *   params: Type.Object({ name: Type.String() }),
+ *   answers: { 200: { description: 'A greeting', schema: Type.Object({ text: Type.String() }) } },
+ *   handle: async ({ params }) => ({ body: { text: `Hello, ${params.name}` } }),
+ * });
+ */
+export function route<
+  Params extends TObject = TObject,
+  Query extends TObject = TObject,
+  Body extends TSchema = TSchema,
+>(
+  definition: Omit<Route, 'body' | 'handle' | 'params' | 'query'> & {
+    readonly params?: Params;
+    readonly query?: Query;
+    readonly body?: Body;
+    handle(request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>): Promise<Answer>;
+  },
+): Route {
+  // The server validates the inputs with these schemas before it calls the handler.
+  return definition;
+}

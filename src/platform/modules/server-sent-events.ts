@@ -1,0 +1,80 @@
+// Server-sent events, with periodic comments as keep-alives for proxies and clients.
+
+import type { StreamAnswer } from './route.ts';
+
+export interface SentEvent {
+  readonly event?: string;
+  readonly id?: string;
+  readonly data: unknown;
+}
+
+const heartbeatMs = 15_000;
+
+/**
+ * The `text/event-stream` response of a route.
+ *
+ * @example
+ * import { route, serverSentEvents } from 'millrace/platform';
+ *
+ * async function* countdown() {
+ *   for (const left of [3, 2, 1]) yield { event: 'left', id: String(left), data: { left } };
+ * }
+ * const follow = route({
+ *   method: 'GET', path: '/countdown', summary: 'Counts down', tag: 'demo', access: 'anonymous',
+ *   isLong: true,
+ *   answers: { 200: { description: 'As it comes', contentType: 'text/event-stream' } },
+ *   handle: async (request) => serverSentEvents(countdown(), request),
+ * });
+ */
+export function serverSentEvents(
+  events: AsyncIterable<SentEvent>,
+  { signal }: { readonly signal: AbortSignal },
+): StreamAnswer {
+  return {
+    contentType: 'text/event-stream',
+    headers: { 'x-accel-buffering': 'no' },
+    stream: textOf(events, signal),
+  };
+}
+
+async function* textOf(
+  events: AsyncIterable<SentEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const iterator = events[Symbol.asyncIterator]();
+  try {
+    yield ': connected\n\n';
+    let next = iterator.next();
+    while (!signal.aborted) {
+      const found = await orHeartbeat(next);
+      if (found === undefined) {
+        yield ': still here\n\n';
+        continue;
+      }
+      if (found.done === true) return;
+      yield lineOf(found.value);
+      next = iterator.next();
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function orHeartbeat<T>(next: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const beat = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, heartbeatMs, undefined);
+  });
+  try {
+    return await Promise.race([next, beat]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** JSON has no line breaks; line breaks in ids and names would become fields. */
+function lineOf({ event, id, data }: SentEvent): string {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  const place = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
+  return `${name}${place}data: ${JSON.stringify(data)}\n\n`;
+}

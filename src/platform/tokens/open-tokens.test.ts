@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { hasCode } from '../../foundation/error.ts';
+import type { ErrorCode } from '../../foundation/error-codes.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
+import { openTokens, type Tokens } from './open-tokens.ts';
+import { tokensStream } from './token-book.ts';
+import { createTokenSecret, tokenIdOf, type NewToken } from './token.ts';
+
+const reader: NewToken = { name: 'shop', scopes: ['read'] };
+
+async function opened(): Promise<{ store: EventStore; tokens: Tokens } & AsyncDisposable> {
+  const store = memoryEventStore();
+  const tokens = await openTokens(store);
+  return {
+    store,
+    tokens,
+    async [Symbol.asyncDispose]() {
+      await tokens[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const refuses = (code: ErrorCode, work: () => Promise<unknown>): Promise<void> =>
+  assert.rejects(work, (error) => hasCode(error, code));
+
+describe('tokens', () => {
+  test('a secret is accepted alone, or with the name or id of its token', async () => {
+    await using home = await opened();
+    const { token, secret } = await home.tokens.create({ ...reader, tenant: 'core', by: 'ann' });
+    assert.equal(token.createdBy, 'ann');
+    for (const name of [undefined, 'shop', token.id]) {
+      assert.deepEqual(home.tokens.verify(secret, name)?.token, token);
+    }
+    assert.equal(home.tokens.verify(secret, 'ship'), undefined);
+    const other = createTokenSecret(token.id);
+    for (const wrong of ['', 'mr_', secret.slice(0, -1), `${secret}A`, other]) {
+      assert.equal(home.tokens.verify(wrong), undefined);
+    }
+    assert.equal(tokenIdOf(secret), token.id);
+  });
+
+  test('the secret itself is not kept, and ordinary readers do not meet the stream', async () => {
+    await using home = await opened();
+    const { secret } = await home.tokens.create(reader);
+    const kept = await home.store.readAll({ filter: { system: true } }).toArray();
+    assert.equal(kept.length, 1);
+    const random = secret.slice(-43);
+    assert.equal(JSON.stringify(kept).includes(random), false);
+    assert.deepEqual(await home.store.readAll().toArray(), []);
+  });
+
+  test('ordinary appends cannot write into the stream of tokens, nor hide or end it', async () => {
+    await using home = await opened();
+    await home.tokens.create(reader);
+    const [event] = await home.store.readStream(tokensStream).toArray();
+    assert.ok(event);
+    await refuses('NAME_INVALID', () => home.store.append(tokensStream, [event]));
+    await refuses('NAME_INVALID', () => home.store.deleteStream(tokensStream));
+    await refuses('NAME_INVALID', () => home.store.tombstoneStream(tokensStream));
+    await refuses('NAME_INVALID', () =>
+      home.store.setStreamMetadata(tokensStream, { truncateBefore: 1 }),
+    );
+  });
+
+  test('a revoked token is refused at once, and its signal fires', async () => {
+    await using home = await opened();
+    const { token, secret } = await home.tokens.create(reader);
+    const ended = home.tokens.verify(secret)?.ended;
+    const revoked = await home.tokens.revoke('shop', { by: 'bob' });
+    assert.equal(revoked.revokedBy, 'bob');
+    assert.equal(ended?.aborted, true);
+    assert.equal(home.tokens.verify(secret), undefined);
+    await refuses('TOKEN_UNKNOWN', () => home.tokens.revoke(token.id));
+    assert.equal((await home.tokens.create(reader)).token.name, 'shop');
+    assert.deepEqual(
+      (await home.tokens.list()).map(({ name, revokedAt }) => [name, revokedAt !== undefined]),
+      [
+        ['shop', true],
+        ['shop', false],
+      ],
+    );
+  });
+
+  test('what one process creates and revokes, the others learn by following', async () => {
+    await using home = await opened();
+    await using other = await openTokens(home.store);
+    const { secret } = await home.tokens.create(reader);
+    await other.list();
+    const ended = other.verify(secret)?.ended;
+    assert.ok(ended);
+    const fired = once(ended, 'abort');
+    await home.tokens.revoke('shop');
+    await fired;
+    assert.equal(other.verify(secret), undefined);
+  });
+
+  test('a token that has expired is refused, and its signal fires when it does', async () => {
+    const clock = fakeClock();
+    await using store = memoryEventStore({ clock });
+    await using tokens = await openTokens(store, { clock });
+    const inMs = (ms: number): string => new Date(clock.now() + ms).toISOString();
+    const yearMs = 365 * 86_400_000;
+    const { secret } = await tokens.create({ ...reader, expiresAt: inMs(yearMs) });
+    const ended = tokens.verify(secret)?.ended;
+    await clock.advance(yearMs - 1);
+    assert.equal(ended?.aborted, false);
+    await clock.advance(1);
+    assert.equal(ended?.aborted, true);
+    assert.equal(tokens.verify(secret), undefined);
+    await refuses('TOKEN_INVALID', () => tokens.create({ ...reader, expiresAt: inMs(0) }));
+  });
+
+  test('of many concurrent creations of one name one succeeds, and other names are created', async () => {
+    await using home = await opened();
+    await using other = await openTokens(home.store);
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, at) =>
+        (at % 2 === 0 ? home.tokens : other).create(
+          at < 10 ? reader : { ...reader, name: `t${at}` },
+        ),
+      ),
+    );
+    const failed = results.filter((result) => result.status === 'rejected');
+    assert.equal(failed.length, 9);
+    assert.ok(failed.every(({ reason }) => hasCode(reason, 'TOKEN_EXISTS')));
+    assert.equal((await home.tokens.list()).length, 11);
+  });
+
+  test('what cannot be a token is refused by its field', async () => {
+    await using home = await opened();
+    const wrong: readonly Partial<NewToken>[] = [
+      { name: '' },
+      { name: 'a:b' },
+      { name: 'Shop' },
+      { name: 'a'.repeat(61) },
+      { scopes: [] },
+      { scopes: ['all' as 'admin'] },
+      { expiresAt: 'soon' },
+      { by: 'b'.repeat(121) },
+    ];
+    for (const each of wrong) {
+      await refuses('TOKEN_INVALID', () => home.tokens.create({ ...reader, ...each }));
+    }
+    await refuses('NAME_INVALID', () => home.tokens.create({ ...reader, tenant: 'A b' }));
+    assert.deepEqual(await home.tokens.list(), []);
+  });
+
+  test('tenants of tokens may not begin one another: some streams would belong to both', async () => {
+    await using home = await opened();
+    await home.tokens.create({ ...reader, tenant: 'demo-za' });
+    assert.equal(home.tokens.tenants.has('demo-za'), true);
+    await refuses('TENANT_OVERLAP', () =>
+      home.tokens.create({ ...reader, name: 'other', tenant: 'demo' }),
+    );
+  });
+
+  test('a record that cannot be read closes the door instead of being passed over', async () => {
+    await using home = await opened();
+    const { secret } = await home.tokens.create(reader);
+    const [event] = await home.store.readStream(tokensStream).toArray();
+    assert.ok(event);
+    const damaged = { ...event, eventId: 'x', type: '$token-revoked', payload: null };
+    const ended = home.tokens.verify(secret)?.ended;
+    assert.ok(ended);
+    const fired = once(ended, 'abort');
+    await home.store.append(tokensStream, [damaged], { system: true });
+    await fired;
+    assert.equal(home.tokens.verify(secret), undefined);
+    await refuses('STORE_CORRUPT', () => openTokens(home.store));
+  });
+});

@@ -1,0 +1,236 @@
+// The tokens of a store, as events of a system stream: every engine can store them, every change is recorded, and a
+// revocation reaches all processes that follow the stream.
+
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { createIds } from '../../foundation/ids.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { TenantLookup } from '../../contracts/tenant.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import {
+  createTokenBook,
+  tokenCreatedType,
+  tokenRevokedType,
+  tokensStream,
+  type TokenCreated,
+  type TokenRevoked,
+} from './token-book.ts';
+import {
+  checkNewToken,
+  createTokenSecret,
+  fitsTokenHash,
+  hashTokenSecret,
+  tokenIdOf,
+  tokenState,
+  type NewToken,
+  type Token,
+} from './token.ts';
+
+export interface TokensOptions {
+  readonly clock?: Clock;
+  readonly observer?: Observer;
+}
+
+export interface CreatedToken {
+  readonly token: Token;
+  /** Not stored: a lost secret needs a new token. */
+  readonly secret: string;
+}
+
+export interface VerifiedToken {
+  readonly token: Token;
+  /** Fires when the token is revoked or expires: connections that use it must end. */
+  readonly ended: AbortSignal;
+}
+
+export interface Tokens extends AsyncDisposable {
+  /** Tenants of tokens; needed to parse tenants with a hyphen in stream names. */
+  readonly tenants: TenantLookup;
+  create(wanted: NewToken): Promise<CreatedToken>;
+  /** By name or id. */
+  revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
+  /** Oldest first, including revoked ones. */
+  list(): Promise<readonly Token[]>;
+  /** Undefined: rejected. If a name is given, it must be the token's name or id. */
+  verify(secret: string, name?: string): VerifiedToken | undefined;
+}
+
+/** The longest delay of a timer. */
+const sleepMsMax = 0x7fff_ffff;
+const pauseMsMax = 5_000;
+
+/**
+ * Opens the tokens of a store, and follows their stream: tokens that another process creates or revokes are known
+ * within moments. The caller closes the store.
+ *
+ * @example
+ * import { openEventStore, openTokens } from 'millrace/platform';
+ *
+ * await using store = await openEventStore('sqlite:.millrace/events.db');
+ * await using tokens = await openTokens(store);
+ * const { token, secret } = await tokens.create({ name: 'shop', tenant: 'core', scopes: ['append'] });
+ * console.log(tokens.verify(secret)?.token.tenant); // core
+ * await tokens.revoke(token.name);
+ */
+export async function openTokens(store: EventStore, options: TokensOptions = {}): Promise<Tokens> {
+  const { clock = systemClock, observer = silentObserver } = options;
+  const ids = createIds({ clock });
+  const book = createTokenBook();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const ends = new Map<string, AbortController>();
+  /** An event could not be read, so later revocations are unknown. */
+  let isBlind = false;
+
+  const end = (id: string): void => {
+    ends.get(id)?.abort();
+    ends.delete(id);
+  };
+  const take = (event: RecordedEvent): void => {
+    const revoked = book.apply(event);
+    if (revoked !== undefined) end(revoked.id);
+  };
+  const catchUp = async (): Promise<void> => {
+    for await (const event of store.readStream(tokensStream, { from: book.revision + 1 })) {
+      take(event);
+    }
+  };
+
+  const follow = async (): Promise<void> => {
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        const feed = store.subscribeToStream(tokensStream, { after: book.revision, signal });
+        for await (const item of feed) {
+          if (item.kind === 'events') for (const event of item.events) take(event);
+          failures = 0;
+        }
+      } catch (error) {
+        if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
+        if (hasCode(error, 'STORE_CORRUPT')) {
+          isBlind = true;
+          for (const id of ends.keys()) end(id);
+        }
+        observer.log?.error({ err: error, failures }, 'cannot follow tokens, retrying');
+        await pause(Math.min(100 * 2 ** failures, pauseMsMax));
+      }
+    }
+  };
+  const pause = async (ms: number): Promise<void> => {
+    try {
+      await clock.sleep(ms, signal);
+    } catch (error) {
+      if (!hasCode(error, 'ABORTED')) throw error;
+    }
+  };
+
+  /** Decides on the known state, and writes only if the stream did not change. */
+  const write = async <T>(decide: () => { readonly type: string; readonly payload: T }) => {
+    for (;;) {
+      await catchUp();
+      const { type, payload } = decide();
+      const eventId = ids.next();
+      const event = {
+        type,
+        eventId,
+        occurredAt: new Date(clock.now()).toISOString(),
+        correlationId: eventId,
+        tenant: '',
+        aggregate: { bc: '', type: '', id: tokensStream },
+        payload,
+      };
+      const expected = book.revision === -1 ? 'none' : book.revision;
+      try {
+        await store.append(tokensStream, [event], { expected, system: true });
+        await catchUp();
+        return payload;
+      } catch (error) {
+        if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
+      }
+    }
+  };
+
+  const endAt = async (id: string, expiresAt: string): Promise<void> => {
+    for (;;) {
+      const leftMs = Date.parse(expiresAt) - clock.now();
+      if (signal.aborted) return;
+      if (leftMs <= 0) return end(id);
+      await pause(Math.min(leftMs, sleepMsMax));
+    }
+  };
+  const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
+    let ending = ends.get(id);
+    if (ending === undefined) {
+      ending = new AbortController();
+      ends.set(id, ending);
+      if (expiresAt !== undefined) void endAt(id, expiresAt);
+    }
+    return ending.signal;
+  };
+
+  await catchUp();
+  const following = follow();
+
+  return {
+    tenants: book.tenants,
+    async create(wanted) {
+      checkNewToken(wanted, clock.now());
+      const id = ids.next();
+      const secret = createTokenSecret(id);
+      const { name, tenant, expiresAt, by } = wanted;
+      const payload: TokenCreated = {
+        id,
+        name,
+        hash: hashTokenSecret(secret),
+        scopes: [...new Set(wanted.scopes)],
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+        ...(by === undefined ? {} : { by }),
+      };
+      await write(() => {
+        book.checkRoom(wanted);
+        return { type: tokenCreatedType, payload };
+      });
+      return { token: known(id), secret };
+    },
+    async revoke(nameOrId, { by } = {}) {
+      const { id } = await write<TokenRevoked>(() => {
+        const found = book.find(nameOrId);
+        if (found === undefined) throw tokenUnknown(nameOrId);
+        return {
+          type: tokenRevokedType,
+          payload: { id: found.id, ...(by === undefined ? {} : { by }) },
+        };
+      });
+      return known(id);
+    },
+    async list() {
+      await catchUp();
+      return book.list();
+    },
+    verify(secret, name) {
+      const found = isBlind ? undefined : book.get(tokenIdOf(secret) ?? '');
+      if (found === undefined || !fitsTokenHash(secret, found.hash)) return undefined;
+      const { token } = found;
+      const named = name === undefined || name === token.name || name === token.id;
+      if (!named || tokenState(token, clock.now()) !== 'live') return undefined;
+      return { token, ended: endedOf(token) };
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await following;
+    },
+  };
+
+  function known(id: string): Token {
+    const found = book.get(id)?.token;
+    if (found === undefined) throw tokenUnknown(id);
+    return found;
+  }
+}
+
+function tokenUnknown(nameOrId: string): MillraceError {
+  return new MillraceError('TOKEN_UNKNOWN', `no active token '${nameOrId}'`, {
+    details: { token: nameOrId },
+  });
+}

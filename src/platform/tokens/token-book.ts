@@ -1,0 +1,131 @@
+// All tokens, from the events of their stream. A pure state with decisions.
+
+import { MillraceError } from '../../foundation/error.ts';
+import { createTenantDirectory, type TenantLookup } from '../../contracts/tenant.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { tokenInvalid, tokenLimits, type NewToken, type Token } from './token.ts';
+
+/** System events: their types start with `$`, so that readers do not get them by accident. */
+export const tokensStream = '$millrace-tokens';
+export const tokenCreatedType = '$token-created';
+export const tokenRevokedType = '$token-revoked';
+
+export interface TokenCreated {
+  readonly id: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly scopes: Token['scopes'];
+  readonly tenant?: string;
+  readonly expiresAt?: string;
+  readonly by?: string;
+}
+
+export interface TokenRevoked {
+  readonly id: string;
+  readonly by?: string;
+}
+
+interface KnownToken {
+  readonly token: Token;
+  /** The hash of its secret. */
+  readonly hash: string;
+}
+
+export interface TokenBook {
+  /** The revision of the last applied event; −1: none. */
+  readonly revision: number;
+  /** Of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
+  readonly tenants: TenantLookup;
+  /** Applies an event once. Returns the token that it revoked. */
+  apply(event: RecordedEvent): Token | undefined;
+  get(id: string): KnownToken | undefined;
+  /** By name or id, among active tokens. */
+  find(nameOrId: string): Token | undefined;
+  list(): readonly Token[];
+  /** Throws if it conflicts with existing tokens. */
+  checkRoom(wanted: NewToken): void;
+}
+
+export function createTokenBook(): TokenBook {
+  const byId = new Map<string, KnownToken>();
+  const idByName = new Map<string, string>();
+  const tenants = createTenantDirectory();
+  let revision = -1;
+
+  const find = (nameOrId: string): Token | undefined => {
+    const token = byId.get(idByName.get(nameOrId) ?? nameOrId)?.token;
+    return token?.revokedAt === undefined ? token : undefined;
+  };
+  const create = (payload: TokenCreated, at: string): void => {
+    const { hash, by, ...rest } = payload;
+    const token = { ...rest, createdAt: at, ...(by === undefined ? {} : { createdBy: by }) };
+    byId.set(token.id, { token, hash });
+    idByName.set(token.name, token.id);
+    if (token.tenant !== undefined) tenants.add(token.tenant);
+  };
+  const revoke = ({ id, by }: TokenRevoked, at: string): Token | undefined => {
+    const known = byId.get(id);
+    if (known === undefined || known.token.revokedAt !== undefined) return undefined;
+    const token = {
+      ...known.token,
+      revokedAt: at,
+      ...(by === undefined ? {} : { revokedBy: by }),
+    };
+    byId.set(id, { ...known, token });
+    idByName.delete(token.name);
+    return token;
+  };
+
+  return {
+    get revision() {
+      return revision;
+    },
+    tenants,
+    apply(event) {
+      if (event.revision <= revision) return undefined;
+      const { type, payload, occurredAt } = event;
+      let revoked: Token | undefined;
+      if (type === tokenCreatedType && isCreated(payload)) create(payload, occurredAt);
+      else if (type === tokenRevokedType && isRevoked(payload))
+        revoked = revoke(payload, occurredAt);
+      // Ignoring an unreadable revocation would accept its token.
+      else throw unreadable(event);
+      revision = event.revision;
+      return revoked;
+    },
+    get: (id) => byId.get(id),
+    find,
+    list: () => [...byId.values()].map(({ token }) => token),
+    checkRoom({ name, tenant }) {
+      if (idByName.has(name)) {
+        throw new MillraceError('TOKEN_EXISTS', `a token named '${name}' exists`, {
+          details: { name },
+        });
+      }
+      if (idByName.size >= tokenLimits.tokensMax) {
+        throw tokenInvalid('name', `the limit of ${tokenLimits.tokensMax} tokens is reached`);
+      }
+      // No tenant may be a prefix of another: some streams would belong to both.
+      if (tenant !== undefined) createTenantDirectory([...tenants, tenant]);
+    },
+  };
+}
+
+function isCreated(payload: unknown): payload is TokenCreated {
+  const { id, name, hash, scopes } = (payload ?? {}) as Partial<TokenCreated>;
+  return [id, name, hash].every((each) => typeof each === 'string') && Array.isArray(scopes);
+}
+
+function isRevoked(payload: unknown): payload is TokenRevoked {
+  return typeof ((payload ?? {}) as Partial<TokenRevoked>).id === 'string';
+}
+
+function unreadable({ stream, revision, type }: RecordedEvent): MillraceError {
+  return new MillraceError(
+    'STORE_CORRUPT',
+    `revision ${revision} of '${stream}' is not a token event`,
+    {
+      details: { stream, revision, type },
+    },
+  );
+}

@@ -1,0 +1,122 @@
+// API keys: who may do what, for which tenant, and until when.
+
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { MillraceError } from '../../foundation/error.ts';
+import { createTenantDirectory } from '../../contracts/tenant.ts';
+
+/**
+ * `use`: the routes that modules offer to users, by their own rules, and nothing else. `work`: the calls of task
+ * workers, and nothing else. `admin`: everything, including system streams, groups and tokens.
+ */
+export type TokenScope = 'use' | 'read' | 'append' | 'work' | 'admin';
+
+export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'work', 'admin'];
+
+export interface Token {
+  readonly id: string;
+  /** Unique among active tokens. */
+  readonly name: string;
+  readonly scopes: readonly TokenScope[];
+  /** Absent: all tenants. */
+  readonly tenant?: string;
+  readonly createdAt: string;
+  readonly createdBy?: string;
+  readonly expiresAt?: string;
+  readonly revokedAt?: string;
+  readonly revokedBy?: string;
+}
+
+export interface NewToken {
+  /** Lower-case letters, digits, `.`, `_` and `-`. */
+  readonly name: string;
+  readonly scopes: readonly TokenScope[];
+  /** Absent: all tenants. */
+  readonly tenant?: string;
+  /** ISO 8601. Absent: it does not expire. */
+  readonly expiresAt?: string;
+  /** The creator, for the log. */
+  readonly by?: string;
+}
+
+export type TokenState = 'live' | 'expired' | 'revoked';
+
+export const tokenLimits = {
+  nameCharsMax: 60,
+  byCharsMax: 120,
+  /** Active tokens only. */
+  tokensMax: 10_000,
+} as const;
+
+/**
+ * The state of a token.
+ *
+ * @example
+ * import { tokenState, type Token } from 'millrace/platform';
+ *
+ * const isLive = (token: Token): boolean => tokenState(token, Date.now()) === 'live';
+ */
+export function tokenState({ expiresAt, revokedAt }: Token, nowMs: number): TokenState {
+  if (revokedAt !== undefined) return 'revoked';
+  return expiresAt !== undefined && Date.parse(expiresAt) <= nowMs ? 'expired' : 'live';
+}
+
+/** Validates a request before anything is written. */
+export function checkNewToken(wanted: NewToken, nowMs: number): void {
+  const { name, scopes, tenant, expiresAt, by } = wanted;
+  if (!/^[a-z0-9][a-z0-9._-]*$/.test(name) || name.length > tokenLimits.nameCharsMax) {
+    throw tokenInvalid(
+      'name',
+      `'${name}' must be lower-case letters, digits, '.', '_' and '-', at most ${tokenLimits.nameCharsMax}`,
+    );
+  }
+  if (scopes.length === 0) throw tokenInvalid('scopes', 'a token needs at least one scope');
+  const unknown = scopes.find((scope) => !tokenScopes.includes(scope));
+  if (unknown !== undefined) {
+    throw tokenInvalid('scopes', `unknown scope '${unknown}'; known: ${tokenScopes.join(', ')}`);
+  }
+  if (tenant !== undefined) createTenantDirectory([tenant]);
+  if (by !== undefined && by.length > tokenLimits.byCharsMax) {
+    throw tokenInvalid('by', `has more than ${tokenLimits.byCharsMax} characters`);
+  }
+  if (expiresAt === undefined) return;
+  const atMs = Date.parse(expiresAt);
+  if (Number.isNaN(atMs)) throw tokenInvalid('expiresAt', `'${expiresAt}' is not a valid time`);
+  if (atMs <= nowMs) throw tokenInvalid('expiresAt', `'${expiresAt}' is in the past`);
+}
+
+export function tokenInvalid(field: string, reason: string): MillraceError {
+  return new MillraceError('TOKEN_INVALID', `token: ${field}: ${reason}`, {
+    details: { field, reason },
+  });
+}
+
+/**
+ * A secret is shown once and stored as a hash. It contains the token's id, so only one hash is compared. 256 random
+ * bits cannot be guessed, so no slow hash is needed.
+ */
+const secretShape =
+  /^mr_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
+
+export function createTokenSecret(tokenId: string): string {
+  return `mr_${tokenId.replaceAll('-', '')}_${randomBytes(32).toString('base64url')}`;
+}
+
+/** Undefined: not a secret of Millrace. */
+export function tokenIdOf(secret: string): string | undefined {
+  const found = secretShape.exec(secret);
+  if (found === null) return undefined;
+  const [, time, low, version, variant, node] = found;
+  return `${time}-${low}-${version}-${variant}-${node}`;
+}
+
+/** SHA-256, hex. */
+export function hashTokenSecret(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+/** In constant time. */
+export function fitsTokenHash(secret: string, keptHash: string): boolean {
+  const given = hash('sha256', secret, 'buffer');
+  const kept = Buffer.from(keptHash, 'hex');
+  return given.length === kept.length && timingSafeEqual(given, kept);
+}

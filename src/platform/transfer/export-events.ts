@@ -1,0 +1,153 @@
+// Exports the events of a store as text, in order, up to the head at the start of the export.
+
+import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { startPosition, toSequence, type Position } from '../../store/position.ts';
+import { categoryOf, type RecordedEvent } from '../../store/recorded-event.ts';
+import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
+import { checkpointLine, eventLine } from './export-format.ts';
+
+export interface ExportOptions {
+  /** Exclusive: the end of an earlier export. Default: before the first event. */
+  readonly after?: Position;
+  /** Metadata and tombstones are included for whole streams, so not with a filter by type. */
+  readonly filter?: EventFilter;
+  readonly signal?: AbortSignal;
+  /** Called after each piece of text. */
+  readonly onProgress?: (progress: ExportProgress) => void;
+}
+
+export interface ExportProgress {
+  readonly events: number;
+  /** All events up to here are exported. */
+  readonly position: Position;
+  /** From 0 to 1. */
+  readonly done: number;
+}
+
+export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
+
+/**
+ * The events of a store as NDJSON, in pieces of whole lines that end with a checkpoint. Memory use is one page and
+ * one piece. Pieces are created on demand.
+ *
+ * @example
+ * import { createWriteStream } from 'node:fs';
+ * import { pipeline } from 'node:stream/promises';
+ * import { createGzip } from 'node:zlib';
+ * import { exportEvents, openEventStore } from 'millrace/platform';
+ *
+ * await using store = await openEventStore('sqlite:.millrace/events.db');
+ * const pieces = exportEvents(store, { filter: { category: 'banking.currency.v1' } });
+ * await pipeline(pieces, createGzip(), createWriteStream('currencies.ndjson.gz'));
+ */
+export function exportEvents(
+  store: EventStore,
+  options: ExportOptions = {},
+): AsyncGenerator<string, void, undefined> {
+  return piecesOf(store, options);
+}
+
+async function* piecesOf(
+  store: EventStore,
+  options: ExportOptions,
+): AsyncGenerator<string, void, undefined> {
+  const { after = startPosition, onProgress } = options;
+  const head = await store.head();
+  const end = head > after ? head : after;
+  let piece = '';
+  let events = 0;
+  let position = after;
+  const report = (): void => onProgress?.({ events, position, done: share(after, position, end) });
+
+  for await (const event of eventsUpTo(store, end, { ...options, after })) {
+    piece += eventLine(event);
+    position = event.position;
+    events += 1;
+    if (piece.length < exportLimits.pieceChars) continue;
+    yield piece;
+    report();
+    piece = '';
+  }
+  position = end;
+  yield piece + checkpointLine(end);
+  report();
+}
+
+async function* eventsUpTo(
+  store: EventStore,
+  end: Position,
+  { after, filter, signal }: ExportOptions & { readonly after: Position },
+): AsyncGenerator<RecordedEvent, void, undefined> {
+  const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> =>
+    store.readAll({
+      after,
+      filter: wanted,
+      pageSize: exportLimits.pageEvents,
+      ...(signal === undefined ? {} : { signal }),
+    });
+  for await (const event of select(read, filter)) {
+    if (event.position > end) return;
+    yield event;
+  }
+}
+
+/** System events have neither category nor tenant: they are matched by the stream that they describe. */
+function select(
+  read: (filter: EventFilter) => AsyncIterable<RecordedEvent>,
+  filter: EventFilter = {},
+): AsyncIterable<RecordedEvent> {
+  const { types, typePrefixes, typePattern, ...byStream } = filter;
+  if (types !== undefined || typePrefixes !== undefined || typePattern !== undefined) {
+    return read(filter);
+  }
+  if (Object.values(byStream).every((part) => part === undefined)) return read({ system: true });
+  const isWanted = streamTest(filter);
+  const system = read({ types: [metadataType, tombstoneType], system: true });
+  return inOrder(read({ ...filter, system: false }), where(system, isWanted));
+}
+
+function streamTest(filter: EventFilter): (event: RecordedEvent) => boolean {
+  const { category, tenant, stream: accepts } = compileFilter(filter);
+  return ({ stream }) => {
+    const subject = streamOfMetadata(stream) ?? stream;
+    const name = categoryOf(subject);
+    if (category !== undefined && name !== category) return false;
+    if (tenant !== undefined && !subject.startsWith(`${tenant}-`, (name?.length ?? -1) + 1)) {
+      return false;
+    }
+    return accepts?.(subject) !== false;
+  };
+}
+
+async function* where<T>(
+  items: AsyncIterable<T>,
+  isWanted: (item: T) => boolean,
+): AsyncGenerator<T, void, undefined> {
+  for await (const item of items) if (isWanted(item)) yield item;
+}
+
+/** Merges two ordered readers. */
+async function* inOrder(
+  one: AsyncIterable<RecordedEvent>,
+  other: AsyncIterable<RecordedEvent>,
+): AsyncGenerator<RecordedEvent, void, undefined> {
+  const [a, b] = [one[Symbol.asyncIterator](), other[Symbol.asyncIterator]()];
+  let [left, right] = [await a.next(), await b.next()];
+  while (left.done !== true || right.done !== true) {
+    const takeLeft =
+      left.done !== true && (right.done === true || left.value.position < right.value.position);
+    if (takeLeft) {
+      yield left.value as RecordedEvent;
+      left = await a.next();
+    } else {
+      yield right.value as RecordedEvent;
+      right = await b.next();
+    }
+  }
+}
+
+function share(after: Position, position: Position, end: Position): number {
+  const total = toSequence(end) - toSequence(after);
+  return total === 0 ? 1 : (toSequence(position) - toSequence(after)) / total;
+}

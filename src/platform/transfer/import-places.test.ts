@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { parseExportLine } from './export-format.ts';
+import { createStreamPlaces } from './import-places.ts';
+import { planImport } from './import-plan.ts';
+import { chf, eur, exported, openTarget, several, usd } from '../test-currencies.test.ts';
+
+test('a stream that was forgotten on the way is found again, holes or not', async () => {
+  await using source = memoryEventStore();
+  await source.append(usd, several('a', 'b', 'c'));
+  await source.append(eur, several('x'));
+  await source.setStreamMetadata(usd, { truncateBefore: 2 });
+  await source.scavenge();
+  await source.append(usd, several('d'));
+  await source.append(chf, several('y'));
+  await source.append(usd, several('e'));
+  const lines = (await exported(source)).trimEnd().split('\n').slice(0, -1);
+  await using target = openTarget();
+  for (let run = 0; run < 2; run += 1) {
+    const empty = run === 0;
+    const places = createStreamPlaces(target, { empty, placesMax: 1 });
+    for (const [index, json] of lines.entries()) {
+      const line = parseExportLine(json, index + 1);
+      assert.equal(line.kind, 'event');
+      const plan = await planImport(target, places, [line.event]);
+      if (plan.writes.length > 0) await target.appendMany(plan.writes);
+      for (const [name, place] of plan.places) places.set(name, place);
+      assert.equal(plan.count, run === 0 ? 1 : 0, `line ${index + 1}`);
+    }
+  }
+  const names = (await target.readStream(usd).toArray()).map(({ payload }) => payload);
+  assert.deepEqual(names, [{ name: 'c' }, { name: 'd' }, { name: 'e' }]);
+});

@@ -1,0 +1,126 @@
+// What to do with a chunk of the file: existing events are checked, missing ones are written at their revisions.
+
+import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
+import type { EventStore, StreamAppend } from '../../store/event-store.ts';
+import { softDeleted, type ExpectedRevision } from '../../store/expected-revision.ts';
+import { metadataType, streamOfMetadata } from '../../store/stream-metadata.ts';
+import type { ExportedEvent } from './export-format.ts';
+import { importLimits, isTombstone } from './import-chunks.ts';
+import {
+  assertPresent,
+  diverged,
+  targetRevision,
+  type StreamPlace,
+  type StreamPlaces,
+} from './import-places.ts';
+
+export interface ImportPlan {
+  /** In the order of the file. */
+  readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
+  readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision };
+  /** Events to write. */
+  readonly count: number;
+  /** The places of the streams afterwards. */
+  readonly places: ReadonlyMap<string, StreamPlace>;
+}
+
+interface Write {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: DomainEventEnvelope[];
+}
+
+export async function planImport(
+  store: EventStore,
+  known: StreamPlaces,
+  events: readonly ExportedEvent[],
+): Promise<ImportPlan> {
+  const places = new Map<string, StreamPlace>();
+  await inParallel(firstOfEach(events), importLimits.parallel, async (event) => {
+    places.set(event.stream, await known.find(event));
+  });
+  const writes: Write[] = [];
+  /** The last event of each stream that should exist: earlier ones are its history. */
+  const present = new Map<string, { event: ExportedEvent; target: number; tombstoned: boolean }>();
+  let tombstone: ImportPlan['tombstone'];
+  let count = 0;
+
+  for (const event of events) {
+    const { stream, revision } = event;
+    const place = places.get(stream) ?? (await known.find(event));
+    const target = targetRevision(place, revision);
+    const { tombstoned } = place;
+    if (revision > place.source) places.set(stream, { ...place, source: revision, target });
+    if (isTombstone(event) && tombstoned && target === place.head) continue;
+    if (target <= place.head && !isTombstone(event)) {
+      present.set(stream, { event, target, tombstoned });
+      continue;
+    }
+    if (tombstoned) throw diverged(event, 'has a tombstone');
+    if (target <= place.head) throw diverged(event, `goes on at revision ${target}`);
+    count += 1;
+    const expected = target === 0 ? 'none' : target - 1;
+    if (isTombstone(event)) {
+      tombstone = { stream, expected };
+      continue;
+    }
+    const envelope = await inTargetRevisions(event, async (name) => {
+      return places.get(name) ?? known.findByName(name);
+    });
+    const last = writes.at(-1);
+    if (last?.stream === stream) last.events.push(envelope);
+    else writes.push({ stream, expected, events: [envelope] });
+  }
+  await inParallel(present.values(), importLimits.parallel, ({ event, ...place }) =>
+    assertPresent(store, event, place),
+  );
+  for (const [stream, place] of places) {
+    const head = Math.max(place.head, place.target);
+    const tombstoned = place.tombstoned || tombstone?.stream === stream;
+    places.set(stream, { ...place, head, tombstoned });
+  }
+  return { writes, count, places, ...(tombstone === undefined ? {} : { tombstone }) };
+}
+
+function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> {
+  const first = new Map<string, ExportedEvent>();
+  for (const event of events) if (!first.has(event.stream)) first.set(event.stream, event);
+  return first.values();
+}
+
+/** A truncation contains a source revision, which is converted for the target. */
+async function inTargetRevisions(
+  { stream, envelope }: ExportedEvent,
+  placeOf: (stream: string) => Promise<StreamPlace | undefined>,
+): Promise<DomainEventEnvelope> {
+  const of = streamOfMetadata(stream);
+  if (of === undefined || envelope.type !== metadataType) return envelope;
+  const { $tb: before, ...rest } = (envelope.payload ?? {}) as { readonly $tb?: unknown };
+  if (typeof before !== 'number' || before <= 0 || before >= softDeleted) return envelope;
+  const place = await placeOf(of);
+  // All truncated events are gone: neither file nor target has an event of the stream.
+  const inTarget = place === undefined ? 0 : Math.max(0, place.target + before - place.source);
+  if (inTarget === before) return envelope;
+  return { ...envelope, payload: inTarget === 0 ? rest : { ...rest, $tb: inTarget } };
+}
+
+/** Bounded concurrency: all items, `atOnce` at a time; rejects with the first failure. */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    for (let next = iterator.next(); next.done !== true && !failed; next = iterator.next()) {
+      try {
+        await work(next.value);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}

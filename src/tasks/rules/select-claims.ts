@@ -1,0 +1,125 @@
+// Which jobs are next, as a pure choice: the order and the limits of a claim in every engine.
+
+import { takeTokens } from '../../foundation/token-bucket.ts';
+import type { ClaimRule } from '../task-engine.ts';
+import type { TaskHead } from '../task-job.ts';
+
+/** The state of an engine between claims. */
+export interface ClaimMemory {
+  /** A growing number: when the tenant was last served; 0: never. */
+  turnOf(head: TaskHead): number;
+  /** Of the type (`undefined`), or of one of its tenants. */
+  rateFullAtMs(type: string, tenant: string | undefined): number;
+  /** The number of running jobs of the key. */
+  runningOf(type: string, concurrencyKey: string): number;
+}
+
+export interface Chosen {
+  readonly heads: readonly TaskHead[];
+  /** The new states of the used rates. */
+  readonly rates: ReadonlyMap<string | undefined, number>;
+  /** When a rate allows the next job; undefined: no rate delayed a job. */
+  readonly freeAtMs: number | undefined;
+}
+
+/** `due`: jobs of the rule's type that may be claimed now. */
+export function selectClaims(
+  due: readonly TaskHead[],
+  rule: ClaimRule,
+  memory: ClaimMemory,
+  nowMs: number,
+): Chosen {
+  const { rate, keyLimit, limit, type } = rule;
+  const heads: TaskHead[] = [];
+  const rates = new Map<string | undefined, number>();
+  const runningKeys = new Map<string, number>();
+  const turns = new Map<string, number>();
+  let freeAtMs: number | undefined;
+  let turn = 0;
+
+  function hasRoom({ concurrencyKey }: TaskHead): boolean {
+    if (keyLimit === undefined || concurrencyKey === '') return true;
+    const running = runningKeys.get(concurrencyKey) ?? memory.runningOf(type, concurrencyKey);
+    if (running >= keyLimit) return false;
+    runningKeys.set(concurrencyKey, running + 1);
+    return true;
+  }
+
+  function isWithinRate({ tenant }: TaskHead): boolean {
+    if (rate === undefined) return true;
+    const bucket = rate.isPerTenant ? tenant : undefined;
+    const fullAtMs = rates.get(bucket) ?? memory.rateFullAtMs(type, bucket);
+    const took = takeTokens({ ...rate, fullAtMs, nowMs, wanted: 1 });
+    if (took.taken === 0) freeAtMs = Math.min(freeAtMs ?? Infinity, took.freeAtMs);
+    else rates.set(bucket, took.fullAtMs);
+    return took.taken === 1;
+  }
+
+  for (const lanes of byPriority(due)) {
+    while (lanes.size > 0 && heads.length < limit) {
+      const tenant = nextTenant(
+        lanes,
+        (head) => turns.get(head.tenant) ?? memory.turnOf(head) - 1e15,
+      );
+      const lane = lanes.get(tenant) ?? [];
+      // The first job whose concurrency key has room; the others do not block it.
+      const at = lane.findIndex((head) => hasRoom(head));
+      const head = lane[at];
+      if (head === undefined || !isWithinRate(head)) {
+        lanes.delete(tenant);
+        continue;
+      }
+      lane.splice(0, at + 1);
+      if (lane.length === 0) lanes.delete(tenant);
+      turn += 1;
+      turns.set(tenant, turn);
+      heads.push(head);
+    }
+  }
+  return { heads, rates, freeAtMs };
+}
+
+/** Highest priority first; in each, the ordered jobs of each tenant. */
+function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]>> {
+  const levels = new Map<number, TaskHead[]>();
+  for (const head of due) {
+    const level = levels.get(head.priority);
+    if (level === undefined) levels.set(head.priority, [head]);
+    else level.push(head);
+  }
+  for (const priority of [...levels.keys()].toSorted((a, b) => b - a)) {
+    const lanes = new Map<string, TaskHead[]>();
+    for (const head of (levels.get(priority) ?? []).toSorted(inOrder)) {
+      const lane = lanes.get(head.tenant);
+      if (lane === undefined) lanes.set(head.tenant, [head]);
+      else lane.push(head);
+    }
+    yield lanes;
+  }
+}
+
+/** By due time, then by enqueue time. */
+export function inOrder(a: TaskHead, b: TaskHead): number {
+  return (
+    a.dueAtMs - b.dueAtMs ||
+    a.enqueuedAtMs - b.enqueuedAtMs ||
+    (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+  );
+}
+
+function nextTenant(
+  lanes: ReadonlyMap<string, readonly TaskHead[]>,
+  turnOf: (head: TaskHead) => number,
+): string {
+  let next: { readonly tenant: string; readonly turn: number; readonly head: TaskHead } | undefined;
+  for (const [tenant, [head]] of lanes) {
+    if (head === undefined) continue;
+    const turn = turnOf(head);
+    const isBefore =
+      next === undefined ||
+      turn < next.turn ||
+      (turn === next.turn && inOrder(head, next.head) < 0);
+    if (isBefore) next = { tenant, turn, head };
+  }
+  return next?.tenant ?? '';
+}

@@ -1,0 +1,78 @@
+// The parts of every decision about a job: what to write, and which signals to publish. Decisions are applied with a
+// guard, so that a decision about an outdated record changes nothing.
+
+import { backoffMs } from '../../foundation/backoff.ts';
+import type { HeadChange } from '../task-engine.ts';
+import { neverMs, type StoredTask } from '../task-job.ts';
+import { infoOf, runOf, withHistory, type HistoryEntry, type TaskRun } from '../task-record.ts';
+import type { SignalMaker, TaskSignal } from '../task-signal.ts';
+import type { TaskBackoff, TaskType } from '../task-type.ts';
+
+export interface Decision {
+  readonly head: HeadChange;
+  readonly fields: Readonly<Record<string, string | null>>;
+  readonly signals: readonly TaskSignal[];
+}
+
+export interface DecideContext {
+  readonly nowMs: number;
+  readonly type: TaskType;
+  readonly signals: SignalMaker;
+  /** In [0, 1), for jitter. */
+  readonly random?: number | undefined;
+}
+
+/** The job after the decision; the engine computes the same. */
+export function applyDecision(
+  task: StoredTask,
+  { head, fields }: Decision,
+  nowMs: number,
+): StoredTask {
+  const next: Record<string, string> = { ...task.fields };
+  for (const [name, text] of Object.entries(fields)) {
+    if (text === null) delete next[name];
+    else next[name] = text;
+  }
+  const { revision } = task.head;
+  return {
+    head: { ...task.head, ...head, revision: revision + 1, updatedAtMs: nowMs },
+    fields: next,
+  };
+}
+
+/** Time in addition to the step's limit before the sweeper takes the job: its worker ends it first. */
+export const deadlineGraceMs = 5_000;
+
+export const released = { worker: '', deadlineMs: neverMs } as const;
+
+/** Adds an entry to the history. A claim writes no history, so the next change adds its entry, too. */
+export function addHistory(
+  task: StoredTask,
+  nowMs: number,
+  entry: Omit<HistoryEntry, 'atMs'>,
+  run: TaskRun = runOf(task),
+): TaskRun {
+  const { head } = task;
+  const isClaimKnown =
+    head.state !== 'running' ||
+    run.history.some(({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs);
+  const claimed = isClaimKnown
+    ? []
+    : [{ atMs: head.claimedAtMs, what: 'claimed', worker: head.worker }];
+  return withHistory(run, ...claimed, { atMs: nowMs, ...entry });
+}
+
+export function progressSignal(
+  task: StoredTask,
+  signals: SignalMaker,
+  what: { readonly kind: string } & Readonly<Record<string, unknown>>,
+): TaskSignal {
+  const present = Object.fromEntries(
+    Object.entries(what).filter(([, value]) => value !== undefined),
+  ) as typeof what;
+  return signals.progressed(task.head, infoOf(task), present);
+}
+
+export function waitAfter(backoff: TaskBackoff, failures: number, random?: number): number {
+  return backoffMs({ ...backoff, attemptsMax: Infinity }, failures, random ?? Math.random());
+}

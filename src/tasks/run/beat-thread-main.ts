@@ -1,0 +1,44 @@
+// The main module of the heartbeat thread: its own connection, and a heartbeat at intervals.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../../foundation/clock.ts';
+import type { BeatSettings } from './beat-thread.ts';
+import type { BeatConnection } from '../task-engine.ts';
+
+/** Enough time to load a driver and connect. */
+const loadMs = 2_000;
+
+const { thread, worker, leaseMs, everyMs, about } = workerData as BeatSettings;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+
+async function beatOn(): Promise<void> {
+  const { openTaskBeat } = (await import(thread.module)) as {
+    readonly openTaskBeat: (settings: unknown) => Promise<BeatConnection>;
+  };
+  await using connection = await openTaskBeat(thread.settings);
+  let isFailing = false;
+  while (!stopping.signal.aborted) {
+    try {
+      await connection.beat({ worker, aliveUntilMs: systemClock.now() + leaseMs, about });
+      isFailing = false;
+    } catch (error) {
+      const failure = error instanceof Error ? error.message : String(error);
+      // Once per outage.
+      if (!isFailing) parentPort?.postMessage({ failure });
+      isFailing = true;
+    }
+    await pause(everyMs);
+  }
+}
+
+/** Ends early, without an error, on a stop. */
+async function pause(ms: number): Promise<void> {
+  await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
+}
+
+// A claim marks its worker alive for a lease. Loading a driver is slow in a new process, so it happens after the
+// first jobs, and long before the lease expires.
+await pause(Math.max(0, everyMs - loadMs));
+if (!stopping.signal.aborted) await beatOn();
+parentPort?.postMessage({ isOver: true });

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { RetryAfter, Terminal } from '../../subscriptions/handler-outcome.ts';
+import { createTasks } from '../create-tasks.ts';
+import { memoryTaskEngine } from '../memory-task-engine.ts';
+import { startWorkers, type WorkersOptions } from './start-workers.ts';
+import { task, type TaskContext, type TaskDefinition } from '../task-definition.ts';
+import { createTaskSweep } from './task-sweeper.ts';
+import { taskType } from '../task-type.ts';
+import type { Tasks } from '../tasks.ts';
+
+const quick = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
+const types = [
+  taskType('report-gen', { workers: 3, retries: 2, backoff: quick }),
+  taskType('email-send', { workers: 5, retries: 0, backoff: quick }),
+];
+
+async function withWorkers(
+  definitions: readonly TaskDefinition[],
+  work: (tasks: Tasks) => Promise<void>,
+  options: WorkersOptions = {},
+): Promise<void> {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using workers = startWorkers(tasks, definitions, { drainMs: 2_000, ...options });
+  await work(tasks);
+  await workers.stop();
+}
+
+test('a job runs through its steps, its sleep and its event, each step once', async () => {
+  const ran: string[] = [];
+  const reportGen = task('report-gen', async (ctx) => {
+    const rows = await ctx.step('load', () => {
+      ran.push('load');
+      return [1, 2, 3];
+    });
+    await ctx.sleep(5);
+    const approval = await ctx.waitForEvent<{ by: string }>('approved', { timeout: '1m' });
+    const sum = await ctx.step('sum', () => {
+      ran.push('sum');
+      return rows.reduce((a, b) => a + b, 0);
+    });
+    return { sum, by: approval?.by };
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    for (;;) {
+      const { waitsFor } = (await tasks.get(id)) ?? {};
+      if (waitsFor?.kind === 'event') break;
+      await new Promise(setImmediate);
+    }
+    await tasks.sendEvent(id, { name: 'approved', payload: { by: 'ada' } });
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, { sum: 6, by: 'ada' });
+    assert.deepEqual(ran, ['load', 'sum']);
+  });
+});
+
+test('a failed attempt continues after its completed steps', async () => {
+  const ran: string[] = [];
+  const reportGen = task('report-gen', async (ctx) => {
+    await ctx.step('charge', () => void ran.push('charge'));
+    await ctx.step('send', () => {
+      ran.push('send');
+      if (ctx.attempt < 3) throw new Error('busy');
+    });
+    return ctx.attempt;
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 3);
+    assert.deepEqual(ran, ['charge', 'send', 'send', 'send']);
+  });
+});
+
+test('a step is tried again within the attempt, and its failure may be caught', async () => {
+  let tries = 0;
+  const reportGen = task('report-gen', async (ctx) => {
+    try {
+      await ctx.step(
+        'flaky',
+        () => {
+          tries += 1;
+          throw new RetryAfter(1);
+        },
+        { retries: 2 },
+      );
+    } catch (error) {
+      return `${ctx.attempt}: ${(error as Error).message}`;
+    }
+    return 'not reached';
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, '1: try again in 1 ms');
+    assert.equal(tries, 3);
+  });
+});
+
+test('steps with the same name, and concurrent steps, are separate steps', async () => {
+  const reportGen = task('report-gen', async (ctx) => {
+    const sums: number[] = [];
+    for (const n of [1, 2, 3]) sums.push(await ctx.step('each', () => n * 10));
+    const both = await Promise.all([ctx.step('a', () => 1), ctx.step('b', () => 2)]);
+    await ctx.sleep(1);
+    return [...sums, ...both];
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, [10, 20, 30, 1, 2]);
+    assert.deepEqual(
+      ended.steps.map(({ name }) => name),
+      ['each', 'each#2', 'each#3', 'a', 'b', 'sleep'],
+    );
+  });
+});
+
+test('children run concurrently, and a failed child is reported', async () => {
+  const emailSend = task('email-send', async (ctx) => {
+    const { n } = ctx.payload as { n: number };
+    if (n === 2) throw new Terminal('no such address');
+    return n * n;
+  });
+  const reportGen = task('report-gen', async (ctx) => {
+    const all = await ctx.all([1, 2, 3].map((n) => ({ type: 'email-send', payload: { n } })));
+    const single = await ctx.run<number>({ type: 'email-send', payload: { n: 5 } });
+    await assert.rejects(ctx.run({ type: 'email-send', payload: { n: 2 } }, { name: 'bad' }), {
+      code: 'TASK_CHILD_FAILED',
+    });
+    return [all.map(({ state, result }) => result ?? state), single];
+  });
+  await withWorkers([reportGen, emailSend], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.deepEqual(ended.result, [[1, 'failed', 9], 25]);
+  });
+});
+
+test('compensations run in reverse order when the job fails permanently', async () => {
+  const ran: string[] = [];
+  const booking = task('email-send', async (ctx) => {
+    await ctx.step('flight', () => 'f-1', { compensate: (id) => void ran.push(`undo ${id}`) });
+    await ctx.step('hotel', () => 'h-1', { compensate: (id) => void ran.push(`undo ${id}`) });
+    await ctx.step('car', () => {
+      throw new Error('none left');
+    });
+  });
+  await withWorkers([booking], async (tasks) => {
+    const { id } = await tasks.enqueue(booking.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.state, 'failed');
+    assert.equal(ended.error?.message, 'none left');
+    assert.deepEqual(ran, ['undo h-1', 'undo f-1']);
+  });
+});
+
+test('a cancel stops a running handler by its signal', async () => {
+  const begun = Promise.withResolvers<void>();
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('wait', ({ signal }) => {
+      begun.resolve();
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
+    });
+  });
+  await withWorkers(
+    [emailSend],
+    async (tasks) => {
+      const { id } = await tasks.enqueue(emailSend.job(null));
+      await begun.promise;
+      await tasks.cancel(id);
+      assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).state, 'cancelled');
+    },
+    { leaseMs: 300 },
+  );
+});
+
+test('a step that takes too long fails by its time', async () => {
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('hang', () => new Promise(() => undefined), { timeout: '20ms' });
+  });
+  await withWorkers([emailSend], async (tasks) => {
+    const { id } = await tasks.enqueue(emailSend.job(null));
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.error?.code, 'TASK_STEP_TIMEOUT');
+  });
+});
+
+test('a payload that its schema refuses fails for good, and is refused where it is made', async () => {
+  const emailSend = task('email-send', z.object({ to: z.string() }), async (ctx) => ctx.payload.to);
+  assert.throws(() => emailSend.job({} as { to: string }), { code: 'PAYLOAD_INVALID' });
+  await withWorkers([emailSend as unknown as TaskDefinition], async (tasks) => {
+    const { id } = await tasks.enqueue({ type: 'email-send', payload: { to: 1 } });
+    const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(ended.error?.code, 'PAYLOAD_INVALID');
+    const good = await tasks.enqueue(emailSend.job({ to: 'c-1' }));
+    assert.equal((await tasks.whenEnded(good.id, { timeoutMs: 10_000 })).result, 'c-1');
+  });
+});
+
+test('limits concurrent jobs to the workers of the type', async () => {
+  let now = 0;
+  let most = 0;
+  const emailSend = task('email-send', async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await new Promise(setImmediate);
+    now -= 1;
+  });
+  await withWorkers([emailSend], async (tasks) => {
+    const jobs = Array.from({ length: 60 }, () => emailSend.job(null));
+    const ids = await tasks.enqueueMany(jobs);
+    for (const { id } of ids) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+    assert.equal(most, 5);
+  });
+});
+
+test('in a backlog two claims run concurrently, within the limit of running jobs', async () => {
+  const engine = memoryTaskEngine();
+  const most = { calls: 0, running: 0 };
+  let calls = 0;
+  let running = 0;
+  /** As long as a call takes, others may be asked for. */
+  const exchange: typeof engine.exchange = async (...args) => {
+    calls += 1;
+    most.calls = Math.max(most.calls, calls);
+    for (let turnsLeft = 3; turnsLeft > 0; turnsLeft -= 1) await new Promise(setImmediate);
+    calls -= 1;
+    return engine.exchange(...args);
+  };
+  await using tasks = createTasks({ ...engine, exchange }, { types });
+  const emailSend = task('email-send', async () => {
+    running += 1;
+    most.running = Math.max(most.running, running);
+    await new Promise(setImmediate);
+    running -= 1;
+  });
+  const jobs = await tasks.enqueueMany(Array.from({ length: 60 }, () => emailSend.job(null)));
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
+  for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  await workers.stop();
+  assert.equal(most.calls, engine.callsAtOnce);
+  assert.ok(most.running <= 5, String(most.running));
+  assert.equal((await tasks.counts())[0]?.states.completed, 60);
+});
+
+test('a stop releases jobs that do not end in time, and another worker continues', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const begun = Promise.withResolvers<void>();
+  let isFirst = true;
+  const emailSend = task('email-send', async (ctx) => {
+    await ctx.step('first', () => 1);
+    if (!isFirst) return 'done';
+    isFirst = false;
+    begun.resolve();
+    return new Promise(() => undefined);
+  });
+  const { id } = await tasks.enqueue(emailSend.job(null));
+  const workers = startWorkers(tasks, [emailSend], { drainMs: 10 });
+  await begun.promise;
+  await workers.stop();
+  assert.equal((await tasks.get(id))?.state, 'queued');
+  assert.deepEqual(await tasks.workers(), []);
+  await using next = startWorkers(tasks, [emailSend], { drainMs: 10 });
+  assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 'done');
+  assert.notEqual(next.worker, workers.worker);
+});
+
+test('the control plane stops a worker, and changes how much it takes', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const messages = [
+    { subject: 'gbe.tasks._control.rebalance', payload: { concurrency: { 'email-send': 0 } } },
+    { subject: 'gbe.tasks._control.shutdown', payload: { worker: 'another' } },
+    { subject: 'gbe.tasks._control.shutdown', payload: {} },
+  ];
+  const emailSend = task('email-send', async () => undefined);
+  const workers = startWorkers(tasks, [emailSend], {
+    drainMs: 10,
+    async control(pattern) {
+      assert.equal(pattern, 'gbe.tasks._control.>');
+      return (async function* () {
+        yield* messages;
+      })();
+    },
+  });
+  await workers.done;
+  assert.deepEqual(await tasks.workers(), []);
+});
+
+test('a job that was taken away stops, and its late calls are rejected', async () => {
+  await using tasks = createTasks(memoryTaskEngine(), { types });
+  const begun = Promise.withResolvers<void>();
+  const stoppedBy = Promise.withResolvers<unknown>();
+  const emailSend = task('email-send', async (ctx) => {
+    ctx.signal.addEventListener('abort', () => stoppedBy.resolve(ctx.signal.reason));
+    begun.resolve();
+    return new Promise(() => undefined);
+  });
+  const { id } = await tasks.enqueue(emailSend.job(null));
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 1, leaseMs: 300 });
+  await begun.promise;
+  await tasks.leave(workers.worker);
+  await createTaskSweep(tasks).sweep();
+  const reason = (await stoppedBy.promise) as { readonly code: string };
+  assert.equal(reason.code, 'TASK_STALE');
+  assert.equal((await tasks.get(id))?.state, 'failed');
+});
+
+test('a worker that was considered dead runs the job again, despite late answers about its first claim', async () => {
+  const engine = memoryTaskEngine();
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const heads: typeof engine.heads = async (refs) => {
+    const [head] = await engine.heads(refs);
+    if (head?.state !== 'waiting') return engine.heads(refs);
+    // The answer that it is lost arrives when the same worker has it again.
+    asked.resolve();
+    await late.promise;
+    setImmediate(answered.resolve);
+    return [head];
+  };
+  await using tasks = createTasks({ ...engine, heads }, { types });
+  const begun = Promise.withResolvers<void>();
+  const blocked = Promise.withResolvers<void>();
+  const reportGen = task('report-gen', async (ctx) => {
+    begun.resolve();
+    if (ctx.attempt === 1) await blocked.promise;
+    else {
+      late.resolve();
+      await answered.promise;
+    }
+    return ctx.attempt;
+  });
+  const { id } = await tasks.enqueue(reportGen.job(null));
+  await using workers = startWorkers(tasks, [reportGen], {
+    drainMs: 1,
+    leaseMs: 300,
+    concurrency: { 'report-gen': 1 },
+  });
+  await begun.promise;
+  await tasks.leave(workers.worker);
+  await createTaskSweep(tasks).sweep();
+  await asked.promise;
+  blocked.resolve();
+  const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);
+});
+
+test('a wait inside of a step is a typed error at once, and no retry is wasted on it', async () => {
+  const emailSend = task('email-send', async () => 'child');
+  const waits: Readonly<Record<string, (ctx: TaskContext) => Promise<unknown>>> = {
+    'ctx.sleep': (ctx) => ctx.sleep('1h'),
+    'ctx.waitForEvent': (ctx) => ctx.waitForEvent('approved'),
+    'ctx.run': (ctx) => ctx.run({ type: 'email-send', payload: null }),
+    'ctx.all': (ctx) => ctx.all([{ type: 'email-send', payload: null }]),
+  };
+  for (const [what, wait] of Object.entries(waits)) {
+    const reportGen = task('report-gen', async (ctx) => {
+      await ctx.step('load', async () => {
+        // Not only in the step's own turn.
+        await Promise.resolve();
+        await wait(ctx);
+      });
+    });
+    await withWorkers([reportGen, emailSend], async (tasks) => {
+      const { id } = await tasks.enqueue(reportGen.job(null));
+      const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
+      assert.deepEqual(
+        [ended.state, ended.error?.code, ended.failures],
+        ['failed', 'TASK_INVALID', 1],
+      );
+      assert.ok(ended.error?.message.startsWith(`${what} was called inside of step load`));
+      assert.equal((await tasks.list()).tasks.length, 1);
+    });
+  }
+});
+
+test('a wait concurrent to a step is not inside of the step', async () => {
+  const reportGen = task('report-gen', async (ctx) => {
+    const [n] = await Promise.all([ctx.step('load', async () => 7), ctx.sleep(1)]);
+    return n;
+  });
+  await withWorkers([reportGen], async (tasks) => {
+    const { id } = await tasks.enqueue(reportGen.job(null));
+    assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 7);
+  });
+});

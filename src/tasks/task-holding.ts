@@ -1,0 +1,285 @@
+// The calls of a worker about a job that it holds. The record of a held job is cached: only its holder changes it,
+// so a step costs one write and no read.
+
+import { hasCode } from '../foundation/error.ts';
+import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
+import {
+  decideCompensated,
+  decideComplete,
+  decideEnding,
+  decideFailure,
+} from './rules/decide-end.ts';
+import { decideRelease } from './rules/decide-queued.ts';
+import {
+  decideProgress,
+  decideStepFailure,
+  decideStepFinish,
+  decideStepStart,
+  decideWait,
+} from './rules/decide-step.ts';
+import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
+import type { TaskEngine } from './task-engine.ts';
+import type { TaskExchange } from './task-exchange.ts';
+import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
+import { taskLimits as limits } from './task-limits.ts';
+import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
+import { endedChildren, type TaskChanges } from './task-changes.ts';
+import type { Enqueued, NewTask, TaskHolding, TaskToken } from './tasks.ts';
+
+/** The cached records of the jobs that workers of this process hold. */
+export interface HeldTasks {
+  /** Undefined: not cached under this fence. */
+  get(token: TaskToken): StoredTask | undefined;
+  remember(task: StoredTask): void;
+  /** `fence`: only while it is held under this one. */
+  forget(id: string, fence?: number): void;
+}
+
+export function createHeldTasks(): HeldTasks {
+  const held = new Map<string, StoredTask>();
+  return {
+    get({ id, fence }) {
+      const task = held.get(id);
+      return task?.head.fence === fence ? task : undefined;
+    },
+    remember(task) {
+      held.delete(task.head.id);
+      held.set(task.head.id, task);
+      // The oldest record goes; its holder then costs one more read.
+      if (held.size > limits.holdsMax) held.delete(held.keys().next().value ?? '');
+    },
+    forget(id, fence) {
+      if (fence === undefined || held.get(id)?.head.fence === fence) held.delete(id);
+    },
+  };
+}
+
+export interface HoldingContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
+  readonly engine: TaskEngine;
+  readonly exchange: TaskExchange;
+  readonly held: HeldTasks;
+  readonly decideContext: (type: string) => DecideContext;
+  readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
+}
+
+export function createTaskHolding(context: HoldingContext): TaskHolding {
+  const { engine, exchange, held, decideContext } = context;
+
+  async function load({ id, fence }: TaskToken): Promise<StoredTask> {
+    const [task] = await engine.get([refOf(id)]);
+    if (task?.head.state !== 'running' || task.head.fence !== fence) throw stale(id);
+    // Of two concurrent loads, the cached record may already be newer than the one read here.
+    const before = held.get({ id, fence });
+    if (before !== undefined && before.head.revision >= task.head.revision) return before;
+    held.remember(task);
+    return task;
+  }
+
+  async function taskOf(token: TaskToken): Promise<StoredTask> {
+    refOf(token.id);
+    const task = held.get(token);
+    if (task !== undefined) return task;
+    const loaded = await load(token);
+    // A call that ran during the load may have changed the cached record.
+    return held.get(token) ?? loaded;
+  }
+
+  async function write<D extends Decision>(
+    token: TaskToken,
+    decide: (task: StoredTask, context: DecideContext) => D,
+    known?: StoredTask,
+  ): Promise<D> {
+    // No await if it is cached: of two concurrent calls, the second builds on the first.
+    let task = known ?? held.get(token);
+    if (task === undefined) {
+      const loaded = await taskOf(token);
+      task = held.get(token) ?? loaded;
+    }
+    const { id, type } = task.head;
+    const now = decideContext(type);
+    const decided = decide(task, now);
+    const after = applyDecision(task, decided, now.nowMs);
+    // Before it is stored: the next call of the holder builds on this change, and is stored after it.
+    if (after.head.state === 'running') held.remember(after);
+    else held.forget(id);
+    try {
+      const { head, fields, signals } = decided;
+      const guard = known === undefined ? { fence: token.fence } : bothOf(token, known);
+      const stays = { before: task.head, after };
+      const change = { id, type, guard, head, fields, signals, held: stays };
+      const outcome = await exchange.change(change);
+      if (outcome.kind === 'stale') throw stale(id);
+    } catch (error) {
+      // The stored state is unknown, so the next call reads it. A record under a newer fence stays.
+      held.forget(id, token.fence);
+      throw error;
+    }
+    if (isTerminal(after.head.state)) await context.afterEnd(after);
+    return decided;
+  }
+
+  /** Decides on exactly the stored record: an event that arrives concurrently must not be missed. */
+  async function writeExactly(
+    token: TaskToken,
+    decide: (task: StoredTask, context: DecideContext) => Decision,
+  ): Promise<void> {
+    for (;;) {
+      held.forget(token.id);
+      const task = await load(token);
+      try {
+        await write(token, decide, task);
+        return;
+      } catch (error) {
+        // An event arrived: decide again. If the job is no longer held, the load rejects.
+        if (!hasCode(error, 'TASK_STALE')) throw error;
+      }
+    }
+  }
+
+  return {
+    async startStep(token, { name, kind = 'step', timeoutMs }) {
+      checkName('name', name);
+      await write(token, (task, decide) => {
+        checkSteps(task);
+        const ms = timeoutMs ?? decide.type.stepTimeoutMs;
+        wholeNumber('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
+        return decideStepStart(task, { name, kind, timeoutMs: ms }, decide);
+      });
+    },
+    async finishStep(token, { name, kind = 'step', result, isCompensable }) {
+      checkName('name', name);
+      encodeValue(`result of ${name}`, result);
+      await write(token, (task, decide) => {
+        checkSteps(task);
+        return decideStepFinish(task, { name, kind, result, isCompensable }, decide);
+      });
+    },
+    async failStep(token, { name, kind = 'step', failure, retries = 0, retryAfterMs }) {
+      checkName('name', name);
+      wholeNumber('retries', retries, { min: 0, max: limits.retriesMax });
+      const step = { name, kind, failure: toFailure(failure), retries, retryAfterMs };
+      const { isRetried } = await write(token, (task, decide) =>
+        decideStepFailure(task, step, decide),
+      );
+      return { isRetried };
+    },
+    async progress(token, { percent, message }) {
+      const fits = typeof percent === 'number' && percent >= 0 && percent <= 100;
+      if (!fits) throw invalid('percent', 'must be a number from 0 to 100');
+      const text = message?.slice(0, limits.errorCharsMax);
+      const progress = { percent, ...(text === undefined ? {} : { message: text }) };
+      await write(token, (task, decide) => decideProgress(task, progress, decide));
+    },
+
+    async sleep(token, { name, until }) {
+      checkName('name', name);
+      if (!(until instanceof Date) || Number.isNaN(until.getTime())) {
+        throw invalid('until', 'must be a valid Date');
+      }
+      const task = await taskOf(token);
+      // A run from the start repeats the call: the first wake-up time stays.
+      const before = stepOf(task, name)?.untilMs;
+      const untilMs = before ?? until.getTime();
+      if (before !== undefined && before <= decideContext(task.head.type).nowMs) {
+        return { kind: 'over' };
+      }
+      const wait = { kind: 'sleep', step: name, untilMs } as const;
+      await write(token, (each, decide) => decideWait(each, wait, decide));
+      return { kind: 'released' };
+    },
+    async waitForEvent(token, { name, event, timeoutMs }) {
+      checkName('name', name);
+      checkName('event', event);
+      const bounds = { min: 0, max: limits.durationMsMax };
+      if (timeoutMs !== undefined) wholeNumber('timeoutMs', timeoutMs, bounds);
+      let answer: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
+      await writeExactly(token, (task, decide) => {
+        checkSteps(task);
+        const found = firstEvent(task, event);
+        const before = stepOf(task, name);
+        const untilMs =
+          before?.untilMs ?? (timeoutMs === undefined ? neverMs : decide.nowMs + timeoutMs);
+        if (found !== undefined || untilMs <= decide.nowMs) {
+          const { payload } = found?.record ?? { payload: undefined };
+          answer = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
+          return decideStepFinish(
+            task,
+            { name, kind: 'event', result: answer, dropField: found?.field },
+            decide,
+          );
+        }
+        answer = { kind: 'released' };
+        return decideWait(task, { kind: 'event', step: name, event, untilMs }, decide);
+      });
+      return answer;
+    },
+    async runChildren(token, { name, tasks }) {
+      checkName('name', name);
+      wholeNumber('tasks', tasks.length, { min: 0, max: limits.childrenMax });
+      const parent = await taskOf(token);
+      const { id: parentId, tenant } = parent.head;
+      const enqueued = await context.enqueueMany(
+        tasks.map((task, at) => ({
+          ...task,
+          // A child always belongs to the tenant of its parent.
+          tenant: tenant === '' ? undefined : tenant,
+          key: `${parentId}/${name}/${at}`,
+          dedupeWindowMs: 0,
+          parentId,
+        })),
+      );
+      const ids = enqueued.map(({ id }) => id);
+      const ended = await endedChildren(engine, ids);
+      if (ended !== undefined) {
+        const step = { name, kind: 'children', result: ended } as const;
+        await write(token, (task, decide) => decideStepFinish(task, step, decide));
+        return { kind: 'ended', children: ended };
+      }
+      await write(token, (task, decide) =>
+        decideWait(task, { kind: 'children', step: name, ids }, decide),
+      );
+      // The last child may have ended before the wait was stored.
+      await context.wakeParent(parentId);
+      return { kind: 'released' };
+    },
+
+    async complete(token, result) {
+      encodeValue('result', result);
+      await write(token, (task, decide) => decideComplete(task, result, decide));
+    },
+    async fail(token, failure, { retryAfterMs } = {}) {
+      const given = toFailure(failure);
+      await write(token, (task, decide) => decideFailure(task, given, { ...decide, retryAfterMs }));
+    },
+    async cancelled(token) {
+      const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
+      await write(token, (task, decide) =>
+        decideEnding(task, { state: 'cancelled', error }, decide),
+      );
+    },
+    async compensated(token) {
+      await write(token, decideCompensated);
+    },
+    async release(token) {
+      await write(token, decideRelease);
+    },
+  };
+}
+
+function bothOf({ fence }: TaskToken, { head }: StoredTask) {
+  return { fence, revision: head.revision };
+}
+
+function checkSteps(task: StoredTask): void {
+  const count = Object.keys(task.fields).length;
+  if (count < limits.stepsMax) return;
+  throw invalid('name', `exceeds the limit of ${limits.stepsMax} steps per job`);
+}
+
+function toFailure({ message, code, isTerminal: isLast }: TaskFailure): TaskFailure {
+  return {
+    message: message.slice(0, limits.errorCharsMax),
+    ...(code === undefined ? {} : { code: code.slice(0, limits.labelCharsMax) }),
+    ...(isLast === true ? { isTerminal: true } : {}),
+  };
+}
