@@ -76,7 +76,7 @@ describe('millrace', () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^NAME_INVALID: .*did you mean 'banking'\?\n {2}Use the suggested spelling/,
+      /^NAME_INVALID: .*did you mean 'banking'\?\n {2}Use the spelling that the message suggests/,
     );
   });
 
