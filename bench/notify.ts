@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TopicDurability } from '../src/notify/topic-bus.ts';
+import type { TopicDurability } from '../src/topics/topic-bus.ts';
 import { fetchNtfy } from '../tools/engines-ntfy.ts';
 import { root } from '../tools/test-run/test-worker.ts';
 import { ours, type Benchmark, type Case, type Runner } from './benchmark.ts';

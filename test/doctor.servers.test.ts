@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { memoryEventStore } from '../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../src/engines/memory/index.ts';
 import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
 import { startKurrentServer } from '../src/server/kurrent/index.ts';
 import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 test('every exported value of a public folder carries an example', async () => {
   const missing: string[] = [];
-  for (const index of globSync(['src/*/index.ts', 'src/{adapters,nest}/*/index.ts'], {
+  for (const index of globSync(['src/*/index.ts', 'src/{engines,destinations,nest}/*/index.ts'], {
     cwd: root,
   })) {
     const source = readFileSync(join(root, index), 'utf8');

@@ -13,12 +13,12 @@ const siblings = [
   'bus',
   'outbox',
   'tasks',
-  'notify',
+  'topics',
   'delivery',
   'traces',
   'work',
 ];
-const belowAdapters = [...core, ...siblings];
+const belowEngines = [...core, ...siblings];
 
 /** Folder of `src/` → the folders that it may import beside itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -29,20 +29,25 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   subscriptions: ['foundation', 'contracts', 'store'],
   // Never a sibling: the platform passes functions in.
   ...Object.fromEntries(siblings.map((name) => [name, core])),
-  adapters: belowAdapters,
-  // Chooses adapters by URL and loads them lazily.
-  platform: [...belowAdapters, 'adapters'],
+  engines: belowEngines,
+  destinations: [...belowEngines, 'engines'],
+  // Chooses engines by URL and loads them lazily.
+  platform: [...belowEngines, 'engines', 'destinations'],
   // A module like those of users, which the package brings.
-  customers: [...belowAdapters, 'platform'],
+  customers: [...belowEngines, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
-  telemetry: [...belowAdapters, 'adapters'],
-  server: [...belowAdapters, 'platform', 'telemetry'],
-  nest: [...belowAdapters, 'platform', 'adapters', 'telemetry'],
-  cli: [...belowAdapters, 'platform', 'telemetry', 'server'],
+  telemetry: [...belowEngines, 'engines'],
+  server: [...belowEngines, 'platform', 'telemetry'],
+  nest: [...belowEngines, 'platform', 'engines', 'telemetry'],
+  cli: [...belowEngines, 'platform', 'telemetry', 'server'],
 };
 
-/** An adapter on top of another one's technology. */
-const standsOn: Readonly<Record<string, string>> = { bullmq: 'redis' };
+/** Engines and destinations that use the connection of another engine. */
+const standsOn: Readonly<Record<string, string>> = {
+  'engines/bullmq': 'engines/redis',
+  'destinations/redis-stream': 'engines/redis',
+  'destinations/nats': 'engines/nats',
+};
 
 /** Dependencies that every folder may import; every other package is a driver and belongs in its adapter. */
 const dependencies = ['@standard-schema/spec', 're2js', 'typebox', 'yaml'];
@@ -53,8 +58,8 @@ const libraries: Readonly<Record<string, string>> = {
   'pino-pretty': 'src/telemetry/',
 };
 const mayUseDrivers =
-  /^src\/(adapters|nest|testing|server\/(kurrent|http|ntfy))\/|^src\/contracts\/lint\//;
-const isTest = /\.(test|conformance)\.ts$/;
+  /^src\/(engines|destinations|nest|testing|server\/(kurrent|http|topics))\/|^src\/contracts\/lint\//;
+const isTest = /\.test\.ts$/;
 /** Of `modules/<name>/`, which a user could have written: what a user would have. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;
 
@@ -83,13 +88,15 @@ function srcViolation({ from, to }: Import): string | undefined {
   if (!to.startsWith('src/')) return packageViolation(from, to);
   const target = layerOf(to);
   if (target === 'testing') return 'only tests may import testing';
-  if (target !== layer)
-    return allowed.includes(target) ? undefined : `${layer} may not import ${target}`;
-  if (layer !== 'adapters') return undefined;
-  const [own = '', other = ''] = [adapterOf(from), adapterOf(to)];
-  return own !== other && standsOn[own] !== other
-    ? 'an adapter knows its own technology only'
-    : undefined;
+  // The public import path of an engine also exports its destination.
+  if (target === 'destinations' && /^src\/engines\/(redis|nats)\/index\.ts$/.test(from))
+    return undefined;
+  if (target !== layer && !allowed.includes(target)) return `${layer} may not import ${target}`;
+  if (!isDriverFolder(layer) || !isDriverFolder(target)) return undefined;
+  const [own, other] = [driverFolderOf(from), driverFolderOf(to)];
+  return own === other || standsOn[own] === other
+    ? undefined
+    : 'an engine or destination may not import another one';
 }
 
 function packageViolation(from: string, to: string): string | undefined {
@@ -97,13 +104,18 @@ function packageViolation(from: string, to: string): string | undefined {
   const folder = libraries[to];
   if (folder !== undefined && from.startsWith(folder)) return undefined;
   const isOurs = dependencies.some((name) => to === name || to.startsWith(`${name}/`));
-  return isOurs ? undefined : 'packages that users install belong in adapters';
+  return isOurs ? undefined : 'drivers belong in engines and destinations';
 }
 
 function layerOf(path: string): string {
   return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
 }
 
-function adapterOf(path: string): string | undefined {
-  return path.split('/')[2];
+function isDriverFolder(layer: string): boolean {
+  return layer === 'engines' || layer === 'destinations';
+}
+
+/** `src/engines/redis/bus/bus.ts` → `engines/redis`. */
+function driverFolderOf(path: string): string {
+  return path.split('/').slice(1, 3).join('/');
 }

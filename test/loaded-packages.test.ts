@@ -49,7 +49,7 @@ test('millrace/store loads no driver and no library of another part', () => {
 
 test('each library is loaded by the part that uses it', () => {
   assert.ok(packagesLoadedBy('src/tasks/index.ts').includes('croner'));
-  assert.ok(packagesLoadedBy('src/adapters/s3/index.ts').includes('aws4fetch'));
+  assert.ok(packagesLoadedBy('src/engines/s3/index.ts').includes('aws4fetch'));
   const telemetry = packagesLoadedBy('src/telemetry/index.ts');
   assert.ok(telemetry.includes('pino'));
   // Loaded by the first logger that writes text.

@@ -8,7 +8,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { sqliteEventStore } from '../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../src/engines/sqlite/index.ts';
 import { runMillrace as runInProcess } from './cli-store-terminal.ts';
 import { runMillrace, startProduct, type StartedProduct } from './start-product.ts';
 

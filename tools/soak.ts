@@ -24,7 +24,7 @@ const topics = {
   tasks: [
     'test/tasks/kill*.test.ts',
     'src/tasks/tasks-model.full.test.ts',
-    'src/adapters/{redis,nats}/*-{bus,tasks}{,-cluster}.servers.test.ts',
+    'src/engines/{redis,nats}/{bus,tasks}/*.servers.test.ts',
   ],
   notify: [
     'test/scenarios/{collab-killed,payments-killed,notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts',

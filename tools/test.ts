@@ -18,8 +18,8 @@ const longest = [
   'test/projections/redis-outage.',
   'redis/bus/cluster.',
   'redis/tasks/cluster.',
-  'src/adapters/postgres/',
-  'src/adapters/sqlite/',
+  'src/engines/postgres/',
+  'src/engines/sqlite/',
 ];
 
 /**

@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { natsBus } from '../../src/adapters/nats/index.ts';
-import { redisBus } from '../../src/adapters/redis/index.ts';
-import { sqliteBus } from '../../src/adapters/sqlite/index.ts';
+import { natsBus } from '../../src/engines/nats/index.ts';
+import { redisBus } from '../../src/engines/redis/index.ts';
+import { sqliteBus } from '../../src/engines/sqlite/index.ts';
 import type { Bus } from '../../src/bus/index.ts';
 import { startNats, startRedis } from '../../src/testing/index.ts';
 import type { BenchmarkContext } from '../benchmark.ts';

@@ -1,6 +1,6 @@
 // Our server over SQLite, every commit synced, in a process of its own.
 
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import type { ServedInput, ServedMessage } from './served.ts';

@@ -1,10 +1,10 @@
 // Our topics as a process of its own, on SQLite with every commit synced; told what, tells where.
 
-import type { TopicDurability } from '../../src/notify/topic-bus.ts';
-import { openTopics } from '../../src/notify/topics.ts';
+import type { TopicDurability } from '../../src/topics/topic-bus.ts';
+import { openTopics } from '../../src/topics/topics.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
-import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
-import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
+import { createNtfyHandler } from '../../src/server/topics/ntfy-handler.ts';
+import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 
 const { file, durability = 'synced' } = JSON.parse(process.argv[2] ?? '{}') as {
   readonly file: string;

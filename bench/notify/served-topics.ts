@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import type { TopicDurability } from '../../src/notify/topic-bus.ts';
+import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { startNtfy } from '../../test/engines/ntfy-server.ts';
 

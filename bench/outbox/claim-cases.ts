@@ -2,7 +2,7 @@
 // hundred claims of each in turn, five times or more, behind one time that is not counted.
 
 import pg from 'pg';
-import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import type { OutboxOutcome } from '../../src/outbox/index.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
 import type { QueuePlaces } from './queue-subject.ts';

@@ -1,8 +1,8 @@
 // Ours: the ledger in PostgreSQL with each way of sending, all of them as they come.
 
 import pg from 'pg';
-import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
-import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
+import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import {
   createOutboxDispatcher,
   createQueueDispatcher,

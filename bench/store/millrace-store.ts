@@ -1,7 +1,7 @@
 // Millrace as a subject, as its documentation opens it.
 
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { createCommandHandler, type AggregateStorage } from '../../src/aggregates/index.ts';
 import type { ReadModelHost } from '../../src/projections/index.ts';
 import type { DomainEventEnvelope } from '../../src/contracts/index.ts';

@@ -1,9 +1,9 @@
 // Millrace: jobs with their history, their signals on the bus, and kept when they are done.
 
 import { randomUUID } from 'node:crypto';
-import { natsTasks } from '../../src/adapters/nats/index.ts';
-import { redisTasks } from '../../src/adapters/redis/index.ts';
-import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
+import { natsTasks } from '../../src/engines/nats/index.ts';
+import { redisTasks } from '../../src/engines/redis/index.ts';
+import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
 import { startWorkers, task, taskType, type Tasks } from '../../src/tasks/index.ts';
 import { ours } from '../benchmark.ts';
 import type { SampleMessage } from '../outbox/sample-messages.ts';

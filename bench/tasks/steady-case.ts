@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { natsTasks } from '../../src/adapters/nats/index.ts';
-import { redisTasks } from '../../src/adapters/redis/index.ts';
-import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
+import { natsTasks } from '../../src/engines/nats/index.ts';
+import { redisTasks } from '../../src/engines/redis/index.ts';
+import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
 import {
   startWorkers,
   task,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { CommandResult } from './command-handler.ts';

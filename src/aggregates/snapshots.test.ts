@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCommandHandler } from './create-command-handler.ts';
 import { account, accountWith, deposit, deposited, open, opened } from './example-account.test.ts';
-import { keyClaimsConformance } from './key-claims.conformance.ts';
+import { keyClaimsConformance } from '../testing/conformance/aggregates/key-claims.ts';
 import { memoryKeyClaims } from './key-claims.ts';
 import { memorySnapshots } from './memory-snapshots.ts';
 import { isSnapshotDue } from './snapshot-due.ts';
-import { snapshotStoreConformance } from './snapshot-store.conformance.ts';
+import { snapshotStoreConformance } from '../testing/conformance/aggregates/snapshot-store.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import {
   appendDirectly,

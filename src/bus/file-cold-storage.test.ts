@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { coldStorageConformance } from './cold-storage.conformance.ts';
+import { coldStorageConformance } from '../testing/conformance/bus/cold-storage.ts';
 import { fileColdStorage } from './file-cold-storage.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-cold-'));

@@ -12,7 +12,7 @@ import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { tokenState } from '../platform/tokens/token.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
-import type { NtfyHandler } from '../server/ntfy/index.ts';
+import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
 import { defined, durationSeconds, oneOf, wholeNumber } from './options.ts';
@@ -284,7 +284,7 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
     if (shared !== undefined) urls.ntfy = urls.http;
   }
   if (ntfy !== undefined && ntfyPort !== undefined) {
-    const { startNtfyServer } = await import('../server/ntfy/index.ts');
+    const { startNtfyServer } = await import('../server/topics/index.ts');
     const { host, tls } = settings;
     urls.ntfy = keep(await startNtfyServer(ntfy, { host, port: ntfyPort, tls }));
   }
@@ -296,7 +296,7 @@ async function openNtfyHandler(
   { context, settings, telemetry, platform }: Product,
   urls: Readonly<ServerUrls>,
 ): Promise<NtfyHandler> {
-  const { openNtfy } = await import('../server/ntfy/index.ts');
+  const { openNtfy } = await import('../server/topics/index.ts');
   return openNtfy(platform, {
     ...defined({ settings: settings.config.notify }),
     isLoopback: isLoopback(settings.host),

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { breakerStoreConformance } from './breaker-store.conformance.ts';
+import { breakerStoreConformance } from '../testing/conformance/delivery/breaker-store.ts';
 import { memoryBreakerStore } from './breaker-store.ts';
 
 for (const { name, run } of breakerStoreConformance({ store: memoryBreakerStore() })) {

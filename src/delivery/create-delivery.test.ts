@@ -7,7 +7,10 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { createDelivery, deliveryLimits, type DestinationSettings } from './create-delivery.ts';
 import type { DeliveryMessage } from './delivery-message.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
-import { destinationConformance, type Received } from './destination.conformance.ts';
+import {
+  destinationConformance,
+  type Received,
+} from '../testing/conformance/delivery/destination.ts';
 import type { DeliveryContext, Destination } from './destination.ts';
 
 const message: DeliveryMessage = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { endpointHealthConformance } from './endpoint-health.conformance.ts';
+import { endpointHealthConformance } from '../testing/conformance/delivery/endpoint-health.ts';
 import {
   decideHealth,
   healthy,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Module, Scope, type Provider, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DataSource } from 'typeorm';
-import { memoryEventStore } from '../adapters/memory/index.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import type { ErrorCode } from '../foundation/error-codes.ts';
 import { hasCode } from '../foundation/error.ts';

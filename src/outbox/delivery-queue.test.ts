@@ -8,7 +8,7 @@ import {
   fitsType,
   parseDeliveryQueueName,
 } from './delivery-job.ts';
-import { deliveryQueueConformance } from './delivery-queue.conformance.ts';
+import { deliveryQueueConformance } from '../testing/conformance/outbox/delivery-queue.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 

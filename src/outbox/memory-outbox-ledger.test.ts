@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { newMessage } from './ledger-fixture.conformance.ts';
+import { newMessage } from '../testing/conformance/outbox/ledger-fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
-import { outboxLedgerConformance } from './outbox-ledger.conformance.ts';
+import { outboxLedgerConformance } from '../testing/conformance/outbox/outbox-ledger.ts';
 
 for (const { name, skip, run } of outboxLedgerConformance<never>({
   capabilities: memoryOutboxLedger().capabilities,

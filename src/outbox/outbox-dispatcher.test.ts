@@ -5,7 +5,12 @@ import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
-import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
+import {
+  enqueued,
+  eventually,
+  newMessage,
+  rejectsWith,
+} from '../testing/conformance/outbox/ledger-fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import {
   createOutboxDispatcher,

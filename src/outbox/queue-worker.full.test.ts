@@ -7,7 +7,12 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
-import { enqueued, eventually, newMessage, rejectsWith } from './ledger-fixture.conformance.ts';
+import {
+  enqueued,
+  eventually,
+  newMessage,
+  rejectsWith,
+} from '../testing/conformance/outbox/ledger-fixture.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';

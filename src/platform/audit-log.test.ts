@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/index.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/index.ts';
 import { createAuditLog } from './audit-log.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Destination } from '../delivery/destination.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createLifecycle } from '../foundation/lifecycle.ts';
-import { eventually, newMessage } from '../outbox/ledger-fixture.conformance.ts';
+import { eventually, newMessage } from '../testing/conformance/outbox/ledger-fixture.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxDefinition } from './define-outbox.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';

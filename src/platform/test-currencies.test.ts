@@ -1,6 +1,6 @@
 // What the tests of export and import share: a few streams of currencies, and a look at stores.
 
-import { memoryEventStore } from '../adapters/memory/index.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';

@@ -1,6 +1,6 @@
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
-import { projectionsConformance } from './projections.conformance.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { projectionsConformance } from '../testing/conformance/projections/projections.ts';
 
 const store = memoryEventStore();
 after(() => store[Symbol.asyncDispose]());

@@ -4,7 +4,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { memoryReadModels } from './memory-read-models.ts';
 import { readModelLimits } from './read-model-limits.ts';
 import { readModel } from './read-model.ts';
-import { readModelsConformance } from './read-models.conformance.ts';
+import { readModelsConformance } from '../testing/conformance/projections/read-models.ts';
 
 const store = memoryReadModels();
 

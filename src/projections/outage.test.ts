@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { until } from '../subscriptions/rig.test.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { documentsOf } from './documents.ts';
 import { memoryReadModels } from './memory-read-models.ts';
-import { assertTotal, newCounters } from './projection-fixture.conformance.ts';
+import { assertTotal, newCounters } from '../testing/conformance/projections/projection-fixture.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import { startProjection } from './start-projection.ts';
 

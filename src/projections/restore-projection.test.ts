@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/index.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { documentsOf } from './documents.ts';
 import { memoryReadModels } from './memory-read-models.ts';

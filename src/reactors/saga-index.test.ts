@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { sagaIndexConformance } from './saga-index.conformance.ts';
+import { sagaIndexConformance } from '../testing/conformance/reactors/saga-index.ts';
 import { memorySagaIndex } from './saga-index.ts';
 
 for (const { name, run } of sagaIndexConformance(async () => memorySagaIndex(), { upkeep: true })) {

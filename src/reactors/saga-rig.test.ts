@@ -1,6 +1,6 @@
 // What the tests of sagas share: a store in memory, a receiver that takes each command once, waiting.
 
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { Refused } from '../aggregates/refused.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import type { EventStore } from '../store/event-store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { Refused } from '../aggregates/refused.ts';
 import { startPosition } from '../store/position.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { decideAppend, softDeleted, type ExpectedRevision } from './expected-revision.ts';
-import { emptyModelStream, modelAppend, type ModelStream } from './store-model.conformance.ts';
+import {
+  emptyModelStream,
+  modelAppend,
+  type ModelStream,
+} from '../testing/conformance/store/store-model.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');

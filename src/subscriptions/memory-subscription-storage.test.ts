@@ -3,7 +3,7 @@ import {
   memorySubscriptionStorage,
   type MemoryTransaction,
 } from './memory-subscription-storage.ts';
-import { subscriptionStorageConformance } from './subscription-storage.conformance.ts';
+import { subscriptionStorageConformance } from '../testing/conformance/subscriptions/subscription-storage.ts';
 
 const storage = memorySubscriptionStorage();
 const effects: string[] = [];

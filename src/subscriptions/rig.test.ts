@@ -1,9 +1,9 @@
 // What the tests of subscriptions share: a store in memory, a clock of its own, events, waiting.
 
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { newEvent } from '../store/store-fixture.conformance.ts';
+import { newEvent } from '../testing/conformance/store/store-fixture.ts';
 import { fakeClock, type FakeClock } from '../testing/fake-clock.ts';
 import type { MemoryTransaction } from './memory-subscription-storage.ts';
 import type { SubscriptionHost } from './subscription-storage.ts';

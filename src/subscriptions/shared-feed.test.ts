@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../adapters/memory/memory-event-store.ts';
+import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { EventStore, FeedItem } from '../store/event-store.ts';
 import { startPosition, toPosition, type Position } from '../store/position.ts';
-import { newEvent } from '../store/store-fixture.conformance.ts';
+import { newEvent } from '../testing/conformance/store/store-fixture.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 import { shardOf } from './lane-of.ts';
 import { createRig, streamOf, until } from './rig.test.ts';

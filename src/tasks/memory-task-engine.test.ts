@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
-import { tasksConformance } from './tasks.conformance.ts';
+import { tasksConformance } from '../testing/conformance/tasks/tasks.ts';
 
 for (const { name, skip, run } of tasksConformance({
   capabilities: {

@@ -1,6 +1,6 @@
 // Metrics, traces and the log of a process, configured by its environment.
 
-import type { OtlpTracing, OtlpTracingOptions } from '../adapters/otel/start-otlp-tracing.ts';
+import type { OtlpTracing, OtlpTracingOptions } from '../engines/otel/start-otlp-tracing.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { loadDriver } from '../foundation/load-driver.ts';
@@ -98,7 +98,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
 
 /** Loaded on demand: OpenTelemetry is an optional peer dependency. */
 async function startTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
-  const adapter = () => import('../adapters/otel/start-otlp-tracing.ts');
+  const adapter = () => import('../engines/otel/start-otlp-tracing.ts');
   return (await loadDriver('@opentelemetry/api', adapter)).startOtlpTracing(options);
 }
 

@@ -59,76 +59,76 @@ export {
   type ConformanceCase,
   type ConformanceRunner,
   type StoreFixture,
-} from '../store/event-store.conformance.ts';
-export { keyClaimsConformance, type KeyClaimsCase } from '../aggregates/key-claims.conformance.ts';
+} from './conformance/store/event-store.ts';
+export { keyClaimsConformance, type KeyClaimsCase } from './conformance/aggregates/key-claims.ts';
 export {
   snapshotStoreConformance,
   type SnapshotStoreCase,
-} from '../aggregates/snapshot-store.conformance.ts';
+} from './conformance/aggregates/snapshot-store.ts';
 export {
   leaseStoreConformance,
   subscriptionStorageConformance,
   type LeaseStoreFixture,
   type StorageCase,
   type SubscriptionStorageFixture,
-} from '../subscriptions/subscription-storage.conformance.ts';
+} from './conformance/subscriptions/subscription-storage.ts';
 export {
   readModelsConformance,
   type ReadModelCase,
   type ReadModelFixture,
-} from '../projections/read-models.conformance.ts';
+} from './conformance/projections/read-models.ts';
 export {
   breakerStoreConformance,
   type BreakerStoreCase,
-} from '../delivery/breaker-store.conformance.ts';
+} from './conformance/delivery/breaker-store.ts';
 export {
   destinationConformance,
   type DestinationCase,
   type DestinationFixture,
   type Received,
-} from '../delivery/destination.conformance.ts';
+} from './conformance/delivery/destination.ts';
 export {
   endpointHealthConformance,
   type EndpointHealthCase,
-} from '../delivery/endpoint-health.conformance.ts';
+} from './conformance/delivery/endpoint-health.ts';
 export {
   outboxLedgerConformance,
   type OpenedLedger,
   type OutboxLedgerCase,
   type OutboxLedgerFixture,
-} from '../outbox/outbox-ledger.conformance.ts';
+} from './conformance/outbox/outbox-ledger.ts';
 export {
   deliveryQueueConformance,
   type DeliveryQueueCase,
   type DeliveryQueueFixture,
   type OpenedQueue,
-} from '../outbox/delivery-queue.conformance.ts';
+} from './conformance/outbox/delivery-queue.ts';
 export {
   busConformance,
   type BusCase,
   type BusFixture,
   type OpenedBus,
-} from '../bus/bus.conformance.ts';
+} from './conformance/bus/bus.ts';
 export {
   tasksConformance,
   type OpenedTasks,
   type TasksCase,
   type TasksFixture,
-} from '../tasks/tasks.conformance.ts';
+} from './conformance/tasks/tasks.ts';
 export {
   keyStoreConformance,
   type KeyStoreCase,
   type KeyStoreFixture,
-} from '../work/key-store.conformance.ts';
+} from './conformance/work/key-store.ts';
 export {
   workQueueConformance,
   type OpenedWorkQueue,
   type WorkQueueCase,
   type WorkQueueFixture,
-} from '../work/work-queue.conformance.ts';
-export { coldStorageConformance, type ColdStorageCase } from '../bus/cold-storage.conformance.ts';
-export { sagaIndexConformance, type SagaIndexCase } from '../reactors/saga-index.conformance.ts';
-export { traceIndexConformance, type TraceIndexCase } from '../traces/trace-index.conformance.ts';
+} from './conformance/work/work-queue.ts';
+export { coldStorageConformance, type ColdStorageCase } from './conformance/bus/cold-storage.ts';
+export { sagaIndexConformance, type SagaIndexCase } from './conformance/reactors/saga-index.ts';
+export { traceIndexConformance, type TraceIndexCase } from './conformance/traces/trace-index.ts';
 export { given, type Given, type ThenState, type When } from './given.ts';
 export {
   givenReactor,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../adapters/memory/index.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';

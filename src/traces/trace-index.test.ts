@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { traceIndexConformance } from './trace-index.conformance.ts';
+import { traceIndexConformance } from '../testing/conformance/traces/trace-index.ts';
 import { memoryTraceIndex } from './trace-index.ts';
 
 for (const { name, run } of traceIndexConformance(async () => memoryTraceIndex())) {

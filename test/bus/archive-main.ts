@@ -1,6 +1,6 @@
 // Archives a stream, and ends itself without a word at one of its calls.
 
-import { sqliteBus } from '../../src/adapters/sqlite/bus/bus.ts';
+import { sqliteBus } from '../../src/engines/sqlite/bus/bus.ts';
 import { archiveStream } from '../../src/bus/archive.ts';
 import type { Bus } from '../../src/bus/bus.ts';
 import type { ColdStorage } from '../../src/bus/cold-storage.ts';

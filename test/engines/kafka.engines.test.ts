@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
-import { deadLetterTopic, kafkaDestination } from '../../src/adapters/kafka/index.ts';
+import { deadLetterTopic, kafkaDestination } from '../../src/destinations/kafka/index.ts';
 import { createDelivery, type DeliveryMessage } from '../../src/delivery/index.ts';
-import { destinationConformance } from '../../src/delivery/destination.conformance.ts';
+import { destinationConformance } from '../../src/testing/conformance/delivery/destination.ts';
 import { createOutboxDispatcher, memoryOutboxLedger } from '../../src/outbox/index.ts';
 import { kafkaJarFolder, startKafka } from './kafka-server.ts';
 import { recordsOf } from './kafka-topic.ts';

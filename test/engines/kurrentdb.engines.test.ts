@@ -2,11 +2,11 @@
 // that could be emptied: cases that need a store to themselves are skipped, and say so.
 
 import { describe, test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import {
   eventStoreConformance,
   type StoreFixture,
-} from '../../src/store/event-store.conformance.ts';
+} from '../../src/testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
 
 const url = process.env['MILLRACE_TEST_KURRENTDB'];

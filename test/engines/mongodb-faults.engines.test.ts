@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import type { EventStore, StreamAppend } from '../../src/store/index.ts';
 import {
   assertDense,
@@ -12,7 +12,7 @@ import {
   newEvent,
   newEvents,
   newStream,
-} from '../../src/store/store-fixture.conformance.ts';
+} from '../../src/testing/conformance/store/store-fixture.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { strikePoints } from './faulty-db.ts';
 import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';

@@ -1,6 +1,6 @@
 // A process with little memory that writes far more than fits into it, and reads it all back.
 
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { newEvent, streamName } from '../store/rig.ts';
 

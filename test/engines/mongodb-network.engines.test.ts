@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MongoClient, MongoNetworkError, type Db } from 'mongodb';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';

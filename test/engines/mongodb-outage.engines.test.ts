@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import { follow } from '../../src/store/store-fixture.conformance.ts';
+import { follow } from '../../src/testing/conformance/store/store-fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { inTime, newEvent, newEvents, readPlaces, streamName, until } from '../store/rig.ts';

@@ -1,6 +1,6 @@
 // A process that only waits for events, and tells their ids.
 
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface ReaderInput {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import {

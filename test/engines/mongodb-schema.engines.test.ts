@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
-import { refused } from '../../src/store/store-fixture.conformance.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { refused } from '../../src/testing/conformance/store/store-fixture.ts';
 import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 

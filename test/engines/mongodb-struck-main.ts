@@ -1,7 +1,7 @@
 // A process that is struck by its own hand in the middle of an append: killed, or stopped for later.
 
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import type { StreamAppend } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { faultyDb, type StrikePoint } from './faulty-db.ts';

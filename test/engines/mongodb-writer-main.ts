@@ -1,7 +1,7 @@
 // A process with several writers: appends until it is killed, or until it has done as much as it was
 // asked for, and notes outside of the store what it asked for and what it was told.
 
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';

@@ -2,12 +2,12 @@
 
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/adapters/mongodb/index.ts';
+import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import {
   eventStoreConformance,
   runConformance,
   type StoreFixture,
-} from '../../src/store/event-store.conformance.ts';
+} from '../../src/testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../src/store/index.ts';
 import { onFerretdb, onGivenMongodb, type MongodbTarget } from './mongodb-targets.ts';
 

@@ -1,7 +1,7 @@
 // A receiver in a process of its own: handles each of the messages once, through the inbox.
 
 import { DatabaseSync } from 'node:sqlite';
-import { sqliteInbox } from '../../src/adapters/sqlite/inbox/inbox.ts';
+import { sqliteInbox } from '../../src/engines/sqlite/inbox/inbox.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 const { path, count } = childInput() as { readonly path: string; readonly count: number };

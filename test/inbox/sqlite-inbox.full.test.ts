@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { sqliteInbox } from '../../src/adapters/sqlite/inbox/inbox.ts';
+import { sqliteInbox } from '../../src/engines/sqlite/inbox/inbox.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
 

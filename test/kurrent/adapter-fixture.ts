@@ -1,9 +1,9 @@
 // The adapter's stores for the conformance suite: for each an own server of ours, on an own backing
 // store.
 
-import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
-import type { StoreFixture } from '../../src/store/event-store.conformance.ts';
+import type { StoreFixture } from '../../src/testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
 
 export interface Backing {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { subjectHeader } from '../../src/store/index.ts';
 import {
   assertAscending,
@@ -14,7 +14,7 @@ import {
   newStream,
   only,
   refused,
-} from '../../src/store/store-fixture.conformance.ts';
+} from '../../src/testing/conformance/store/store-fixture.ts';
 import { serveMemory } from './client-cases.ts';
 import { bytesEvent, collect, event, kurrentClient, unique } from './official-clients.ts';
 

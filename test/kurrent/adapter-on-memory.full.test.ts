@@ -3,8 +3,8 @@
 // it on SQLite and PostgreSQL, and the soak all of it.
 
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
-import { eventStoreConformance } from '../../src/store/event-store.conformance.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { eventStoreConformance } from '../../src/testing/conformance/store/event-store.ts';
 import { adapterFixture } from './adapter-fixture.ts';
 
 /** Larger forms of cases that run here, left to the engines themselves and to the soak. */

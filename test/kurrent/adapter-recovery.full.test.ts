@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
+import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import {
   follow,
@@ -12,7 +12,7 @@ import {
   newStream,
   refused,
   storedIds,
-} from '../../src/store/store-fixture.conformance.ts';
+} from '../../src/testing/conformance/store/store-fixture.ts';
 import { serveSqlite } from './served-sqlite.ts';
 
 const timeout = 400_000;

@@ -1,7 +1,7 @@
 // Runs cases through one of the official clients, on a server of ours over a store in memory.
 
 import { after, describe } from 'node:test';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import {
   kurrentStoreOptions,
   startKurrentServer,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/adapters/kurrentdb/index.ts';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { createLifecycle } from '../../src/foundation/lifecycle.ts';
 import { openTokens } from '../../src/platform/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';

@@ -7,7 +7,7 @@ import type {
   PersistentSubscriptionToStreamSettings,
   ResolvedEvent,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { withoutWait, type ClientCases } from './client-cases.ts';
 import { confirmed, followed, type Followed } from './follow.ts';

@@ -1,7 +1,7 @@
 // A server process of ours over a SQLite file, which tests kill; it tells of its own memory and handles.
 
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface ServedSqliteInput {

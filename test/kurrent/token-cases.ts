@@ -6,7 +6,7 @@ import { openTokens, type NewToken, type Tokens } from '../../src/platform/index
 import { tokensStream } from '../../src/platform/tokens/token-book.ts';
 import { authenticateByTokens, kurrentStoreOptions } from '../../src/server/kurrent/index.ts';
 import { serveStore, type ClientCases, type ServedMemory } from './client-cases.ts';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { fakeClock, type FakeClock } from '../../src/testing/index.ts';
 import { followed } from './follow.ts';
 import {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { INestApplication } from '@nestjs/common';
-import { verifyWebhook } from '../../src/adapters/webhook/index.ts';
+import { verifyWebhook } from '../../src/destinations/webhook/index.ts';
 import { MillraceRuntime, OUTBOX_LEDGER, type MillraceHealth } from '../../src/nest/index.ts';
 import type { OutboxLedger } from '../../src/outbox/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';

@@ -2,15 +2,15 @@
 
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../../src/foundation/clock.ts';
-import { fileAttachments } from '../../src/notify/file-attachments.ts';
-import { hashNotifyPassword } from '../../src/notify/notify-password.ts';
-import { createNotifyUsers } from '../../src/notify/notify-users.ts';
-import { openTopics, type TopicsOptions } from '../../src/notify/topics.ts';
-import type { NotifyLimits } from '../../src/notify/visitor-limits.ts';
+import { fileAttachments } from '../../src/topics/file-attachments.ts';
+import { hashNotifyPassword } from '../../src/topics/notify-password.ts';
+import { createNotifyUsers } from '../../src/topics/notify-users.ts';
+import { openTopics, type TopicsOptions } from '../../src/topics/topics.ts';
+import type { NotifyLimits } from '../../src/topics/visitor-limits.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
-import { memoryUserDirectory } from '../../src/notify/user-directory.ts';
-import { createNtfyHandler } from '../../src/server/ntfy/ntfy-handler.ts';
-import { startNtfyServer } from '../../src/server/ntfy/start-ntfy-server.ts';
+import { memoryUserDirectory } from '../../src/topics/user-directory.ts';
+import { createNtfyHandler } from '../../src/server/topics/ntfy-handler.ts';
+import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { rules, tokens, users } from './ntfy-server-facts.ts';
 import type { CaseServer } from './ntfy-case.ts';

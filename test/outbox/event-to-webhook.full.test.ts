@@ -8,8 +8,8 @@ import {
   sqliteEventStore,
   sqliteInbox,
   sqliteOutboxLedger,
-} from '../../src/adapters/sqlite/index.ts';
-import { verifyWebhook, webhookDestination } from '../../src/adapters/webhook/index.ts';
+} from '../../src/engines/sqlite/index.ts';
+import { verifyWebhook, webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { createDelivery } from '../../src/delivery/index.ts';
 import { createOutboxDispatcher, startOutboxProjector } from '../../src/outbox/index.ts';
 import { startHttpReceiver } from '../../src/testing/index.ts';

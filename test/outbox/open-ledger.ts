@@ -14,10 +14,10 @@ export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLe
   if (engine === 'typeorm') return typeormLedger(url);
   // Only the engine that is asked for: many short processes call this.
   if (engine === 'sqlite') {
-    const { sqliteOutboxLedger } = await import('../../src/adapters/sqlite/outbox/ledger.ts');
+    const { sqliteOutboxLedger } = await import('../../src/engines/sqlite/outbox/ledger.ts');
     return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
   }
-  const { postgresOutboxLedger } = await import('../../src/adapters/postgres/outbox/ledger.ts');
+  const { postgresOutboxLedger } = await import('../../src/engines/postgres/outbox/ledger.ts');
   return postgresOutboxLedger(url, { connectionsMax: 4 });
 }
 

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { postgresEventStore, postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { projectorCases } from './projector-cases.ts';
 

@@ -3,7 +3,7 @@ import {
   sqliteEventStore,
   sqliteOutboxLedger,
   type SqliteTransaction,
-} from '../../src/adapters/sqlite/index.ts';
+} from '../../src/engines/sqlite/index.ts';
 import { createWorkspace } from '../store/rig.ts';
 import { projectorCases } from './projector-cases.ts';
 

@@ -1,7 +1,7 @@
 // The first half of the rig: a process with the projector and the dispatcher, until it is killed.
 
-import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
-import { postgresEventStore, postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
+import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { createQueueDispatcher, startOutboxProjector } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openWhenBack } from './open-when-back.ts';

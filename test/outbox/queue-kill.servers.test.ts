@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresEventStore, postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';

@@ -1,7 +1,7 @@
 // The second half of the rig: a process that sends over HTTP until it is killed, and fails at random.
 
-import { bullmqDeliveryQueue } from '../../src/adapters/bullmq/index.ts';
-import { postgresOutboxLedger } from '../../src/adapters/postgres/index.ts';
+import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
+import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { createQueueWorker } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';

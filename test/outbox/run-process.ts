@@ -18,7 +18,7 @@ export async function writeConfig(
   await writeFile(
     join(folder, 'outbox.config.ts'),
     `import { defineOutbox } from '${source('platform/index.ts')}';
-import { webhookDestination } from '${source('adapters/webhook/index.ts')}';
+import { webhookDestination } from '${source('destinations/webhook/index.ts')}';
 
 export default defineOutbox(({ webhookTimeoutMs }) => ({
   projectors: [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { startHttpReceiver } from '../../src/testing/index.ts';
 import { runMillrace, workFolder } from '../cli-store-terminal.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
 import {
   killInlineProjectors,

@@ -33,9 +33,9 @@ const { engine, url, role, version, shards, leaseMs, name, streams } =
   childInput() as ProjectorInput;
 const store =
   engine === 'sqlite'
-    ? await (await import('../../src/adapters/sqlite/store/event-store.ts')).sqliteEventStore(url)
+    ? await (await import('../../src/engines/sqlite/store/event-store.ts')).sqliteEventStore(url)
     : await (
-        await import('../../src/adapters/postgres/store/event-store.ts')
+        await import('../../src/engines/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 6 });
 const tell = (message: ProjectorMessage): void => tellParent(message);
 let hasWorked = false;

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { connectRedis } from '../../src/adapters/redis/connection/connection.ts';
-import { refuseConnections } from '../../src/adapters/redis/connection/refusal.conformance.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { connectRedis } from '../../src/engines/redis/connection/connection.ts';
+import { refuseConnections } from '../../src/testing/conformance/engines/redis-refusal.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openReadModels } from '../../src/platform/index.ts';
 import {

@@ -1,7 +1,7 @@
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { openReadModels } from '../../src/platform/index.ts';
-import { projectionsConformance } from '../../src/projections/projections.conformance.ts';
+import { projectionsConformance } from '../../src/testing/conformance/projections/projections.ts';
 import { sharedRedis, sharedRedisCluster } from '../../src/testing/servers/shared-servers.ts';
 
 const { url } = await sharedRedis();

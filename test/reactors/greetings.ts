@@ -1,8 +1,8 @@
 // A reactor whose effect is a command that does it again whenever it is asked: only its key makes it once.
 
 import { z } from 'zod';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { createCommandHandler, defineAggregate } from '../../src/aggregates/index.ts';
 import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
 import { dispatchCommands, reactor, type SendCommand } from '../../src/reactors/index.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
-import { redisSagaIndex } from '../../src/adapters/redis/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { redisSagaIndex } from '../../src/engines/redis/index.ts';
 import { createEnvelope, parseRedisKey, type NewEvent } from '../../src/contracts/index.ts';
 import { systemClock, type Clock } from '../../src/foundation/clock.ts';
 import { orderSaga, paid, placed } from '../../src/reactors/example-order.test.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from '../store/connect.ts';
 import { inRounds } from '../store/rig.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { openSagaIndex } from '../../src/platform/index.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';

@@ -22,9 +22,9 @@ const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorke
 const random = seededRandom(seed);
 const store =
   engine === 'sqlite'
-    ? await (await import('../../src/adapters/sqlite/store/event-store.ts')).sqliteEventStore(url)
+    ? await (await import('../../src/engines/sqlite/store/event-store.ts')).sqliteEventStore(url)
     : await (
-        await import('../../src/adapters/postgres/store/event-store.ts')
+        await import('../../src/engines/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 8 });
 const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
 

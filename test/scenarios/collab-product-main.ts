@@ -1,7 +1,7 @@
 // The whole product with the collab module, which kills itself at one step of one flow: what the step made is
 // stored, and whoever goes on from there has just begun.
 
-import { smtpDestination } from '../../src/adapters/smtp/index.ts';
+import { smtpDestination } from '../../src/destinations/smtp/index.ts';
 import { childInput } from '../../src/testing/child-process.ts';
 import { collab, composeMail } from '../../modules/collab/index.ts';
 import { mortalModule, serveProduct } from './mortal-product.ts';

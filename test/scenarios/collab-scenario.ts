@@ -2,7 +2,7 @@
 // and everything that has to follow does, as one flow.
 
 import assert from 'node:assert/strict';
-import { smtpDestination } from '../../src/adapters/smtp/index.ts';
+import { smtpDestination } from '../../src/destinations/smtp/index.ts';
 import { createPlatform, type EngineUrls, type Platform } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';

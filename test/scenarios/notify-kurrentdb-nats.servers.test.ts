@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { startNats, startRedis } from '../../src/testing/index.ts';
 import { createWorkspace } from '../store/rig.ts';

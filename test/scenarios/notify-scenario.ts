@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { smtpDestination } from '../../src/adapters/smtp/index.ts';
-import { webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { smtpDestination } from '../../src/destinations/smtp/index.ts';
+import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { composeNotificationMail } from '../../src/customers/index.ts';
 import type { EngineUrls } from '../../src/platform/index.ts';
 import { startSmtp, type ApiCaller, type SocketMessage } from '../../src/testing/index.ts';

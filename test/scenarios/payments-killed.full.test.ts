@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { verifyWebhook } from '../../src/adapters/webhook/index.ts';
+import { verifyWebhook } from '../../src/destinations/webhook/index.ts';
 import { createPlatform, type Platform } from '../../src/platform/index.ts';
 import { startChild, startHttpReceiver, type Child } from '../../src/testing/index.ts';
 import {

@@ -2,7 +2,7 @@
 // told to a webhook and a topic, and what must be true of all of them in the end.
 
 import assert from 'node:assert/strict';
-import { verifyWebhook, webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { verifyWebhook, webhookDestination } from '../../src/destinations/webhook/index.ts';
 import type { DeliveryMessage } from '../../src/delivery/index.ts';
 import {
   createPlatform,

@@ -1,7 +1,7 @@
 // A process of the payments that is killed: everything but the requests, with a provider and a webhook over
 // HTTP, which outlive it.
 
-import { webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { createPlatform } from '../../src/platform/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { payments, type ChargeAnswer } from '../../modules/payments/index.ts';

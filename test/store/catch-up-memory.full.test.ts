@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import type { CatchUpInput, CatchUpMessage } from './catch-up-main.ts';
 import { createWorkspace, newEvent, soakMinutes, streamName } from './rig.ts';

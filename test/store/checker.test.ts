@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import type { AppendResult, EventStore, FeedItem, Position } from '../../src/store/index.ts';
 import {
   checkDelivered,

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { pathOf } from '../../src/adapters/sqlite/connection/path.ts';
+import { pathOf } from '../../src/engines/sqlite/connection/path.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { until } from './rig.ts';
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { lockClass } from '../../src/adapters/postgres/connection/schema.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { lockClass } from '../../src/engines/postgres/connection/schema.ts';
 import { subjectHeader } from '../../src/store/index.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { lockClass } from '../../src/adapters/postgres/connection/schema.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { lockClass } from '../../src/engines/postgres/connection/schema.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
 import { newEvent, streamName, until } from './rig.ts';

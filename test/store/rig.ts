@@ -24,10 +24,10 @@ export async function openStore(
   options: RigOptions = {},
 ): Promise<EventStore> {
   if (engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/adapters/sqlite/store/event-store.ts');
+    const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
     return sqliteEventStore(url, options);
   }
-  const { postgresEventStore } = await import('../../src/adapters/postgres/store/event-store.ts');
+  const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
   return postgresEventStore(url, options);
 }
 

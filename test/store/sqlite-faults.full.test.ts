@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
 import type { HistoryEntry } from '../../src/testing/history.ts';

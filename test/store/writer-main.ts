@@ -2,7 +2,7 @@
 // until it has done as much as it was asked for.
 
 import pg from 'pg';
-import { checkOut } from '../../src/adapters/postgres/connection/connection.ts';
+import { checkOut } from '../../src/engines/postgres/connection/connection.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';

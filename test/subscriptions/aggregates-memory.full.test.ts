@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryEventStore } from '../../src/adapters/memory/index.ts';
+import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import type { EventStore, FeedItem, RecordedEvent } from '../../src/store/index.ts';
 import { toPosition } from '../../src/store/position.ts';
 import {

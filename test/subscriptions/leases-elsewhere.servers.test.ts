@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { ClientBase } from 'pg';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
-import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { sqliteEventStore, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { openLeases } from '../../src/platform/index.ts';
 import { toPosition } from '../../src/store/position.ts';
 import { startSubscription, subscription, withLeases } from '../../src/subscriptions/index.ts';
-import { subscriptionStorageConformance } from '../../src/subscriptions/subscription-storage.conformance.ts';
+import { subscriptionStorageConformance } from '../../src/testing/conformance/subscriptions/subscription-storage.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import {
   sharedNats,

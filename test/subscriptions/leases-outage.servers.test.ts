@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import type { SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { openLeases } from '../../src/platform/index.ts';

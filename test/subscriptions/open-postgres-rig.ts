@@ -1,7 +1,7 @@
 // A database of its own: effects and events of one run only.
 
 import { randomUUID } from 'node:crypto';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from '../store/connect.ts';
 import type { Effect } from './effects.ts';

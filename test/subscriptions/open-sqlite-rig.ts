@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { sqliteEventStore, type SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import { sqliteEventStore, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { createWorkspace } from '../store/rig.ts';

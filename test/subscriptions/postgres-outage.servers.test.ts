@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientBase } from 'pg';
-import { postgresEventStore } from '../../src/adapters/postgres/index.ts';
+import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';

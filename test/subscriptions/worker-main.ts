@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
-import type { SqliteTransaction } from '../../src/adapters/sqlite/index.ts';
+import type { SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
   startSubscription,
@@ -91,7 +91,7 @@ const tuning = {
 
 async function run() {
   if (input.engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/adapters/sqlite/store/event-store.ts');
+    const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
     const store = await sqliteEventStore(input.url);
     const each = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
@@ -103,7 +103,7 @@ async function run() {
     });
     return { store, runner: await startSubscription(store, subscription(each), tuning) };
   }
-  const { postgresEventStore } = await import('../../src/adapters/postgres/store/event-store.ts');
+  const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
   const store = await postgresEventStore(input.url, { connectionsMax: 8 });
   const each = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();

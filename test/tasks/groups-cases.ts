@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { copyToArchive } from '../../src/bus/archive.ts';
-import { eventually } from '../../src/bus/bus-fixture.conformance.ts';
+import { eventually } from '../../src/testing/conformance/bus/bus-fixture.ts';
 import {
   fileColdStorage,
   readArchive,

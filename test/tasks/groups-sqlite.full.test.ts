@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { sqliteBus } from '../../src/adapters/sqlite/index.ts';
+import { sqliteBus } from '../../src/engines/sqlite/index.ts';
 import { groupsCases } from './groups-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'));

@@ -1,8 +1,8 @@
 // The tasks of a test, as each of its processes opens them.
 
-import { natsTasks } from '../../src/adapters/nats/index.ts';
-import { redisTasks } from '../../src/adapters/redis/index.ts';
-import { sqliteTasks } from '../../src/adapters/sqlite/index.ts';
+import { natsTasks } from '../../src/engines/nats/index.ts';
+import { redisTasks } from '../../src/engines/redis/index.ts';
+import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
 import { taskType, type Tasks } from '../../src/tasks/index.ts';
 
 export type TasksPlace =

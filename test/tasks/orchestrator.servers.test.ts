@@ -1,5 +1,5 @@
-import { natsBus } from '../../src/adapters/nats/index.ts';
-import { redisBus } from '../../src/adapters/redis/index.ts';
+import { natsBus } from '../../src/engines/nats/index.ts';
+import { redisBus } from '../../src/engines/redis/index.ts';
 import { sharedNats, sharedRedis } from '../../src/testing/servers/shared-servers.ts';
 import { orchestratorCases } from './orchestrator-cases.ts';
 

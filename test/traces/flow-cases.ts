@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import { webhookDestination } from '../../src/adapters/webhook/index.ts';
+import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { defineAggregate } from '../../src/aggregates/index.ts';
 import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
 import { createPlatform, defineModule, type Platform } from '../../src/platform/index.ts';

@@ -15,7 +15,7 @@ export const budget: readonly BudgetPart[] = [
   {
     name: 'PostgreSQL bus and tasks',
     seconds: 40,
-    files: /^src\/(?:adapters|engines)\/postgres\/.*(?:bus|tasks)/,
+    files: /^src\/engines\/postgres\/.*(?:bus|tasks)/,
   },
   { name: 'documents', seconds: 20, files: /^test\/documents\// },
   { name: 'console', seconds: 60, files: /^(?:src|test)\/console\// },

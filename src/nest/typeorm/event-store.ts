@@ -2,7 +2,7 @@
 
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
-import { postgresEventStore, type PostgresOptions } from '../../adapters/postgres/index.ts';
+import { postgresEventStore, type PostgresOptions } from '../../engines/postgres/index.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
 /**

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { DataSource } from 'typeorm';
-import { migratePostgresOutbox } from '../../adapters/postgres/outbox/schema.ts';
-import { sharedSchemas } from '../../adapters/postgres/postgres-shared-schema.conformance.ts';
-import { eventually, newMessage, rejectsWith } from '../../outbox/ledger-fixture.conformance.ts';
+import { migratePostgresOutbox } from '../../engines/postgres/outbox/schema.ts';
+import { sharedSchemas } from '../../testing/conformance/engines/postgres-shared-schema.ts';
+import {
+  eventually,
+  newMessage,
+  rejectsWith,
+} from '../../testing/conformance/outbox/ledger-fixture.ts';
 import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
-import { outboxLedgerConformance } from '../../outbox/outbox-ledger.conformance.ts';
+import { outboxLedgerConformance } from '../../testing/conformance/outbox/outbox-ledger.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { poolOf } from './event-store.ts';
 import { IntegrationOutboxEntity, OutboxStatus } from './integration-outbox-entity.ts';

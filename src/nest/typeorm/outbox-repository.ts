@@ -6,7 +6,7 @@ import {
   postgresOutboxLedger,
   type PostgresOutboxOptions,
   type PostgresTransaction,
-} from '../../adapters/postgres/index.ts';
+} from '../../engines/postgres/index.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { OutboxRepository } from '../outbox-repository.ts';

@@ -1,10 +1,10 @@
 // The field `notify` of the configuration: settings of topics.
 
-import type { AccessRule, TopicPermission } from '../../notify/access-rules.ts';
-import type { NotifyTokenSettings, NotifyUserSettings } from '../../notify/notify-users.ts';
-import type { NamedTemplate } from '../../notify/templates/named-templates.ts';
-import type { TopicDurability } from '../../notify/topic-bus.ts';
-import type { NotifyLimits } from '../../notify/visitor-limits.ts';
+import type { AccessRule, TopicPermission } from '../../topics/access-rules.ts';
+import type { NotifyTokenSettings, NotifyUserSettings } from '../../topics/notify-users.ts';
+import type { NamedTemplate } from '../../topics/templates/named-templates.ts';
+import type { TopicDurability } from '../../topics/topic-bus.ts';
+import type { NotifyLimits } from '../../topics/visitor-limits.ts';
 
 export interface NotifySettings {
   readonly users?: readonly NotifyUserSettings[] | undefined;

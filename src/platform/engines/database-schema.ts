@@ -1,6 +1,6 @@
 // A database schema as numbered migration steps, and such a schema in PostgreSQL.
 
-import type { migratePostgres } from '../../adapters/postgres/store/schema.ts';
+import type { migratePostgres } from '../../engines/postgres/store/schema.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 
 export interface SchemaStep {
@@ -47,8 +47,8 @@ export async function postgresSchema(
   },
 ): Promise<DatabaseSchema> {
   const { connectPostgres, unavailable } =
-    await import('../../adapters/postgres/connection/connection.ts');
-  const { quoteName } = await import('../../adapters/postgres/connection/schema.ts');
+    await import('../../engines/postgres/connection/connection.ts');
+  const { quoteName } = await import('../../engines/postgres/connection/schema.ts');
   const table = `${quoteName(schema)}.migrations`;
 
   type Connection = Awaited<ReturnType<typeof connectPostgres>>;

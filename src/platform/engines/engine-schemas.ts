@@ -21,8 +21,7 @@ export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
   const target = parseStoreUrl(url);
   if (target.engine === 'sqlite') return sqliteSchema(resolve(target.path));
   if (target.engine === 'postgres') {
-    const { migratePostgres, postgresMigrations } =
-      await import('../../adapters/postgres/index.ts');
+    const { migratePostgres, postgresMigrations } = await import('../../engines/postgres/index.ts');
     const { connection, schema } = target;
     return postgresSchema(connection, schema, {
       steps: postgresMigrations(schema),
@@ -34,7 +33,7 @@ export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
 
 async function sqliteSchema(path: string): Promise<DatabaseSchema> {
   const { configureSqlite, migrateSqlite, sqliteMigrations } =
-    await import('../../adapters/sqlite/connection/schema.ts');
+    await import('../../engines/sqlite/connection/schema.ts');
   const { DatabaseSync } = await import('node:sqlite');
   const steps = sqliteMigrations.map((sql, index) => ({
     number: index + 1,
@@ -96,7 +95,7 @@ export async function outboxSchema(url: string, schema = 'core_outbox'): Promise
   const target = parseStoreUrl(url);
   if (target.engine !== 'postgres') return eventStoreSchema(url);
   const { migratePostgresOutbox, postgresOutboxMigrations } =
-    await import('../../adapters/postgres/index.ts');
+    await import('../../engines/postgres/index.ts');
   return postgresSchema(target.connection, schema, {
     steps: postgresOutboxMigrations(schema),
     take: migratePostgresOutbox,

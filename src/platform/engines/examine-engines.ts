@@ -67,12 +67,12 @@ async function examineEngine(
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { examineRedis } = await import('../../adapters/redis/doctor.ts');
+    const { examineRedis } = await import('../../engines/redis/doctor.ts');
     const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
     return examineRedis(url, { ...options, stores });
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { examineNats } = await import('../../adapters/nats/doctor.ts');
+    const { examineNats } = await import('../../engines/nats/doctor.ts');
     return examineNats(url, options);
   }
   const target = parseStoreUrl(url);
@@ -88,20 +88,20 @@ async function examineStore(
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
   if (target.engine === 'sqlite') {
-    const { examineSqlite } = await import('../../adapters/sqlite/doctor.ts');
+    const { examineSqlite } = await import('../../engines/sqlite/doctor.ts');
     return examineSqlite(url, options);
   }
   if (target.engine === 'postgres') {
-    const { examinePostgres } = await import('../../adapters/postgres/doctor.ts');
+    const { examinePostgres } = await import('../../engines/postgres/doctor.ts');
     const schemas = [target.schema, ...(roles.includes('outbox') ? [outboxSchemaName] : [])];
     return examinePostgres(target.connection, { ...options, schemas });
   }
   if (target.engine === 'mongodb') {
-    const { examineMongodb } = await import('../../adapters/mongodb/doctor.ts');
+    const { examineMongodb } = await import('../../engines/mongodb/doctor.ts');
     return examineMongodb(target.connection, options);
   }
   if (target.engine === 'kurrentdb') {
-    const { examineKurrentdb } = await import('../../adapters/kurrentdb/doctor.ts');
+    const { examineKurrentdb } = await import('../../engines/kurrentdb/doctor.ts');
     return examineKurrentdb(target.connection, options);
   }
   const remedy = 'Take sqlite:<file> for anything that has to be kept.';

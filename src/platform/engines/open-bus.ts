@@ -19,15 +19,15 @@ import { MillraceError } from '../../foundation/error.ts';
  */
 export async function openBus(url: string, options: BusOptions = {}): Promise<Bus> {
   if (/^sqlite:/i.test(url)) {
-    const { sqliteBus } = await import('../../adapters/sqlite/index.ts');
+    const { sqliteBus } = await import('../../engines/sqlite/index.ts');
     return sqliteBus(url, options);
   }
   if (/^rediss?(?:\+cluster)?:/i.test(url)) {
-    const { redisBus } = await import('../../adapters/redis/index.ts');
+    const { redisBus } = await import('../../engines/redis/index.ts');
     return redisBus(url, options);
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { natsBus } = await import('../../adapters/nats/index.ts');
+    const { natsBus } = await import('../../engines/nats/index.ts');
     return natsBus(url, options);
   }
   const known = 'sqlite:<file>, redis://host:6379 or nats://host:4222';
@@ -67,7 +67,7 @@ export async function openColdStorage(
   if (keys === undefined) {
     throw invalid('a bucket needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
   }
-  const { s3ColdStorage } = await import('../../adapters/s3/index.ts');
+  const { s3ColdStorage } = await import('../../engines/s3/index.ts');
   const settings = new URLSearchParams(query);
   return s3ColdStorage({
     bucket,

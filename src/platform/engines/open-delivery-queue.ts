@@ -19,7 +19,7 @@ export async function openDeliveryQueue(
   options: { readonly observer?: Observer } = {},
 ): Promise<DeliveryQueue> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { bullmqDeliveryQueue } = await import('../../adapters/bullmq/index.ts');
+    const { bullmqDeliveryQueue } = await import('../../engines/bullmq/index.ts');
     return bullmqDeliveryQueue(url, options);
   }
   if (/^memory:/i.test(url)) {

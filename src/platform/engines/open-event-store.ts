@@ -30,23 +30,23 @@ export async function openEventStore(
   const { schema, migrate = 'auto', ...storeOptions } = options;
   const target = parseStoreUrl(url);
   if (target.engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../adapters/sqlite/index.ts');
+    const { sqliteEventStore } = await import('../../engines/sqlite/index.ts');
     return sqliteEventStore(`sqlite:${target.path}`, storeOptions);
   }
   if (target.engine === 'postgres') {
     if (schema !== undefined) checkSchema(schema);
-    const { postgresEventStore } = await import('../../adapters/postgres/index.ts');
+    const { postgresEventStore } = await import('../../engines/postgres/index.ts');
     const postgres = { schema: schema ?? target.schema, migrate };
     return postgresEventStore(target.connection, { ...storeOptions, ...postgres });
   }
   if (target.engine === 'mongodb') {
-    const { mongodbEventStore } = await import('../../adapters/mongodb/index.ts');
+    const { mongodbEventStore } = await import('../../engines/mongodb/index.ts');
     return mongodbEventStore(target.connection, storeOptions);
   }
   if (target.engine === 'kurrentdb') {
-    const { kurrentdbEventStore } = await import('../../adapters/kurrentdb/index.ts');
+    const { kurrentdbEventStore } = await import('../../engines/kurrentdb/index.ts');
     return kurrentdbEventStore(target.connection, storeOptions);
   }
-  const { memoryEventStore } = await import('../../adapters/memory/index.ts');
+  const { memoryEventStore } = await import('../../engines/memory/index.ts');
   return memoryEventStore(storeOptions);
 }

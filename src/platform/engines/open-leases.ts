@@ -38,11 +38,11 @@ export async function openLeases(
 ): Promise<LeaseStore & AsyncDisposable> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
   if (scheme !== undefined && redisSchemes.includes(scheme)) {
-    const { redisLeases } = await import('../../adapters/redis/index.ts');
+    const { redisLeases } = await import('../../engines/redis/index.ts');
     return redisLeases(url, options);
   }
   if (scheme !== undefined && natsSchemes.includes(scheme)) {
-    const { natsLeases } = await import('../../adapters/nats/index.ts');
+    const { natsLeases } = await import('../../engines/nats/index.ts');
     return natsLeases(url, options);
   }
   throw unknownScheme(scheme);

@@ -28,11 +28,11 @@ export async function openOutboxLedger(
 ): Promise<OutboxLedger> {
   const target = parseStoreUrl(url);
   if (target.engine === 'sqlite') {
-    const { sqliteOutboxLedger } = await import('../../adapters/sqlite/index.ts');
+    const { sqliteOutboxLedger } = await import('../../engines/sqlite/index.ts');
     return sqliteOutboxLedger(`sqlite:${target.path}`);
   }
   if (target.engine === 'postgres') {
-    const { postgresOutboxLedger } = await import('../../adapters/postgres/index.ts');
+    const { postgresOutboxLedger } = await import('../../engines/postgres/index.ts');
     return postgresOutboxLedger(target.connection, options);
   }
   if (target.engine === 'memory') {

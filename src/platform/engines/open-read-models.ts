@@ -33,7 +33,7 @@ export async function openReadModels(
   options: OpenReadModelsOptions = {},
 ): Promise<ReadModelStore & AsyncDisposable> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { redisReadModels } = await import('../../adapters/redis/index.ts');
+    const { redisReadModels } = await import('../../engines/redis/index.ts');
     return redisReadModels(url, options);
   }
   const store: EventStore & Partial<ReadModelHost> = await openEventStore(url);

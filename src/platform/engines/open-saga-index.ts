@@ -27,7 +27,7 @@ export async function openSagaIndex(
   options: OpenSagaIndexOptions = {},
 ): Promise<SagaIndex & AsyncDisposable> {
   if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { redisSagaIndex } = await import('../../adapters/redis/index.ts');
+    const { redisSagaIndex } = await import('../../engines/redis/index.ts');
     return redisSagaIndex(url, options);
   }
   const store: EventStore & Partial<SagaHost> = await openEventStore(url);

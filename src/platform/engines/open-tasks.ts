@@ -24,15 +24,15 @@ export async function openTasks(url: string, options: TasksOptions = {}): Promis
     return createTasks(memoryTaskEngine(clock === undefined ? {} : { clock }), options);
   }
   if (/^sqlite:/i.test(url)) {
-    const { sqliteTasks } = await import('../../adapters/sqlite/index.ts');
+    const { sqliteTasks } = await import('../../engines/sqlite/index.ts');
     return sqliteTasks(url, options);
   }
   if (/^rediss?(?:\+cluster)?:/i.test(url)) {
-    const { redisTasks } = await import('../../adapters/redis/index.ts');
+    const { redisTasks } = await import('../../engines/redis/index.ts');
     return redisTasks(url, options);
   }
   if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { natsTasks } = await import('../../adapters/nats/index.ts');
+    const { natsTasks } = await import('../../engines/nats/index.ts');
     return natsTasks(url, options);
   }
   const known = 'sqlite:<file>, redis://host:6379, nats://host:4222 or memory:';

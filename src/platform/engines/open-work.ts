@@ -32,11 +32,11 @@ const isHere = /^(sqlite|memory):/i;
  */
 export async function openKeyStore(url: string, options: OpenWorkOptions = {}): Promise<KeyStore> {
   if (isRedis.test(url)) {
-    const { redisKeyStore } = await import('../../adapters/redis/index.ts');
+    const { redisKeyStore } = await import('../../engines/redis/index.ts');
     return redisKeyStore(url, options);
   }
   if (!isHere.test(url)) throw unknown('keys');
-  const { sqliteKeyStore } = await import('../../adapters/sqlite/index.ts');
+  const { sqliteKeyStore } = await import('../../engines/sqlite/index.ts');
   return sqliteKeyStore(url, options);
 }
 
@@ -55,14 +55,14 @@ export async function openWorkQueue(
   { leaseMs, ...options }: OpenWorkQueueOptions,
 ): Promise<WorkQueue> {
   if (isRedis.test(url)) {
-    const { bullmqWorkQueue } = await import('../../adapters/bullmq/index.ts');
+    const { bullmqWorkQueue } = await import('../../engines/bullmq/index.ts');
     return bullmqWorkQueue(url, {
       ...options,
       ...(leaseMs === undefined ? {} : { lockMs: leaseMs }),
     });
   }
   if (!isHere.test(url)) throw unknown('queue');
-  const { sqliteWorkQueue } = await import('../../adapters/sqlite/index.ts');
+  const { sqliteWorkQueue } = await import('../../engines/sqlite/index.ts');
   return sqliteWorkQueue(url, { ...options, ...(leaseMs === undefined ? {} : { leaseMs }) });
 }
 

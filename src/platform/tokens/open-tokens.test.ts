@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { ErrorCode } from '../../foundation/error-codes.ts';
 import type { EventStore } from '../../store/event-store.ts';

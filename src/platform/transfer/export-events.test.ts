@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { exportEvents, type ExportOptions } from './export-events.ts';
 import { eur, exported, several, usd } from '../test-currencies.test.ts';

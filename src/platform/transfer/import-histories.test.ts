@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';

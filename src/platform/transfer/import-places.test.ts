@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
 import { createStreamPlaces } from './import-places.ts';
 import { planImport } from './import-plan.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { openTokens } from '../../platform/tokens/open-tokens.ts';
 import { authenticateByTokens } from './authenticate-by-tokens.ts';
 import { kurrentStoreOptions } from './kurrent-store-options.ts';

@@ -10,7 +10,7 @@ import {
   START,
   UnavailableError,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { seededRandom } from '../../testing/seeded-random.ts';
 import type { AppendResult, EventStore } from '../../store/event-store.ts';

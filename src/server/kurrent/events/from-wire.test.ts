@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';

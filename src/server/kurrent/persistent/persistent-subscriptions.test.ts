@@ -16,7 +16,7 @@ import {
   START,
   type PersistentSubscriptionToStream,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { kurrentStoreOptions, startKurrentServer, type KurrentServer } from '../index.ts';
 

@@ -12,7 +12,7 @@ import {
   TransactionMaxSizeExceededError,
   WrongExpectedVersionError,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 
 async function serve(t: TestContext): Promise<KurrentDBClient> {

@@ -12,7 +12,7 @@ import {
   StreamNotFoundError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 
 async function serve(t: TestContext): Promise<EventStoreDBClient> {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { newEvents } from '../../../store/store-fixture.conformance.ts';
+import { newEvents } from '../../../testing/conformance/store/store-fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-store-options.ts';
 import { aboutMetadata } from './metadata-events.ts';
 

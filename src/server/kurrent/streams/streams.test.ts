@@ -18,7 +18,7 @@ import {
   WrongExpectedVersionError,
 } from '@kurrent/kurrentdb-client';
 import { createEnvelope } from '../../../contracts/envelope.ts';
-import { memoryEventStore } from '../../../adapters/memory/index.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
+import { newEvent } from '../../testing/conformance/store/store-fixture.ts';
+import type { RowToWrite } from '../../store/store-engine.ts';
+import { eventUuid, fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
+import type { ClientRecord } from './client.ts';
+
+const streamId = 'a.b.v1-core-1';
+
+function rowOf(fields: Parameters<typeof newEvent>[0] = {}): RowToWrite {
+  const event = newEvent(fields);
+  const { eventId, type, tenant } = event;
+  return {
+    eventId,
+    type,
+    tenant,
+    payload: JSON.stringify(event.payload),
+    meta: encodeMeta(streamId, event),
+  };
+}
+
+/** As a server would return it. */
+function stored(row: RowToWrite, options?: RecordOptions): ClientRecord {
+  const { id, type, data, metadata } = toClientEvent(streamId, row, options);
+  return {
+    id,
+    type,
+    isJson: true,
+    streamId,
+    revision: 3n,
+    created: new Date(1_000),
+    position: { commit: 7n, prepare: 7n },
+    data: JSON.parse(JSON.stringify(data)) as never,
+    metadata: JSON.parse(JSON.stringify(metadata)) as never,
+  };
+}
+
+const rows: Readonly<Record<string, RowToWrite>> = {
+  'a plain envelope': rowOf(),
+  'a whole envelope': rowOf({
+    causationId: 'c',
+    idempotencyKey: 'k',
+    user: { id: 'u', name: 'Jane' },
+    headers: { a: { b: null } },
+  }),
+  'empty headers': rowOf({ headers: {} }),
+  'an id that is no UUID': rowOf({ eventId: 'order 17' }),
+  'a UUID in capitals': rowOf({ eventId: 'C0FFEE00-0000-4000-8000-000000000000' }),
+  'half a surrogate pair': rowOf({ correlationId: 'a\ud800' }),
+  'an envelope of no known shape': { ...rowOf(), meta: '{"$correlationId":"x","odd":[1]}' },
+};
+
+for (const [what, row] of Object.entries(rows)) {
+  for (const options of [{}, { mark: 'm' }, { mark: 'm', textsOnly: true }]) {
+    test(`${what} is preserved, written with ${JSON.stringify(options)}`, () => {
+      const { row: read, mark } = fromClientRecord(stored(row, options));
+      assert.equal(read.eventId, row.eventId);
+      assert.deepEqual(decodeMeta(streamId, read.meta), decodeMeta(streamId, row.meta));
+      assert.equal(read.payload, row.payload);
+      assert.equal(mark, options.mark);
+      assert.deepEqual([read.sequence, read.revision, read.recordedAtMs], [7, 3, 1_000]);
+    });
+  }
+}
+
+test('a UUID is the server’s id, and any other event id maps to a stable UUID', () => {
+  const uuid = '0190f000-0000-7000-8000-000000000000';
+  assert.equal(eventUuid(uuid), uuid);
+  assert.match(eventUuid('order 17'), /^[0-9a-f]{8}-[0-9a-f]{4}-5/);
+  assert.equal(eventUuid('order 17'), eventUuid('order 17'));
+  assert.notEqual(eventUuid('order 17'), eventUuid('order 18'));
+});

@@ -1,0 +1,50 @@
+import { after, test } from 'node:test';
+import { connect } from '@nats-io/transport-node';
+import type { BusFixture } from '../../../testing/conformance/bus/bus.ts';
+import { busConformance } from '../../../testing/conformance/bus/bus.ts';
+import { onServer } from '../../../bus/conformance-rig.test.ts';
+import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
+import { startNats } from '../../../testing/servers/nats-server.ts';
+import { natsBus, natsBusCapabilities } from './bus.ts';
+
+const server = await startNats();
+const foreign = await connect({ servers: server.url });
+after(async () => {
+  await foreign.close();
+  await server[Symbol.asyncDispose]();
+});
+let opened = 0;
+
+const fixture: BusFixture = {
+  capabilities: { ...natsBusCapabilities, restart: true },
+  async open() {
+    opened += 1;
+    const prefix = `case${opened}`;
+    const bus = await natsBus(server.url, { prefix, roots: ['gbe'] });
+    return {
+      bus,
+      second: (other) => natsBus(server.url, { ...other, prefix }),
+      async inject(subject, data) {
+        await foreign.request(`${prefix}.${subject}`, data);
+      },
+      async outage() {
+        // A clean stop: the last acks before a SIGKILL may not be on disk, and are repeated.
+        await server.stop();
+        return async () => {
+          await server.start();
+          await eventually('the bus is available', async () => {
+            try {
+              return (await bus.groups()).length >= 0;
+            } catch {
+              return false;
+            }
+          });
+        };
+      },
+    };
+  },
+};
+
+for (const { name, skip, run } of onServer(busConformance(fixture))) {
+  test(`NATS: ${name}`, { skip: skip ?? false }, run);
+}

@@ -1,0 +1,36 @@
+import { after, test } from 'node:test';
+import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
+import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
+import { redisReadModels } from './read-models.ts';
+
+const { url } = await sharedRedis();
+const { nodes } = await sharedRedisCluster();
+const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+
+for (const [name, target, documents] of [
+  ['Redis', url, 'json'],
+  ['Redis, as hashes', url, 'hash'],
+  ['Redis Cluster', clusterUrl, 'json'],
+  ['Redis Cluster, as hashes', clusterUrl, 'hash'],
+] as const) {
+  const open = () => redisReadModels(target, { documents });
+  const [store, second] = await Promise.all([open(), open()]);
+  after(async () => {
+    await store[Symbol.asyncDispose]();
+    await second[Symbol.asyncDispose]();
+  });
+  for (const { name: sentence, skip, run } of readModelsConformance({
+    capabilities: store.capabilities,
+    open: async () => store,
+    second: async () => second,
+    async closed() {
+      const closed = await open();
+      await closed[Symbol.asyncDispose]();
+      return closed;
+    },
+  })) {
+    // The scripts are the same as on one Redis, and two random runs cover all nodes.
+    if (target === clusterUrl && /\(seed (?![12]\))\d+\)$/.test(sentence)) continue;
+    test(`read models in ${name}: ${sentence}`, { skip: skip ?? false }, run);
+  }
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import type { Bus } from '../../../bus/bus.ts';
+import { busConformance } from '../../../testing/conformance/bus/bus.ts';
+import { sqliteBus, sqliteBusIn } from './bus.ts';
+import {
+  openSharedSqliteFile,
+  type SharedSqliteFile,
+} from '../../../testing/conformance/engines/sqlite-shared-file.ts';
+
+/** Short: the suite holds the write lock. */
+const busyTimeoutMs = 100;
+const folder = mkdtempSync(join(tmpdir(), 'millrace-bus-'));
+
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+let shared: SharedSqliteFile | undefined;
+
+async function prepare(): Promise<{ readonly path: string; readonly bus: Bus }> {
+  shared ??= closing.use(await openSharedSqliteFile(folder, busyTimeoutMs));
+  shared.reset();
+  const { path } = shared.file;
+  return { path, bus: sqliteBusIn(shared.file, { busyTimeoutMs }) };
+}
+
+for (const { name, skip, run } of busConformance({
+  capabilities: {
+    durable: true,
+    crossProcess: true,
+    atomicBatch: true,
+    fencedAcks: true,
+    patternPositions: true,
+    uncountedRelease: true,
+    pendingList: true,
+    streamBytes: true,
+    restart: true,
+  },
+  async open() {
+    const { path, bus } = await prepare();
+    return {
+      bus,
+      second: (secondOptions) => sqliteBus(path, { ...secondOptions, busyTimeoutMs }),
+      async inject(subject, data) {
+        const database = new DatabaseSync(path);
+        const insert = 'insert into bus_messages (stream_id, stored_at_ms, data)';
+        database.exec('begin immediate');
+        database.prepare('insert or ignore into bus_streams (subject) values (?)').run(subject);
+        database
+          .prepare(`${insert} select id, ?, ? from bus_streams where subject = ?`)
+          .run(Date.now(), data, subject);
+        database.exec('commit');
+        database.close();
+      },
+      async outage() {
+        // A held write lock has the same effect as an unreachable broker.
+        const database = new DatabaseSync(path);
+        database.exec('begin exclusive');
+        return async () => {
+          database.exec('rollback');
+          database.close();
+        };
+      },
+    };
+  },
+})) {
+  test(`bus in SQLite: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('bus in SQLite: readers see a relaxed message before publish() resolves', async () => {
+  const { path, bus } = await prepare();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => bus[Symbol.asyncDispose]());
+  await using live = await bus.subscribe('gbe.>');
+  const happened: string[] = [];
+  const reading = (async () => {
+    for await (const { id } of live) {
+      happened.push(`seen ${id}`);
+      if (id === 'm-2') break;
+    }
+  })();
+  for (const id of ['m-1', 'm-2']) {
+    const message = { subject: 'gbe.events.system.health', id, payload: 1 };
+    await bus.publish({ ...message, durability: 'relaxed' });
+    happened.push(`answered ${id}`);
+  }
+  await reading;
+  assert.deepEqual(happened, ['seen m-1', 'answered m-1', 'seen m-2', 'answered m-2']);
+  // A later message is synced before it is visible, together with all earlier ones.
+  const database = new DatabaseSync(path, { readOnly: true });
+  assert.equal(database.prepare('select count(*) as n from bus_messages').get()?.['n'], 2);
+  database.close();
+});
+
+test('bus in SQLite: messages of other subjects cause no commit for a waiting group', async () => {
+  const { path, bus } = await prepare();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => bus[Symbol.asyncDispose]());
+  const group = await bus.group({ group: 'waiting', subject: 'gbe.events.audit.change' });
+  const waiting = group.fetch({ waitMs: 60_000 });
+  for (let n = 0; n < 20; n += 1) {
+    await bus.publish({ subject: 'gbe.events.system.health', payload: n });
+  }
+  const database = new DatabaseSync(path, { readOnly: true });
+  const cursor = database.prepare("select cursor from bus_groups where name = 'waiting'");
+  assert.equal(cursor.get()?.['cursor'], 0);
+  await bus.publish({ subject: 'gbe.events.audit.change', payload: 'mine' });
+  assert.deepEqual(
+    (await waiting).map(({ payload }) => payload),
+    ['mine'],
+  );
+  assert.equal(Number(cursor.get()?.['cursor']) > 0, true);
+  database.close();
+});

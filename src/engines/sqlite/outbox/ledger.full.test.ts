@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { newMessage } from '../../../testing/conformance/outbox/ledger-fixture.ts';
+import { outboxLedgerConformance } from '../../../testing/conformance/outbox/outbox-ledger.ts';
+import { sqliteOutboxTotals } from './tables.ts';
+import { sqliteMigrations } from '../connection/schema.ts';
+import {
+  openSharedSqliteFile,
+  type SharedSqliteFile,
+} from '../../../testing/conformance/engines/sqlite-shared-file.ts';
+import { outboxLedgerIn, sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+
+test('refuses an enqueue on a connection without an open transaction', async () => {
+  const path = join(folder, 'no-transaction.db');
+  await using ledger = await sqliteOutboxLedger(path);
+  const database = new DatabaseSync(path);
+  try {
+    const enqueue = (): Promise<unknown> => ledger.enqueueIn(database, [newMessage()]);
+    await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
+    database.exec('begin');
+    await enqueue();
+    database.exec('rollback');
+    await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
+    assert.deepEqual(await ledger.list({}), []);
+  } finally {
+    database.close();
+  }
+});
+
+test('the migration counts the messages that were sent before it', async () => {
+  const path = join(folder, 'older.db');
+  const database = new DatabaseSync(path);
+  const older = sqliteMigrations.indexOf(sqliteOutboxTotals);
+  for (const step of sqliteMigrations.slice(0, older)) database.exec(step);
+  database.exec(`pragma user_version = ${older}`);
+  database.exec('insert into outbox_sent (seq, attempts, sent_at_ms) values (1, 0, 0), (2, 0, 0)');
+  database.close();
+  await using ledger = await sqliteOutboxLedger(path);
+  assert.equal((await ledger.counts()).SENT, 2);
+});
+
+let shared: SharedSqliteFile | undefined;
+
+for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
+  capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+  async open() {
+    shared ??= closing.use(await openSharedSqliteFile(folder, 10_000));
+    shared.reset();
+    const { path } = shared.file;
+    return {
+      ledger: outboxLedgerIn(shared.file, {}),
+      second: () => sqliteOutboxLedger(path),
+      async inTransaction(work) {
+        const database = new DatabaseSync(path);
+        try {
+          // Takes the write lock with its first write, as an application's transaction does.
+          database.exec('begin');
+          await work(database);
+          database.exec('commit');
+        } finally {
+          database.close();
+        }
+      },
+      async outage() {
+        // The next case gets another file.
+        shared = undefined;
+        const database = new DatabaseSync(path);
+        database.exec('drop table outbox_messages');
+        database.close();
+      },
+      async readRelation() {
+        const database = new DatabaseSync(path, { readOnly: true });
+        try {
+          return database.prepare('select * from integration_outbox').all();
+        } finally {
+          database.close();
+        }
+      },
+    };
+  },
+})) {
+  test(`outbox in SQLite: ${name}`, { skip: skip ?? false }, run);
+}

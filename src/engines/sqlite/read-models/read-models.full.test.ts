@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
+import { pageSql } from '../../../projections/sql-read-models.ts';
+import { dialect } from '../connection/database.ts';
+import { sqliteEventStore } from '../store/event-store.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
+const path = join(folder, 'events.db');
+const [store, second] = [await sqliteEventStore(path), await sqliteEventStore(path)];
+after(async () => {
+  await store[Symbol.asyncDispose]();
+  await second[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+for (const { name, skip, run } of readModelsConformance({
+  capabilities: store.readModels.capabilities,
+  open: async () => store.readModels,
+  second: async () => second.readModels,
+  async closed() {
+    const closed = await sqliteEventStore(join(folder, 'closed.db'));
+    await closed[Symbol.asyncDispose]();
+    return closed.readModels;
+  },
+})) {
+  test(`read models in SQLite: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('a page is read from the index without a sort, however many pages there are', () => {
+  using database = new DatabaseSync(path);
+  const { members, ascending, descending } = pageSql(dialect);
+  const [inSet, inRange] = [
+    ['m', 'core', 'open', '', 51],
+    ['m', 'core', 'chat:c', 0, '', 0, 51],
+  ];
+  for (const [sql, values] of [
+    [members, inSet],
+    [ascending, inRange],
+    [descending, inRange],
+  ] as const) {
+    const plan = database
+      .prepare(`explain query plan ${sql}`)
+      .all(...values)
+      .map(({ detail }) => String(detail))
+      .join('\n');
+    assert.match(plan, /SEARCH r USING PRIMARY KEY \(model=\? AND tenant=\? AND name=\?/, plan);
+    assert.match(plan, sql === members ? /AND id>\?/ : /\(score,id\)[<>]\(\?,\?\)/, plan);
+    assert.match(plan, /SEARCH d USING INDEX \S+ \(model=\? AND tenant=\? AND id=\?\)/, plan);
+    assert.doesNotMatch(plan, /SCAN [^e]|TEMP B-TREE/, plan);
+  }
+});

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import type { Bus } from '../../../bus/bus.ts';
+import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
+import { sqliteBusIn } from '../bus/bus.ts';
+import {
+  openSharedSqliteFile,
+  type SharedSqliteFile,
+} from '../../../testing/conformance/engines/sqlite-shared-file.ts';
+import { sqliteTasks, sqliteTasksIn } from './tasks.ts';
+
+/** Short: the suite holds the write lock. */
+const busyTimeoutMs = 200;
+const folder = mkdtempSync(join(tmpdir(), 'millrace-tasks-'));
+const closing = new AsyncDisposableStack();
+closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+after(() => closing.disposeAsync());
+let shared: SharedSqliteFile | undefined;
+
+for (const { name, skip, run } of tasksConformance({
+  capabilities: {
+    durable: true,
+    crossProcess: true,
+    atomicSignals: true,
+    exactLimits: true,
+    exactOrder: true,
+    restart: true,
+  },
+  async open(options) {
+    shared ??= closing.use(await openSharedSqliteFile(folder, busyTimeoutMs));
+    shared.reset();
+    const { file } = shared;
+    const { path } = file;
+    const tasks = sqliteTasksIn(file, { ...options, busyTimeoutMs });
+    let bus: Bus | undefined;
+    const openBus = (): Bus => (bus ??= sqliteBusIn(file, { busyTimeoutMs }));
+    return {
+      tasks,
+      second: (secondOptions) => sqliteTasks(path, { ...secondOptions, busyTimeoutMs }),
+      async stream(subject) {
+        const messages = await Array.fromAsync(openBus().read(subject));
+        return messages.map(({ id, payload }) => ({ id, payload }));
+      },
+      async deleteStream(subject) {
+        await openBus().deleteStream(subject, { evenUnacked: true });
+      },
+      async outage() {
+        // A held write lock has the same effect as an unreachable engine.
+        const database = new DatabaseSync(path);
+        database.exec('begin exclusive');
+        return async () => {
+          database.exec('rollback');
+          database.close();
+        };
+      },
+      async close() {
+        await bus?.[Symbol.asyncDispose]();
+      },
+    };
+  },
+})) {
+  test(`tasks in SQLite: ${name}`, { skip: skip ?? false }, run);
+}

@@ -1,0 +1,64 @@
+// Requests of administrators: the server's version, users, and access rules.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  removeAccess,
+  removeUser,
+  setAccess,
+  setUser,
+  shownUsers,
+} from '../../topics/change-users.ts';
+import { refused } from '../../topics/ntfy-problems.ts';
+import type { UserDirectory } from '../../topics/user-directory.ts';
+import { answerJson } from './ntfy-answer.ts';
+import { peekBody } from './ntfy-body.ts';
+import type { NtfyRoute } from './ntfy-route.ts';
+
+export type AdminAction = Extract<NtfyRoute, { readonly kind: 'administration' }>['action'];
+
+/** ntfy's limit. */
+const bodyBytesMax = 131_072;
+
+export async function administer(
+  action: AdminAction,
+  {
+    request,
+    response,
+    directory,
+    version,
+  }: {
+    readonly request: IncomingMessage;
+    readonly response: ServerResponse;
+    readonly directory: UserDirectory;
+    readonly version: string;
+  },
+): Promise<void> {
+  if (action === 'version') {
+    return answerJson(response, JSON.stringify({ version, commit: '', date: '' }));
+  }
+  if (action === 'list-users') return answerJson(response, JSON.stringify(shownUsers(directory)));
+  const { head, isCut } = await peekBody(request, bodyBytesMax);
+  if (isCut) throw refused('jsonTooLarge');
+  await directory.change(await decisionOf(action, head, directory));
+  answerJson(response, '{"success":true}');
+}
+
+async function decisionOf(
+  action: Exclude<AdminAction, 'version' | 'list-users'>,
+  body: Buffer,
+  book: UserDirectory,
+): Promise<Parameters<UserDirectory['change']>[0]> {
+  switch (action) {
+    case 'add-user':
+      return setUser(body, { isNew: true, book });
+    case 'change-user':
+      return setUser(body, { isNew: false, book });
+    case 'remove-user':
+      return removeUser(body);
+    case 'set-access':
+      return setAccess(body);
+    case 'remove-access':
+    default:
+      return removeAccess(body);
+  }
+}

@@ -1,0 +1,376 @@
+// ntfy's API over topics: parses a request, calls the topics, and answers. The rules are in `src/notify`.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { createAccessBook, type TopicPermission } from '../../topics/access-rules.ts';
+import { readJsonPublish } from '../../topics/json-publish.ts';
+import { createNotifyUsers, type NotifyUsers } from '../../topics/notify-users.ts';
+import { memoryUserDirectory, type UserDirectory } from '../../topics/user-directory.ts';
+import { refused } from '../../topics/ntfy-problems.ts';
+import { readPublishParams, unifiedPushNames } from '../../topics/publish-params.ts';
+import { requestParams, type RequestHeaders } from '../../topics/request-params.ts';
+import { parseSince, readFilter } from '../../topics/read-params.ts';
+import { messageJson } from '../../topics/topic-message.ts';
+import type { TopicBody, Topics } from '../../topics/topics.ts';
+import { administer } from './ntfy-administration.ts';
+import {
+  answerFile,
+  answerJson,
+  answerProblem,
+  anyOrigin,
+  problemResponse,
+} from './ntfy-answer.ts';
+import { bodyOf, peekBody } from './ntfy-body.ts';
+import { accountOf, configOf } from './ntfy-facts.ts';
+import { ntfyRouteOf, type NtfyRoute } from './ntfy-route.ts';
+import {
+  contentTypes,
+  createKeepalives,
+  encodeMessage,
+  followOverHttp,
+  type Following,
+  type StreamForm,
+} from './ntfy-stream.ts';
+import { visitorOf, type Visitor } from './ntfy-visitor.ts';
+import { createNtfyWebSockets, refuseUpgrade } from './ntfy-websocket.ts';
+
+export interface NtfyHandlerOptions {
+  /** Default: the users of `directory`, without tokens. */
+  readonly users?: NotifyUsers | undefined;
+  /** Users and access rules, which administrators change. Default: an empty one in memory. */
+  readonly directory?: UserDirectory | undefined;
+  /** For topics that no access rule matches. Default: read-write. */
+  readonly defaultAccess?: TopicPermission | undefined;
+  readonly exemptHosts?: readonly string[] | undefined;
+  readonly isBehindProxy?: boolean | undefined;
+  /** The product's version, which administrators can read. */
+  readonly version?: string | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+}
+
+export interface NtfyHandler extends AsyncDisposable {
+  /** Whether the request is for ntfy's API. The web page of a topic is not: this server has none. */
+  takes(request: IncomingMessage): boolean;
+  /** Never rejects. */
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  /** Ends all streams, which would otherwise keep the server from closing. */
+  stop(): void;
+}
+
+interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly query: URLSearchParams | undefined;
+  readonly visitor: Visitor;
+}
+
+interface Publish {
+  readonly topic: string;
+  readonly sequenceId: string | undefined;
+  readonly headers: RequestHeaders;
+  readonly query: URLSearchParams | undefined;
+  readonly body?: TopicBody;
+}
+
+export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = {}): NtfyHandler {
+  const { clock = systemClock, observer = silentObserver } = options;
+  const { directory = memoryUserDirectory(), isBehindProxy = false, exemptHosts = [] } = options;
+  const { users = createNotifyUsers({ directory }), version = '' } = options;
+  const access = createAccessBook(directory, options.defaultAccess ?? 'read-write');
+  const { limits, visitors } = topics;
+  const keepalives = createKeepalives(limits.keepaliveMs);
+  const sockets = createNtfyWebSockets();
+  const visitorOptions = { users, visitors, isBehindProxy, exemptHosts };
+  // Ends the streams of users that have lost their permission, also when another process changed it.
+  const cutOff = (): void => topics.cutThose((reader) => reader.mayRead?.() === false);
+  directory.onChanged(cutOff);
+  const watched = new WeakSet<AbortSignal>();
+
+  /** Adds one listener per token, however many streams use it. */
+  function watchEnd(ended: AbortSignal | undefined): void {
+    if (ended === undefined || watched.has(ended)) return;
+    watched.add(ended);
+    ended.addEventListener('abort', cutOff, { once: true });
+  }
+
+  function admit({ name, isExempt }: Visitor): void {
+    if (!isExempt) visitors.request(name);
+  }
+
+  function check(names: readonly string[], { user }: Visitor, wanted: 'read' | 'write'): void {
+    for (const topic of names) if (!access.may(user, topic, wanted)) throw refused('forbidden');
+  }
+
+  function touch(topic: string, { name }: Visitor): void {
+    topics.touch(topic, name);
+  }
+
+  async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
+    const { request, visitor } = call;
+    touch(topic, visitor);
+    admit(visitor);
+    check([topic], visitor, 'write');
+    const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
+    const params = readPublishParams(requestParams(given.headers, given.query), {
+      pathSequenceId: sequenceId,
+      nowMs: clock.now(),
+      rules: topics.rules,
+    });
+    const { name, isExempt } = visitor;
+    return messageJson(await topics.publish({ topic, params, body, visitor: name, isExempt }));
+  }
+
+  async function publishJson(call: Call): Promise<void> {
+    const { request, response, query } = call;
+    const peeked = await peekBody(request, limits.messageBytesMax * 2);
+    if (peeked.isCut) throw refused('jsonTooLarge');
+    const { topic, body, headers } = readJsonPublish(peeked.head, request.headers);
+    const content = bodyOf(body, limits.messageBytesMax);
+    const given = { topic, sequenceId: undefined, headers, query, body: content };
+    answerJson(response, await publish(call, given));
+  }
+
+  /** The Matrix push gateway: a homeserver's push key is the URL of a topic. */
+  async function pushMatrix(call: Call): Promise<void> {
+    const { request, response } = call;
+    if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
+    const peeked = await peekBody(request, limits.messageBytesMax);
+    if (peeked.isCut) throw refused('matrixTooLarge');
+    const pushkey = pushkeyOf(peeked.head);
+    const isOurs = pushkey.startsWith(`${topics.baseUrl}/`) && URL.canParse(pushkey);
+    if (isOurs) {
+      const { pathname, searchParams: query } = new URL(pushkey);
+      const basePath = new URL(topics.baseUrl).pathname.replace(/\/$/, '');
+      const [, topic = ''] = pathname.slice(basePath.length).split('/');
+      await publish(call, { topic, sequenceId: undefined, headers: {}, query, body: peeked });
+    }
+    // A homeserver deletes the push keys that are rejected.
+    const rejected = isOurs ? [] : [pushkey];
+    answerJson(response, JSON.stringify({ rejected }), { headers: [] });
+  }
+
+  async function change(
+    { response, visitor }: Call,
+    { event, topic, sequenceId }: Extract<NtfyRoute, { readonly kind: 'change' }>,
+  ): Promise<void> {
+    touch(topic, visitor);
+    admit(visitor);
+    check([topic], visitor, 'write');
+    const { name, isExempt } = visitor;
+    const message = await topics.change(event, { topic, sequenceId, visitor: name, isExempt });
+    answerJson(response, messageJson(message));
+  }
+
+  function readingOf(
+    topicsInPath: string,
+    { request, query, visitor }: Omit<Call, 'response'>,
+  ): Following & { readonly isPoll: boolean } {
+    const names = topicsInPath.split(',');
+    for (const topic of names) touch(topic, visitor);
+    const params = requestParams(request.headers, query);
+    const isPoll = params.flag(['x-poll', 'poll', 'po'], false);
+    const since = parseSince(params.text(['x-since', 'since', 'si']), {
+      isPoll,
+      nowMs: clock.now(),
+    });
+    const withScheduled = params.flag(['x-scheduled', 'scheduled', 'sched'], false);
+    watchEnd(visitor.user?.ended);
+    return {
+      request: { topics: names, since, withScheduled },
+      topicsInPath,
+      filter: readFilter(params),
+      mayRead: () =>
+        (visitor.user === undefined || users.isKnown(visitor.user)) &&
+        visitor.user?.ended?.aborted !== true &&
+        names.every((topic) => access.may(visitor.user, topic, 'read')),
+      keepalives,
+      nowMs: () => clock.now(),
+      isPoll,
+    };
+  }
+
+  async function subscribe(call: Call, form: StreamForm, topicsInPath: string): Promise<void> {
+    const { request, response, visitor } = call;
+    admit(visitor);
+    check(topicsInPath.split(','), visitor, 'read');
+    using held = new DisposableStack();
+    held.use(visitors.subscribe(visitor.name));
+    const following = readingOf(topicsInPath, call);
+    if (!following.isPoll) {
+      await followOverHttp(topics, form, { incoming: request, response, following });
+      return;
+    }
+    const kept = await topics.read(following.request);
+    const { filter } = following;
+    const text = kept
+      .filter((message) => filter?.(message) ?? true)
+      .map((message) => encodeMessage(form, message))
+      .join('');
+    response.writeHead(200, [...anyOrigin, 'Content-Type', contentTypes[form]]).end(text);
+  }
+
+  async function answer(call: Call, route: NtfyRoute): Promise<void> {
+    const { request, response, query, visitor } = call;
+    switch (route.kind) {
+      case 'publish': {
+        const { topic, sequenceId } = route;
+        const given = { topic, sequenceId, headers: request.headers, query };
+        return answerJson(response, await publish(call, given));
+      }
+      case 'publishJson':
+        return publishJson(call);
+      case 'change':
+        return change(call, route);
+      case 'subscribe':
+        if (route.form !== 'ws') return subscribe(call, route.form, route.topics);
+        admit(visitor);
+        check(route.topics.split(','), visitor, 'read');
+        throw refused('notWebSocket');
+      case 'auth':
+        admit(visitor);
+        check(route.topics.split(','), visitor, 'read');
+        return answerJson(response, '{"success":true}');
+      case 'page':
+        if (!requestParams(request.headers, query).flag(unifiedPushNames, false)) {
+          throw refused('pageNotFound');
+        }
+        return answerJson(response, '{"unifiedpush":{"version":1}}');
+      case 'file':
+        admit(visitor);
+        return answerFile(topics, route.id, { request, response });
+      case 'matrixPush':
+        return pushMatrix(call);
+      case 'administration': {
+        const isAdmin = visitor.user?.role === 'admin';
+        if (!isAdmin) throw refused(users.isOpen ? 'pageNotFound' : 'unauthorized');
+        return administer(route.action, { request, response, directory, version });
+      }
+      default:
+        return answerFixed(call, route.kind);
+    }
+  }
+
+  /** Routes without parameters. */
+  async function answerFixed({ response, visitor }: Call, kind: NtfyRoute['kind']): Promise<void> {
+    switch (kind) {
+      case 'health':
+        return answerJson(response, '{"healthy":true}');
+      case 'stats':
+        return answerJson(
+          response,
+          JSON.stringify({ messages: topics.published, messages_rate: topics.publishedPerSecond }),
+        );
+      case 'config': {
+        const headers = [...anyOrigin, 'Cache-Control', 'no-cache'];
+        return answerJson(response, JSON.stringify(configOf(topics)), { headers });
+      }
+      case 'configJs': {
+        const json = JSON.stringify(configOf(topics), undefined, 2);
+        const headers = ['Content-Type', 'text/javascript', 'Cache-Control', 'no-cache'];
+        response.writeHead(200, headers);
+        return void response.end(`// Generated server configuration\nvar config = ${json};\n`);
+      }
+      case 'account':
+        return answerJson(response, JSON.stringify(await accountOf(topics, visitor)));
+      case 'matrixDiscovery':
+        if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
+        return answerJson(response, '{"unifiedpush":{"gateway":"matrix"}}', { headers: [] });
+      case 'options':
+        admit(visitor);
+        response.writeHead(200, [
+          ...anyOrigin,
+          'Access-Control-Allow-Methods',
+          'GET, PUT, POST, PATCH, DELETE',
+          'Access-Control-Allow-Headers',
+          '*',
+        ]);
+        return void response.end();
+      case 'empty':
+        return void response.writeHead(200).end();
+      default:
+        throw refused('pageNotFound');
+    }
+  }
+
+  return {
+    takes(request) {
+      const [path = '/'] = (request.url ?? '/').split('?', 1);
+      const route = ntfyRouteOf(request.method ?? '', decodedPath(path) ?? '');
+      if (route?.kind === 'page') return /[?&](?:x-)?(?:up|unifiedpush)=/.test(request.url ?? '');
+      return route !== undefined && route.kind !== 'empty';
+    },
+    async serve(request, response) {
+      try {
+        const { path, query } = targetOf(request);
+        const route = ntfyRouteOf(request.method ?? '', path);
+        const visitor = await visitorOf(request, query, visitorOptions);
+        if (route === undefined) throw refused('pageNotFound');
+        await answer({ request, response, query, visitor }, route);
+      } catch (error) {
+        answerProblem(request, response, problemResponse(error, observer));
+      }
+    },
+    async upgrade(request, socket, head) {
+      socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
+      try {
+        const { path, query } = targetOf(request);
+        const visitor = await visitorOf(request, query, visitorOptions);
+        const route = ntfyRouteOf(request.method ?? '', path);
+        if (route?.kind !== 'subscribe' || route.form !== 'ws') throw refused('pageNotFound');
+        admit(visitor);
+        check(route.topics.split(','), visitor, 'read');
+        using held = new DisposableStack();
+        held.use(visitors.subscribe(visitor.name));
+        const following = readingOf(route.topics, { request, query, visitor });
+        const { isPoll } = following;
+        await sockets.follow(topics, { request, socket, head, following, isPoll });
+        return;
+      } catch (error) {
+        refuseUpgrade(socket, problemResponse(error, observer).status);
+      }
+    },
+    stop: () => topics.cut(),
+    async [Symbol.asyncDispose]() {
+      keepalives[Symbol.dispose]();
+    },
+  };
+}
+
+function targetOf(request: IncomingMessage): {
+  readonly path: string;
+  readonly query: URLSearchParams | undefined;
+} {
+  const url = request.url ?? '/';
+  const at = url.indexOf('?');
+  const path = decodedPath(at === -1 ? url : url.slice(0, at));
+  if (path === undefined) throw refused('invalid');
+  return { path, query: at === -1 ? undefined : new URLSearchParams(url.slice(at + 1)) };
+}
+
+function pushkeyOf(body: Buffer): string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw refused('matrixInvalid');
+  }
+  const { notification } = (parsed ?? {}) as { readonly notification?: unknown };
+  const { devices } = (notification ?? {}) as { readonly devices?: unknown };
+  const first: unknown = Array.isArray(devices) ? devices[0] : undefined;
+  const { pushkey } = (first ?? {}) as { readonly pushkey?: unknown };
+  if (typeof pushkey !== 'string' || pushkey === '') throw refused('matrixInvalid');
+  return pushkey;
+}
+
+function decodedPath(path: string): string | undefined {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}

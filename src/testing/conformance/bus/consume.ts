@@ -1,0 +1,266 @@
+// Consumers: a handler over a group, its outcomes, how much it takes on, and how it ends.
+
+import assert from 'node:assert/strict';
+import { systemClock } from '../../../foundation/clock.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import { RetryAfter, Terminal } from '../../../subscriptions/handler-outcome.ts';
+import type { Delivery } from '../../../bus/bus-message.ts';
+import {
+  bytes,
+  eventually,
+  fetchSome,
+  nothingIn,
+  numbersOf,
+  publishNumbers,
+  queue,
+  rejectsWith,
+  shortLeaseMs,
+  underSomeLease,
+  upTo,
+  workers,
+  type BusCases,
+} from './bus-fixture.ts';
+
+const { group: name } = workers;
+const now = (): number => 0;
+
+export const consumeCases: BusCases = {
+  async 'a handler gets everything, in order, and what it resolves is acked'(bus) {
+    await publishNumbers(bus, 30);
+    const seen: number[] = [];
+    await bus.consume(workers, (message) => {
+      seen.push(...numbersOf([message]));
+    });
+    await eventually('all came', async () => seen.length === 30);
+    assert.deepEqual(seen, upTo(30));
+    await eventually('all are acked', async () => (await bus.groups())[0]?.pending === 0);
+    await publishNumbers(bus, 1);
+    await eventually('the next came', async () => seen.length === 31);
+  },
+
+  async 'a handler that throws gets the message again, then it is a dead letter'(bus) {
+    await publishNumbers(bus, 1);
+    const counts: number[] = [];
+    const definition = { ...workers, maxDeliveries: 3 };
+    await bus.consume(
+      definition,
+      ({ deliveryCount }) => {
+        counts.push(deliveryCount);
+        throw new Error(`no ${deliveryCount}`);
+      },
+      { backoffMs: now },
+    );
+    await eventually('it is dead', async () => (await bus.deadLetters(name)).length === 1);
+    assert.deepEqual(counts, [1, 2, 3]);
+    const [letter] = await bus.deadLetters(name);
+    assert.deepEqual([letter?.reason, letter?.cause], ['no 3', 'max-deliveries']);
+  },
+
+  async 'a handler says by what it throws: never, or later'(bus) {
+    await publishNumbers(bus, 2);
+    const counts = new Map<number, number>();
+    let firstMs = 0;
+    let againMs = 0;
+    await bus.consume(workers, (message) => {
+      const [n = 0] = numbersOf([message]);
+      counts.set(n, message.deliveryCount);
+      if (n === 0) throw new Terminal('never');
+      if (message.deliveryCount === 1) {
+        firstMs = systemClock.now();
+        throw new RetryAfter(100);
+      }
+      againMs = systemClock.now();
+    });
+    await eventually('the second came again', async () => againMs > 0);
+    assert.ok(againMs - firstMs >= 90);
+    const [letter] = await bus.deadLetters(name);
+    assert.deepEqual([letter?.reason, letter?.cause], ['never', 'terminated']);
+    assert.equal(counts.get(0), 1);
+  },
+
+  async 'a handler that settles the message itself has the last word'(bus) {
+    await publishNumbers(bus, 3);
+    await bus.consume(workers, async (message) => {
+      const [n] = numbersOf([message]);
+      if (n === 0) await message.term('mine');
+      if (n === 1 && message.deliveryCount === 1) await message.nack();
+      if (n === 2) {
+        await message.ack();
+        throw new Error('after the ack');
+      }
+    });
+    await eventually('all are settled', async () => {
+      const [info] = await bus.groups();
+      return info?.lag === 0 && info.pending === 0;
+    });
+    assert.deepEqual(
+      (await bus.deadLetters(name)).map(({ reason }) => reason),
+      ['mine'],
+    );
+  },
+
+  async 'bad messages between good ones hold nobody up'(bus, { opened }) {
+    await publishNumbers(bus, 1);
+    for (const text of ['x', '{}', '[]']) await opened.inject(queue, bytes(text));
+    await publishNumbers(bus, 1);
+    let seen = 0;
+    await bus.consume(workers, () => void (seen += 1));
+    await eventually('both came', async () => seen === 2);
+    await eventually('the others are dead', async () => (await bus.deadLetters(name)).length === 3);
+  },
+
+  async 'no more handlers run at once than may'(bus) {
+    await publishNumbers(bus, 20);
+    const gate = Promise.withResolvers<void>();
+    let [running, most, seen] = [0, 0, 0];
+    await bus.consume(
+      workers,
+      async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await gate.promise;
+        running -= 1;
+        seen += 1;
+      },
+      { concurrency: 4 },
+    );
+    await eventually('four run', async () => running === 4);
+    gate.resolve();
+    await eventually('all came', async () => seen === 20);
+    assert.equal(most, 4);
+  },
+
+  async 'a consumer holds no more than it may, and leaves the rest to others'(bus) {
+    await publishNumbers(bus, 30);
+    const gate = Promise.withResolvers<void>();
+    await bus.consume(workers, () => gate.promise, { maxInFlight: 10 });
+    await eventually('it is full', async () => (await bus.groups())[0]?.pending === 10);
+    const other = await bus.group(workers);
+    assert.equal((await fetchSome(other, 20)).length, 20);
+    await nothingIn(other);
+    gate.resolve();
+  },
+
+  async 'a stop lets what was begun come to its end, and gives the rest back'(
+    bus,
+    { capabilities },
+  ) {
+    await publishNumbers(bus, 5);
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    let done = 0;
+    const consumer = await bus.consume(workers, async () => {
+      begun += 1;
+      await gate.promise;
+      done += 1;
+    });
+    await eventually('one was begun', async () => begun === 1);
+    let isOver = false;
+    const stopped = consumer.stop().then(() => (isOver = true));
+    const next = await bus.group(workers);
+    const rest = await fetchSome(next, 4);
+    assert.deepEqual(numbersOf(rest), [1, 2, 3, 4]);
+    if (capabilities.uncountedRelease) {
+      for (const { deliveryCount } of rest) assert.equal(deliveryCount, 1);
+    }
+    assert.equal(isOver, false);
+    gate.resolve();
+    await stopped;
+    assert.deepEqual([begun, done], [1, 1]);
+    await nothingIn(next);
+  },
+
+  async 'a signal stops it as well, and a bus that is closed'(bus) {
+    const stopping = new AbortController();
+    const one = await bus.consume(workers, () => undefined, { signal: stopping.signal });
+    const other = await bus.consume({ ...workers, group: 'other' }, () => undefined);
+    stopping.abort();
+    await one.done;
+    await bus[Symbol.asyncDispose]();
+    await other.done;
+    await rejectsWith(() => bus.publish({ subject: queue, payload: 1 }), 'BUS_CLOSED');
+    await rejectsWith(() => bus.consume(workers, () => undefined), 'BUS_CLOSED');
+  },
+
+  async 'a handler that takes longer than its lease keeps the message'(bus) {
+    await underSomeLease(bus, async (definition) => {
+      const gate = Promise.withResolvers<void>();
+      let begun = 0;
+      await using consumer = await bus.consume(definition, async () => {
+        begun += 1;
+        await gate.promise;
+      });
+      await eventually('it was begun', async () => begun === 1);
+      const other = await bus.group(definition);
+      const taken = await other.fetch({ waitMs: 2 * definition.leaseMs });
+      gate.resolve();
+      await consumer.stop();
+      if (taken.length > 0 || begun > 1) return false;
+      await nothingIn(other);
+      return true;
+    });
+  },
+
+  async 'without its help, a lease runs out and others get the message'(bus) {
+    await publishNumbers(bus, 1);
+    const gate = Promise.withResolvers<void>();
+    const definition = { ...workers, leaseMs: shortLeaseMs };
+    await bus.consume(definition, () => gate.promise, {
+      autoExtend: false,
+      maxInFlight: 1,
+    });
+    await eventually('it was begun', async () => (await bus.groups())[0]?.pending === 1);
+    const other = await bus.group(definition);
+    const [again] = await fetchSome(other, 1);
+    assert.equal(again?.deliveryCount, 2);
+    await again?.ack();
+    gate.resolve();
+  },
+
+  async 'consumers of a group share its work, each message once'(bus) {
+    const seen: number[] = [];
+    const handle = (message: Delivery): void => void seen.push(...numbersOf([message]));
+    await bus.consume(workers, handle, { maxInFlight: 5 });
+    await bus.consume(workers, handle, { maxInFlight: 5 });
+    await publishNumbers(bus, 100);
+    await eventually('all came', async () => seen.length >= 100);
+    assert.deepEqual(
+      seen.toSorted((a, b) => a - b),
+      upTo(100),
+    );
+  },
+
+  async 'a group that was deleted under its consumer is made anew, and nothing is skipped'(bus) {
+    const seen: number[] = [];
+    await bus.consume(workers, (message) => {
+      seen.push(...numbersOf([message]));
+    });
+    await publishNumbers(bus, 1);
+    await eventually('it came', async () => seen.length === 1);
+    assert.equal(await bus.deleteGroup(name), true);
+    await publishNumbers(bus, 2);
+    await eventually('all came', async () => new Set(seen).size === 2);
+  },
+
+  async 'options that do not fit are refused'(bus) {
+    for (const wrong of [{ concurrency: 0 }, { maxInFlight: 0 }, { concurrency: 1.5 }]) {
+      await rejectsWith(() => bus.consume(workers, () => undefined, wrong), 'BUS_INVALID');
+    }
+  },
+};
+
+export const lostLeaseCases: BusCases = {
+  async 'a handler is told when its message went to another'(bus) {
+    await publishNumbers(bus, 1);
+    const lost = Promise.withResolvers<unknown>();
+    const definition = { ...workers, leaseMs: 300 };
+    await bus.consume(definition, async (message, signal) => {
+      if (message.deliveryCount > 1) return;
+      signal.addEventListener('abort', () => lost.resolve(signal.reason));
+      await lost.promise;
+    });
+    await eventually('it is out', async () => (await bus.groups())[0]?.pending === 1);
+    await bus.seek(name, 'now');
+    assert.ok(hasCode(await lost.promise, 'LEASE_LOST'));
+  },
+};

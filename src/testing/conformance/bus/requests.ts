@@ -1,0 +1,73 @@
+// Requests and their answers.
+
+import assert from 'node:assert/strict';
+import {
+  fetchOne,
+  fetchSome,
+  nothingIn,
+  numbersOf,
+  publishNumbers,
+  queue,
+  rejectsWith,
+  upTo,
+  workers,
+  type BusCases,
+} from './bus-fixture.ts';
+
+export const requestCases: BusCases = {
+  async 'a request has the answer of whoever consumes its subject'(bus) {
+    await bus.consume(workers, async (message) => {
+      const [n = 0] = numbersOf([message]);
+      await message.reply({ n: n * 2 });
+    });
+    const request = { subject: queue, payload: { n: 21 }, correlationId: 'c-1' };
+    const answer = await bus.request(request, { timeoutMs: 60_000 });
+    assert.deepEqual(answer.payload, { n: 42 });
+    assert.equal(answer.correlationId, 'c-1');
+  },
+
+  async 'each request has its own answer, whatever their order'(bus) {
+    await bus.consume(
+      workers,
+      async (message) => {
+        // The first is answered last.
+        const [n = 0] = numbersOf([message]);
+        if (n === 0) await nextOnes.promise;
+        await message.reply({ n });
+        if (n === 9) nextOnes.resolve();
+      },
+      { concurrency: 10 },
+    );
+    const nextOnes = Promise.withResolvers<void>();
+    const answers = await Promise.all(
+      upTo(10).map((n) => bus.request({ subject: queue, payload: { n } }, { timeoutMs: 60_000 })),
+    );
+    assert.deepEqual(numbersOf(answers), upTo(10));
+  },
+
+  async 'a request that nobody answers ends in time, and is not handed out after that'(bus) {
+    const group = await bus.group(workers);
+    const request = { subject: queue, payload: { n: 0 } };
+    await rejectsWith(() => bus.request(request, { timeoutMs: 50 }), 'BUS_NO_REPLY');
+    await publishNumbers(bus, 2);
+    const deliveries = await fetchSome(group, 2);
+    assert.deepEqual(numbersOf(deliveries), [0, 1]);
+    assert.ok(deliveries.every(({ replyTo }) => replyTo === undefined));
+    await nothingIn(group);
+  },
+
+  async 'a request ends with its signal'(bus) {
+    const stopping = new AbortController();
+    const request = { subject: queue, payload: 1 };
+    const asking = bus.request(request, { timeoutMs: 60_000, signal: stopping.signal });
+    stopping.abort();
+    await rejectsWith(() => asking, 'ABORTED');
+    await rejectsWith(() => bus.request(request, { timeoutMs: 0 }), 'BUS_INVALID');
+  },
+
+  async 'a message that is no request cannot be answered'(bus) {
+    await publishNumbers(bus, 1);
+    const delivery = await fetchOne(await bus.group(workers));
+    await rejectsWith(() => delivery.reply(1), 'BUS_INVALID');
+  },
+};

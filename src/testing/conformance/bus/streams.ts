@@ -1,0 +1,248 @@
+// Streams and groups from outside: how they stand, what may go, and what must not.
+
+import assert from 'node:assert/strict';
+import {
+  ackAll,
+  fetchOne,
+  fetchSome,
+  longLeaseMs,
+  nothingIn,
+  numbersOf,
+  publishNumbers,
+  queue,
+  rejectsWith,
+  upTo,
+  workers,
+  type BusCases,
+} from './bus-fixture.ts';
+import { compareSequences } from '../../../bus/sequence.ts';
+
+const { group: name } = workers;
+
+export const infoCases: BusCases = {
+  async 'a stream tells its length, its ends, and how far each group is'(bus) {
+    const published = await publishNumbers(bus, 10);
+    const group = await bus.group(workers);
+    await bus.group({ group: 'archiver', subject: 'gbe.tasks.>' });
+    await bus.group({ group: 'elsewhere', subject: 'gbe.notify.>' });
+    const held = await fetchSome(group, 4);
+    await ackAll(held.slice(0, 1));
+    const info = await bus.stream(queue);
+    assert.equal(info?.subject, queue);
+    assert.equal(info.length, 10);
+    assert.equal(info.firstSequence, published[0]?.sequence);
+    assert.equal(info.lastSequence, published[9]?.sequence);
+    assert.ok((info.firstStoredAt?.getTime() ?? 0) <= (info.lastStoredAt?.getTime() ?? -1));
+    assert.deepEqual(
+      info.groups.toSorted((a, b) => a.name.localeCompare(b.name)),
+      [
+        { name: 'archiver', lag: 10, pending: 0 },
+        { name, lag: 6, pending: 3 },
+      ],
+    );
+  },
+
+  async 'a stream that nobody published to is not there'(bus) {
+    assert.equal(await bus.stream(queue), undefined);
+    await rejectsWith(() => bus.stream('gbe.*'), 'NAME_INVALID');
+  },
+
+  async 'streams are listed by pattern, page by page, without those of the system'(bus) {
+    const subjects = upTo(7).map((n) => `gbe.notify.topic.t${n}`);
+    for (const subject of [...subjects, queue]) await publishNumbers(bus, 1, subject);
+    const group = await bus.group(workers);
+    await (await fetchOne(group)).term('no');
+    const seen: string[] = [];
+    for (let after: string | undefined; ;) {
+      const page = await bus.streams('gbe.notify.>', { after, limit: 3 });
+      seen.push(...page.map(({ subject }) => subject));
+      after = page.at(-1)?.subject;
+      if (page.length < 3) break;
+    }
+    assert.deepEqual(seen, subjects);
+    const all = await bus.streams('>');
+    assert.deepEqual(
+      all.map(({ subject }) => subject),
+      [...subjects, queue],
+    );
+    const dead = await bus.streams('_dead.>');
+    assert.deepEqual(
+      dead.map(({ subject }) => subject),
+      [`_dead.${name}`],
+    );
+  },
+
+  async 'a group tells its subject, its settings and how much is before it'(bus) {
+    await publishNumbers(bus, 5);
+    const group = await bus.group({ ...workers, maxAckPending: 7 });
+    await fetchSome(group, 2);
+    assert.deepEqual(await bus.groups(), [
+      { name, subject: queue, leaseMs: longLeaseMs, maxAckPending: 7, lag: 3, pending: 2 },
+    ]);
+  },
+};
+
+export const trimCases: BusCases = {
+  async 'the oldest go by length'(bus) {
+    await publishNumbers(bus, 10);
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 4 }), { removed: 6, heldBack: 0 });
+    assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [6, 7, 8, 9]);
+    assert.equal((await bus.stream(queue))?.length, 4);
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 4 }), { removed: 0, heldBack: 0 });
+  },
+
+  async 'the oldest go by sequence'(bus) {
+    const published = await publishNumbers(bus, 6);
+    const beforeSequence = published[4]?.sequence ?? '';
+    assert.deepEqual(await bus.trim(queue, { beforeSequence }), { removed: 4, heldBack: 0 });
+    assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [4, 5]);
+  },
+
+  async 'the oldest go by age'(bus) {
+    await publishNumbers(bus, 3);
+    const longAgo = new Date('2020-01-01T00:00:00.000Z');
+    assert.deepEqual(await bus.trim(queue, { storedBefore: longAgo }), { removed: 0, heldBack: 0 });
+    const tomorrow = new Date(Date.now() + 86_400_000);
+    assert.deepEqual(await bus.trim(queue, { storedBefore: tomorrow }), {
+      removed: 3,
+      heldBack: 0,
+    });
+    assert.equal((await bus.stream(queue))?.firstSequence, undefined);
+  },
+
+  async 'what a group has not acked stays, handed out or not, and is counted'(bus) {
+    await publishNumbers(bus, 6);
+    const group = await bus.group(workers);
+    const held = await fetchSome(group, 4);
+    await ackAll([...held.slice(0, 2), ...held.slice(3)]);
+    const { removed, heldBack } = await bus.trim(queue, { lengthMax: 0 });
+    assert.deepEqual([removed, heldBack], [2, 4]);
+    assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [2, 3, 4, 5]);
+    await held[2]?.ack();
+    await ackAll(await fetchSome(group, 2));
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 4, heldBack: 0 });
+  },
+
+  async 'a group over a pattern that has never fetched holds everything'(bus) {
+    await bus.group({ group: 'archiver', subject: 'gbe.tasks.>' });
+    await publishNumbers(bus, 5);
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 5 });
+    assert.equal(await bus.deleteGroup('archiver'), true);
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 5, heldBack: 0 });
+  },
+
+  async 'whoever says so trims what is not acked, and the group goes on behind it'(bus) {
+    await publishNumbers(bus, 5);
+    const group = await bus.group(workers);
+    await fetchSome(group, 2);
+    const order = { lengthMax: 1, evenUnacked: true };
+    assert.equal((await bus.trim(queue, order)).removed, 4);
+    assert.deepEqual(numbersOf(await fetchSome(group, 1)), [4]);
+  },
+
+  async 'an order that says nothing, or nonsense, is refused'(bus) {
+    for (const order of [
+      {},
+      { lengthMax: -1 },
+      { lengthMax: 1.5 },
+      { storedBefore: new Date(Number.NaN) },
+      { beforeSequence: 'x' },
+    ]) {
+      await rejectsWith(() => bus.trim(queue, order), 'BUS_INVALID');
+    }
+    assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 0 });
+  },
+};
+
+export const bytesCases: BusCases = {
+  async 'the oldest go by bytes'(bus) {
+    const text = 'x'.repeat(1_000);
+    await bus.publishMany(upTo(10).map((n) => ({ subject: queue, payload: { n, text } })));
+    const before = (await bus.stream(queue))?.bytes ?? 0;
+    assert.ok(before > 10_000, `${before} bytes`);
+    await bus.trim(queue, { bytesMax: Math.floor(before / 2) });
+    const info = await bus.stream(queue);
+    assert.ok((info?.bytes ?? before) <= before / 2);
+    assert.ok((info?.length ?? 0) >= 3 && (info?.length ?? 10) <= 5);
+    assert.equal(numbersOf(await Array.fromAsync(bus.read(queue))).at(-1), 9);
+  },
+};
+
+export const adminCases: BusCases = {
+  async 'a stream with something unacked is not deleted, unless one says so'(bus) {
+    const [, last] = await publishNumbers(bus, 2);
+    const group = await bus.group(workers);
+    const error = await rejectsWith(() => bus.deleteStream(queue), 'BUS_STREAM_HELD');
+    assert.deepEqual(error.details['groups'], [name]);
+    await fetchOne(group);
+    assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), true);
+    assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), false);
+    assert.deepEqual(await Array.fromAsync(bus.read(queue)), []);
+    await nothingIn(group);
+    // The group is there still, and sequences go on.
+    const again = await bus.publish({ subject: queue, payload: { n: 7 } });
+    assert.ok(compareSequences(again.sequence, last?.sequence ?? '0') > 0);
+    assert.deepEqual(numbersOf(await fetchSome(group, 1)), [7]);
+  },
+
+  async 'a group goes back to the start'(bus) {
+    await publishNumbers(bus, 4);
+    const group = await bus.group(workers);
+    const [first] = await fetchSome(group, 1);
+    await ackAll(await fetchSome(group, 3));
+    await bus.seek(name, 'start');
+    assert.deepEqual(numbersOf(await fetchSome(group, 4)), upTo(4));
+    void first;
+  },
+
+  async 'a group goes to a sequence, or past everything'(bus) {
+    const published = await publishNumbers(bus, 5);
+    const group = await bus.group(workers);
+    await fetchSome(group, 1);
+    await bus.seek(name, { sequence: published[3]?.sequence ?? '' });
+    assert.deepEqual(numbersOf(await fetchSome(group, 2)), [3, 4]);
+    await bus.seek(name, 'now');
+    await nothingIn(group);
+    await bus.publish({ subject: queue, payload: { n: 5 } });
+    assert.deepEqual(numbersOf(await fetchSome(group, 1)), [5]);
+  },
+
+  async 'a group that is not there cannot be moved'(bus) {
+    await rejectsWith(() => bus.seek('nobody', 'start'), 'BUS_GROUP_UNKNOWN');
+    assert.equal(await bus.deleteGroup('nobody'), false);
+    const group = await bus.group(workers);
+    assert.equal(await bus.deleteGroup(name), true);
+    await rejectsWith(() => group.fetch({ waitMs: 0 }), 'BUS_GROUP_UNKNOWN');
+    assert.deepEqual(await bus.groups(), []);
+  },
+
+  async 'a group that was deleted and made anew begins anew'(bus) {
+    await publishNumbers(bus, 3);
+    await ackAll(await fetchSome(await bus.group(workers), 3));
+    await bus.deleteGroup(name);
+    const group = await bus.group(workers);
+    assert.deepEqual(numbersOf(await fetchSome(group, 3)), upTo(3));
+  },
+};
+
+export const pendingCases: BusCases = {
+  async 'what is pending is told, oldest first, with its deliveries'(bus) {
+    const published = await publishNumbers(bus, 4);
+    const group = await bus.group(workers);
+    const [first, second, third] = await fetchSome(group, 3);
+    await second?.ack();
+    await third?.nack({ delayMs: 500_000 });
+    const pending = await bus.pending(name);
+    assert.deepEqual(
+      pending.map(({ subject, sequence, deliveryCount }) => [subject, sequence, deliveryCount]),
+      [
+        [queue, published[0]?.sequence, 1],
+        [queue, published[2]?.sequence, 1],
+      ],
+    );
+    for (const { availableAt } of pending) assert.ok(availableAt.getTime() > Date.now());
+    assert.equal((await bus.pending(name, 1)).length, 1);
+    await rejectsWith(() => bus.pending('nobody'), 'BUS_GROUP_UNKNOWN');
+    await first?.ack();
+  },
+};

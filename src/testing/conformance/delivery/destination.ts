@@ -1,0 +1,294 @@
+// The conformance suite of destinations, for Millrace and for users with their own destinations.
+// What a fixture cannot arrange is a capability with a name, and its cases are skipped by it.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../../foundation/clock.ts';
+import { createDelivery } from '../../../delivery/create-delivery.ts';
+import { idempotencyKeyOf, type DeliveryMessage } from '../../../delivery/delivery-message.ts';
+import type { DeliveryOutcome } from '../../../delivery/delivery-outcome.ts';
+import type { DeliveryContext, Destination } from '../../../delivery/destination.ts';
+
+/** One message as the receiver saw it. */
+export interface Received {
+  readonly idempotencyKey: string;
+  /** The payload's `text`, which the suite puts there, wherever the destination takes it to. */
+  readonly text: string;
+}
+
+/** How the suite gets the destination under test, and what it can do to its receiver. */
+export interface DestinationFixture {
+  readonly destination: Destination;
+  /** Goes into every message; fields that the destination needs in addition to those of the suite. */
+  readonly message?: Partial<DeliveryMessage>;
+  /** All that arrived so far. */
+  received(): Promise<readonly Received[]>;
+  /** Capability `dedupes`: the receiver itself keeps one of several with one key. */
+  readonly dedupes?: true;
+  /** Capability `away`: the receiver cannot be reached until the result is called. */
+  away?(): Promise<() => Promise<void>>;
+  /** Capability `busy`: the receiver answers that it has no time now, until the result is called. */
+  busy?(): Promise<() => Promise<void>>;
+  /** Capability `refuses`: the receiver refuses for good, until the result is called. */
+  refuses?(): Promise<() => Promise<void>>;
+  /** Capability `silent`: the receiver takes messages and says nothing, until the result is called. */
+  silent?(): Promise<() => Promise<void>>;
+  /** Capability `secrets`: texts that no outcome may show. */
+  readonly secrets?: readonly string[];
+}
+
+export interface DestinationCase {
+  /** A sentence. */
+  readonly name: string;
+  /** Why this case says nothing about the destination: `needs away`. */
+  readonly skip?: string;
+  /** Rejects when the destination does not do what the name says. */
+  readonly run: () => Promise<void>;
+}
+
+type Capability = 'dedupes' | 'away' | 'busy' | 'refuses' | 'silent' | 'secrets';
+type Body = (fixture: DestinationFixture) => Promise<void>;
+type Cases = Readonly<Record<string, Body | { readonly needs: Capability; readonly run: Body }>>;
+
+/** Generous: other work may have the machine. Nothing waits for it that goes well. */
+const eventuallyMs = 60_000;
+
+const cases: Cases = {
+  async 'a message arrives with its payload and its key'(fixture) {
+    const message = newMessage(fixture);
+    assert.equal((await send(fixture, message)).kind, 'sent');
+    const [found] = await whenReceived(fixture, message);
+    assert.equal(found?.text, message.payload['text']);
+  },
+
+  async 'a second attempt carries the key of the first'(fixture) {
+    const message = newMessage(fixture);
+    assert.equal((await send(fixture, message)).kind, 'sent');
+    assert.equal((await send(fixture, message, { attempt: 2 })).kind, 'sent');
+    await whenReceived(fixture, message, fixture.dedupes === true ? 1 : 2);
+  },
+
+  'a repeated message is kept once by the receiver': {
+    needs: 'dedupes',
+    async run(fixture) {
+      const message = newMessage(fixture);
+      for (const attempt of [1, 2, 3]) {
+        assert.equal((await send(fixture, message, { attempt })).kind, 'sent');
+      }
+      const last = newMessage(fixture);
+      await send(fixture, last);
+      await whenReceived(fixture, last);
+      assert.equal((await whenReceived(fixture, message)).length, 1);
+    },
+  },
+
+  async 'a key that the mapper chose is the key that arrives'(fixture) {
+    const message = newMessage(fixture, { headers: { idempotencyKey: `chosen-${randomUUID()}` } });
+    assert.equal((await send(fixture, message)).kind, 'sent');
+    assert.equal((await whenReceived(fixture, message)).length, 1);
+  },
+
+  async 'many at once arrive, each with its own key and text'(fixture) {
+    const messages = Array.from({ length: 20 }, () => newMessage(fixture));
+    const outcomes = await Promise.all(messages.map((message) => send(fixture, message)));
+    assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(['sent']));
+    for (const message of messages) {
+      const [found] = await whenReceived(fixture, message);
+      assert.equal(found?.text, message.payload['text']);
+    }
+  },
+
+  async 'text of any language arrives as it was'(fixture) {
+    const text = `Grüße, 世界 🌍 "quoted" <b>&amp;</b> ${randomUUID()}`;
+    const message = newMessage(fixture, { payload: { text } });
+    assert.equal((await send(fixture, message)).kind, 'sent');
+    assert.equal((await whenReceived(fixture, message))[0]?.text, text);
+  },
+
+  async 'the message is not changed'(fixture) {
+    const message = newMessage(fixture);
+    const before = structuredClone(message);
+    deepFreeze(message);
+    assert.equal((await send(fixture, message)).kind, 'sent');
+    assert.deepEqual(message, before);
+  },
+
+  async 'nothing is sent once the signal has fired'(fixture) {
+    const message = newMessage(fixture);
+    const outcome = await send(fixture, message, { signal: AbortSignal.abort() });
+    assert.equal(outcome.kind, 'retry');
+    const last = newMessage(fixture);
+    await send(fixture, last);
+    await whenReceived(fixture, last);
+    assert.equal((await receivedOf(fixture, message)).length, 0);
+  },
+
+  'an unavailable receiver means a retry, and the message arrives later': {
+    needs: 'away',
+    async run(fixture) {
+      const message = newMessage(fixture);
+      const back = await fixture.away?.();
+      assert.equal((await send(fixture, message)).kind, 'retry');
+      await back?.();
+      await eventually('it is sent', async () => (await send(fixture, message)).kind === 'sent');
+      await whenReceived(fixture, message);
+    },
+  },
+
+  'a receiver that has no time means a retry': {
+    needs: 'busy',
+    async run(fixture) {
+      const message = newMessage(fixture);
+      const over = await fixture.busy?.();
+      const outcome = await send(fixture, message);
+      await over?.();
+      assert.equal(outcome.kind, 'retry');
+      assert.equal((await send(fixture, message)).kind, 'sent');
+    },
+  },
+
+  'a permanent refusal means a dead letter with the reason': {
+    needs: 'refuses',
+    async run(fixture) {
+      const over = await fixture.refuses?.();
+      const outcome = await send(fixture, newMessage(fixture));
+      await over?.();
+      assert.equal(outcome.kind, 'dead');
+      assert.ok(outcome.kind === 'dead' && outcome.error.length > 3);
+      assert.equal((await send(fixture, newMessage(fixture))).kind, 'sent');
+    },
+  },
+
+  'a silent receiver does not delay the call beyond its signal': {
+    needs: 'silent',
+    async run(fixture) {
+      const over = await fixture.silent?.();
+      const stop = new AbortController();
+      const call = send(fixture, newMessage(fixture), { signal: stop.signal });
+      const first = await Promise.race([call, systemClock.sleep(50).then(() => 'waits')]);
+      assert.equal(first, 'waits');
+      stop.abort();
+      const outcome = await call;
+      await over?.();
+      assert.equal(outcome.kind, 'retry');
+      assert.equal((await send(fixture, newMessage(fixture))).kind, 'sent');
+    },
+  },
+
+  'no outcome shows a secret': {
+    needs: 'secrets',
+    async run(fixture) {
+      for (const fault of ['refuses', 'busy', 'away'] as const) {
+        const over = await fixture[fault]?.();
+        const shown = JSON.stringify(await send(fixture, newMessage(fixture)));
+        await over?.();
+        for (const secret of fixture.secrets ?? []) assert.ok(!shown.includes(secret), shown);
+      }
+    },
+  },
+
+  async 'it works below a delivery with limits and a breaker'(fixture) {
+    const { deliver } = createDelivery({
+      destinations: { conformance: { send: fixture.destination, timeoutMs: eventuallyMs } },
+    });
+    const message = newMessage(fixture, { integrationType: 'conformance:one' });
+    assert.equal((await deliver(message)).kind, 'sent');
+    assert.equal((await whenReceived(fixture, message)).length, 1);
+  },
+};
+
+/**
+ * All cases, for any test runner; they run one after the other on one fixture.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import type { Destination } from 'millrace/delivery';
+ * import { destinationConformance, type Received } from 'millrace/testing';
+ *
+ * const arrived: Received[] = [];
+ * const destination: Destination = async ({ payload }, { idempotencyKey, signal }) => {
+ *   signal.throwIfAborted();
+ *   arrived.push({ idempotencyKey, text: String(payload['text']) });
+ * };
+ * const fixture = { destination, received: async () => arrived };
+ * for (const { name, skip, run } of destinationConformance(fixture)) test(name, { skip: skip ?? false }, run);
+ */
+export function destinationConformance(fixture: DestinationFixture): readonly DestinationCase[] {
+  return Object.entries(cases).map(([name, each]) => {
+    const { needs, run } = typeof each === 'function' ? { needs: undefined, run: each } : each;
+    const isMissing = needs !== undefined && fixture[needs] === undefined;
+    return {
+      name,
+      ...(isMissing ? { skip: `needs ${needs}` } : {}),
+      run: () => run(fixture),
+    };
+  });
+}
+
+function newMessage(
+  fixture: DestinationFixture,
+  fields: Partial<DeliveryMessage> = {},
+): DeliveryMessage {
+  return {
+    id: randomUUID(),
+    integrationType: 'conformance',
+    eventType: 'conformance.checked.v1',
+    sourceStreamId: 'conformance.check.v1-core-1',
+    sourceEventId: randomUUID(),
+    tenantId: 'core',
+    correlationId: randomUUID(),
+    occurredAt: '2025-09-30T10:00:00.000Z',
+    ...fixture.message,
+    ...fields,
+    payload: { ...fixture.message?.payload, text: `text ${randomUUID()}`, ...fields.payload },
+  };
+}
+
+/** As `createDelivery` calls it, but for its time limit: nothing is thrown, nothing stays unsaid. */
+async function send(
+  { destination }: DestinationFixture,
+  message: DeliveryMessage,
+  context: Partial<DeliveryContext> = {},
+): Promise<DeliveryOutcome> {
+  const { deliver } = createDelivery({
+    destinations: {
+      [message.integrationType]: async (each, given) =>
+        destination(each, { ...given, signal: context.signal ?? given.signal }),
+    },
+  });
+  const { attempt = 1 } = context;
+  return deliver(message, { attempt });
+}
+
+async function receivedOf(
+  fixture: DestinationFixture,
+  message: DeliveryMessage,
+): Promise<readonly Received[]> {
+  const key = idempotencyKeyOf(message);
+  return (await fixture.received()).filter(({ idempotencyKey }) => idempotencyKey === key);
+}
+
+async function whenReceived(
+  fixture: DestinationFixture,
+  message: DeliveryMessage,
+  count = 1,
+): Promise<readonly Received[]> {
+  await eventually(`${count} arrive`, async () => {
+    return (await receivedOf(fixture, message)).length >= count;
+  });
+  return receivedOf(fixture, message);
+}
+
+async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const untilMs = systemClock.now() + eventuallyMs;
+  while (!(await isSo())) {
+    if (systemClock.now() > untilMs) assert.fail(`not within ${eventuallyMs} ms: ${what}`);
+    await systemClock.sleep(10);
+  }
+}
+
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const each of Object.values(value)) deepFreeze(each);
+}

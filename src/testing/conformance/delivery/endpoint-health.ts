@@ -1,0 +1,108 @@
+// The one suite of where the health of endpoints is kept.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import {
+  healthy,
+  type EndpointHealth,
+  type EndpointHealthStore,
+} from '../../../delivery/endpoint-health.ts';
+
+export interface EndpointHealthCase {
+  /** A sentence. */
+  readonly name: string;
+  /** Rejects when the store does not do what the name says. */
+  readonly run: () => Promise<void>;
+}
+
+type Body = (store: EndpointHealthStore, second: EndpointHealthStore) => Promise<void>;
+
+const failedOnce = (health: EndpointHealth): EndpointHealth => ({
+  ...health,
+  failures: health.failures + 1,
+});
+
+const cases: Readonly<Record<string, Body>> = {
+  async 'an endpoint that nothing happened to is not known'(store) {
+    assert.equal(await store.read(randomUUID()), undefined);
+  },
+
+  async 'the first change begins with a healthy one'(store, second) {
+    const id = randomUUID();
+    const seen: EndpointHealth[] = [];
+    const after = await store.update(id, (health) => {
+      seen.push(health);
+      return failedOnce(health);
+    });
+    assert.deepEqual(seen, [healthy]);
+    assert.deepEqual(after, { failures: 1 });
+    assert.deepEqual(await second.read(id), { failures: 1 });
+  },
+
+  async 'all that is known comes back as it was'(store, second) {
+    const id = `acme ü"'; ${randomUUID()}`;
+    const health: EndpointHealth = {
+      failures: 12,
+      failingSinceMs: 1_759_226_400_123,
+      disabled: { atMs: 1_759_658_400_456, reason: 'it\'s "gone" 🌍' },
+    };
+    await store.update(id, () => health);
+    assert.deepEqual(await second.read(id), health);
+  },
+
+  async 'a recovery removes the record'(store, second) {
+    const id = randomUUID();
+    await store.update(id, () => ({ failures: 3, failingSinceMs: 5 }));
+    assert.deepEqual(await store.update(id, () => healthy), healthy);
+    assert.deepEqual((await second.read(id)) ?? healthy, healthy);
+    assert.deepEqual(await second.update(id, failedOnce), { failures: 1 });
+  },
+
+  async 'changes at the same time, also of the first one, all count'(store, second) {
+    const id = randomUUID();
+    const calls = Array.from({ length: 24 }, (_, index) =>
+      (index % 2 === 0 ? store : second).update(id, failedOnce),
+    );
+    const seen = (await Promise.all(calls)).map(({ failures }) => failures);
+    assert.equal((await store.read(id))?.failures, 24);
+    assert.equal(new Set(seen).size, 24);
+  },
+
+  async 'a change that throws changes nothing, and holds nothing'(store, second) {
+    const id = randomUUID();
+    await store.update(id, failedOnce);
+    const broken = store.update(id, () => {
+      throw new Error('broken');
+    });
+    await assert.rejects(broken, /broken/);
+    assert.deepEqual(await second.update(id, failedOnce), { failures: 2 });
+  },
+
+  async 'endpoints do not touch each other'(store) {
+    const [one, two] = [randomUUID(), randomUUID()];
+    await store.update(one, failedOnce);
+    await store.update(two, () => ({ failures: 7 }));
+    assert.deepEqual(await store.read(one), { failures: 1 });
+  },
+};
+
+/**
+ * All cases, for any test runner. `second` is one more connection to the same place.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryEndpointHealth } from 'millrace/delivery';
+ * import { endpointHealthConformance } from 'millrace/testing';
+ *
+ * const store = memoryEndpointHealth();
+ * for (const { name, run } of endpointHealthConformance({ store })) test(name, run);
+ */
+export function endpointHealthConformance({
+  store,
+  second = store,
+}: {
+  readonly store: EndpointHealthStore;
+  readonly second?: EndpointHealthStore;
+}): readonly EndpointHealthCase[] {
+  return Object.entries(cases).map(([name, run]) => ({ name, run: () => run(store, second) }));
+}

@@ -1,0 +1,41 @@
+// The outbox ledger in PostgreSQL for its conformance suite: the cases share a pool and reuse schemas.
+
+import type { Pool } from 'pg';
+import type { OutboxLedgerFixture } from '../outbox/outbox-ledger.ts';
+import { inTransaction } from '../../../engines/postgres/connection/connection.ts';
+import {
+  postgresOutboxLedger,
+  type PostgresTransaction,
+} from '../../../engines/postgres/outbox/ledger.ts';
+import { migratePostgresOutbox } from '../../../engines/postgres/outbox/schema.ts';
+import { sharedSchemas } from './postgres-shared-schema.ts';
+
+/** The pool needs six connections: for a ledger and for the caller's transactions. */
+export function postgresOutboxFixture(
+  url: string,
+  pool: Pool,
+): OutboxLedgerFixture<PostgresTransaction> {
+  const schemas = sharedSchemas(pool, migratePostgresOutbox);
+  return {
+    capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+    async open() {
+      const schema = await schemas.take();
+      let isIntact = true;
+      return {
+        ledger: await postgresOutboxLedger(pool, { schema, migrate: 'off' }),
+        second: () => postgresOutboxLedger(url, { schema, connectionsMax: 3 }),
+        inTransaction: (work) => inTransaction(pool, work),
+        async outage() {
+          isIntact = false;
+          await pool.query(`drop table ${schema}.messages cascade`);
+        },
+        readRelation: async () =>
+          (await pool.query<Record<string, unknown>>(`select * from ${schema}.integration_outbox`))
+            .rows,
+        async close() {
+          if (isIntact) schemas.release(schema);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,68 @@
+// Shared by the tests of Redis tasks.
+
+import { randomUUID } from 'node:crypto';
+import { eventually } from '../bus/bus-fixture.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import type { TasksFixture } from '../tasks/tasks-fixture.ts';
+import type { TasksOptions } from '../../../tasks/create-tasks.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
+import { connectRedis } from '../../../engines/redis/connection/connection.ts';
+import { redisBus } from '../../../engines/redis/bus/bus.ts';
+import { redisTasks } from '../../../engines/redis/tasks/tasks.ts';
+
+interface Server {
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export function redisTasksFixture(
+  target: string,
+  { server, isOneDomain = true }: { readonly server?: Server; readonly isOneDomain?: boolean } = {},
+): TasksFixture {
+  return {
+    capabilities: {
+      durable: true,
+      crossProcess: true,
+      atomicSignals: isOneDomain,
+      exactLimits: true,
+      exactOrder: true,
+      restart: server !== undefined,
+    },
+    async open(options) {
+      const keyPrefix = `${randomUUID()}:`;
+      const openTasks = (more: TasksOptions) => redisTasks(target, { ...more, keyPrefix });
+      const tasks = await openTasks(options);
+      return {
+        tasks,
+        second: openTasks,
+        async stream(subject) {
+          await using bus = await redisBus(target, { keyPrefix });
+          const messages = await Array.fromAsync(bus.read(subject));
+          return messages.map(({ id, payload }) => ({ id, payload }));
+        },
+        async deleteStream(subject) {
+          await using connection = await connectRedis(target);
+          const key = `${keyPrefix}${subject.replaceAll('.', ':')}`;
+          await connection.ask((client) => client.del(key));
+        },
+        ...(server === undefined ? {} : { outage: () => outage(server, tasks) }),
+      };
+    },
+  };
+}
+
+async function outage(server: Server, tasks: Tasks): Promise<() => Promise<void>> {
+  await server.kill();
+  return async () => {
+    await server.start();
+    await eventually('the tasks are connected again', async () => {
+      try {
+        await tasks.counts();
+        return true;
+      } catch (error) {
+        if (hasCode(error, 'TASKS_UNAVAILABLE')) return false;
+        throw error;
+      }
+    });
+  };
+}

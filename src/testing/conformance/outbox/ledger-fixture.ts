@@ -1,0 +1,123 @@
+// What the suite asks of a ledger's adapter, and what its cases are made of.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../../foundation/clock.ts';
+import { hasCode, type MillraceError } from '../../../foundation/error.ts';
+import type { ErrorCode } from '../../../foundation/error-codes.ts';
+import type { OutboxCapabilities, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
+import type { ClaimedMessage, EnqueueOutboxProps } from '../../../outbox/outbox-message.ts';
+
+/** An isolated ledger; disposed by the suite. */
+export interface OpenedLedger<Transaction> {
+  readonly ledger: OutboxLedger<Transaction>;
+  /** One more connection to the same data, as another process would have it (`crossProcess`). */
+  second?(): Promise<OutboxLedger<Transaction>>;
+  /** Runs the work in a new transaction, and rolls it back when the work throws (`callerTransaction`). */
+  inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
+  /** Takes the database's tables away (`durable`). */
+  outage?(): Promise<void>;
+  /** The rows of the document's relation (`durable`). */
+  readRelation?(): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  close?(): Promise<void>;
+}
+
+export interface OutboxLedgerFixture<Transaction> {
+  /** What the adapter claims; a case that needs more is skipped, by name. */
+  readonly capabilities: OutboxCapabilities;
+  /** An empty one each time. */
+  open(): Promise<OpenedLedger<Transaction>>;
+}
+
+export interface OutboxLedgerCase {
+  /** A sentence; its topic comes first. */
+  readonly name: string;
+  /** Why this case says nothing about the adapter: `needs crossProcess`. */
+  readonly skip?: string;
+  /** Rejects when the adapter does not do what the name says. */
+  readonly run: () => Promise<void>;
+}
+
+export type LedgerCases = Readonly<
+  Record<string, (opened: OpenedLedger<unknown>, ledger: OutboxLedger) => Promise<void>>
+>;
+
+/** Long enough for any machine. */
+export const leaseMs = 600_000;
+const eventuallyMs = 60_000;
+
+export function newMessage(fields: Partial<EnqueueOutboxProps> = {}): EnqueueOutboxProps {
+  return {
+    sourceStreamId: 'paymenthub.payment.v1-core-p1',
+    sourceEventId: randomUUID(),
+    integrationType: 'webhook:partner-x',
+    eventType: 'payment.completed.v1',
+    payload: { paymentId: 'p1' },
+    ...fields,
+  };
+}
+
+export async function enqueued(
+  ledger: OutboxLedger,
+  ...fields: readonly Partial<EnqueueOutboxProps>[]
+): Promise<readonly string[]> {
+  const all = await ledger.enqueueMany(fields.map(newMessage));
+  for (const { isNew } of all) assert.equal(isNew, true);
+  return all.map(({ id }) => id);
+}
+
+export function claim(ledger: OutboxLedger, limit = 100): Promise<readonly ClaimedMessage[]> {
+  return ledger.claimDueBatch('worker', limit, { leaseMs });
+}
+
+export async function claimOne(ledger: OutboxLedger): Promise<ClaimedMessage> {
+  const [claimed, ...more] = await claim(ledger);
+  assert.ok(claimed !== undefined, 'there was nothing to claim');
+  assert.deepEqual(more, []);
+  return claimed;
+}
+
+/** A claim whose lease is over as soon as it is made. */
+export async function claimAndDie(ledger: OutboxLedger): Promise<ClaimedMessage> {
+  const [claimed] = await ledger.claimDueBatch('dying', 1, { leaseMs: 1 });
+  assert.ok(claimed !== undefined, 'there was nothing to claim');
+  return claimed;
+}
+
+export async function claimAgain(ledger: OutboxLedger): Promise<ClaimedMessage> {
+  let claimed: readonly ClaimedMessage[] = [];
+  await eventually('it can be claimed again', async () => {
+    claimed = await claim(ledger);
+    return claimed.length > 0;
+  });
+  return claimed[0] as ClaimedMessage;
+}
+
+export async function statusOf(ledger: OutboxLedger, id: string): Promise<string | undefined> {
+  return (await ledger.find(id))?.status;
+}
+
+/** Far enough on either side of every clock. */
+export const past = new Date('2020-01-01T00:00:00.000Z');
+export const future = new Date('2100-01-01T00:00:00.000Z');
+
+export async function rejectsWith(
+  work: () => Promise<unknown>,
+  code: ErrorCode,
+): Promise<MillraceError> {
+  let caught: unknown;
+  await assert.rejects(work, (error) => {
+    caught = error;
+    return hasCode(error, code);
+  });
+  return caught as MillraceError;
+}
+
+/** By the engine's own clock, which the suite cannot move. */
+export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = systemClock.now() + eventuallyMs;
+  while (!(await holds())) {
+    if (systemClock.now() > deadlineMs) assert.fail(`it never happened: ${what}`);
+    await systemClock.sleep(5);
+  }
+}

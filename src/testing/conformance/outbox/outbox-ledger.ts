@@ -1,0 +1,64 @@
+// What every outbox ledger must do, as cases that a test runner takes one by one.
+
+import { claimCases, orderCases, sharedCases } from './claim.ts';
+import { enqueueCases, outageCases, transactionCases } from './enqueue.ts';
+import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
+import { modelCases } from './ledger-model.ts';
+import type { OutboxCapabilities } from '../../../outbox/outbox-ledger.ts';
+import { renewCases } from './renew.ts';
+import { operatingCases, settleCases } from './settle.ts';
+
+export type { OpenedLedger, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
+
+const topics: readonly {
+  readonly topic: string;
+  readonly needs?: readonly (keyof OutboxCapabilities)[];
+  readonly cases: LedgerCases;
+}[] = [
+  { topic: 'enqueue', cases: enqueueCases },
+  { topic: 'transactions', needs: ['callerTransaction'], cases: transactionCases },
+  { topic: 'database', needs: ['durable'], cases: outageCases },
+  { topic: 'claims', cases: claimCases },
+  { topic: 'order', cases: orderCases },
+  { topic: 'several processes', needs: ['crossProcess'], cases: sharedCases },
+  { topic: 'renewal', cases: renewCases },
+  { topic: 'outcomes', cases: settleCases },
+  { topic: 'operating', cases: operatingCases },
+  { topic: 'model', cases: modelCases },
+];
+
+/**
+ * The cases, for any test runner.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryOutboxLedger } from 'millrace/outbox';
+ * import { outboxLedgerConformance } from 'millrace/testing';
+ *
+ * const capabilities = memoryOutboxLedger().capabilities;
+ * const open = async () => ({ ledger: memoryOutboxLedger() });
+ * for (const { name, skip, run } of outboxLedgerConformance<never>({ capabilities, open })) {
+ *   test(name, { skip: skip ?? false }, run);
+ * }
+ */
+export function outboxLedgerConformance<Transaction>(
+  fixture: OutboxLedgerFixture<Transaction>,
+): readonly OutboxLedgerCase[] {
+  return topics.flatMap(({ topic, needs = [], cases }) => {
+    const missing = needs.filter((need) => !fixture.capabilities[need]);
+    return Object.entries(cases).map(([title, run]) => ({
+      name: `${topic}: ${title}`,
+      ...(missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }),
+      async run() {
+        const opened = await fixture.open();
+        try {
+          // The cases pass transactions on without looking into them.
+          await run(opened as never, opened.ledger as never);
+        } finally {
+          await opened.ledger[Symbol.asyncDispose]();
+          await opened.close?.();
+        }
+      },
+    }));
+  });
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import {
+  claim,
+  claimAgain,
+  claimAndDie,
+  claimOne,
+  enqueued,
+  eventually,
+  future,
+  leaseMs,
+  past,
+  rejectsWith,
+  statusOf,
+  type LedgerCases,
+} from './ledger-fixture.ts';
+import { deliveryJobId } from '../../../outbox/delivery-job.ts';
+import { jobsKept } from '../../../outbox/outbox-job.ts';
+import type { OutboxLedger, Renewed } from '../../../outbox/outbox-ledger.ts';
+import type { ClaimedMessage, OutboxClaim } from '../../../outbox/outbox-message.ts';
+
+const request = { workerId: 'sender', leaseMs };
+const claimOf = ({ id, token }: OutboxClaim): OutboxClaim => ({ id, token });
+
+async function renewOne(ledger: OutboxLedger, claimed: OutboxClaim): Promise<Renewed> {
+  const [renewed = 'stale'] = await ledger.renew([claimOf(claimed)], request);
+  return renewed;
+}
+
+async function renewedOf(ledger: OutboxLedger, claimed: OutboxClaim): Promise<ClaimedMessage> {
+  const renewed = await renewOne(ledger, claimed);
+  return typeof renewed === 'string' ? assert.fail(renewed) : renewed;
+}
+
+export const renewCases: LedgerCases = {
+  async 'a renewal returns the whole message and a new token, without another start'(
+    _opened,
+    ledger,
+  ) {
+    await enqueued(ledger, { payload: { n: 1 }, headers: { h: 'x' }, tenantId: 't', userId: 'u' });
+    await ledger.markFailed(await claimOne(ledger), 'HTTP 503', past);
+    const claimed = await claimOne(ledger);
+    const renewed = await renewedOf(ledger, claimed);
+    assert.notEqual(renewed.token, claimed.token);
+    assert.ok(renewed.lockedAt !== undefined && claimed.lockedAt !== undefined);
+    assert.ok(renewed.lockedAt >= claimed.lockedAt);
+    const { token, lockedAt, updatedAt } = renewed;
+    const changed = { token, lockedAt, updatedAt, lockedBy: 'sender' };
+    assert.deepEqual(renewed, { ...claimed, ...changed });
+    assert.equal((await ledger.find(claimed.id))?.lockedBy, 'sender');
+  },
+
+  async 'a claim that is a whole message comes back whole, with its new token'(_opened, ledger) {
+    await enqueued(ledger, { payload: { n: 1 } });
+    const claimed = await claimOne(ledger);
+    const [renewed] = await ledger.renew([claimed], request);
+    assert.ok(typeof renewed === 'object');
+    assert.notEqual(renewed.token, claimed.token);
+    const { token, lockedAt, updatedAt } = renewed;
+    assert.deepEqual(renewed, { ...claimed, token, lockedAt, updatedAt, lockedBy: 'sender' });
+    assert.equal(await ledger.markSent(renewed), 'settled');
+  },
+
+  async 'the token before the renewal is stale'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const claimed = await claimOne(ledger);
+    const renewed = await renewedOf(ledger, claimed);
+    assert.equal(await renewOne(ledger, claimed), 'stale');
+    assert.equal(await ledger.markSent(claimed), 'stale');
+    assert.equal(await ledger.extend([claimed]), 0);
+    assert.equal(await ledger.markSent(renewed), 'settled');
+  },
+
+  async 'of several that renew one claim, one has it'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const claimed = claimOf(await claimOne(ledger));
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => ledger.renew([claimed, claimed, { ...claimed }], request)),
+    );
+    const won = answers.flat().filter((each) => typeof each !== 'string');
+    assert.equal(won.length, 1);
+    assert.equal(await ledger.markSent(won[0] ?? claimed), 'settled');
+  },
+
+  async 'many are renewed at once, each decided on its own'(_opened, ledger) {
+    await enqueued(ledger, ...Array.from({ length: 30 }, (_, n) => ({ payload: { n } })));
+    const claimed = await claim(ledger);
+    await ledger.settle(
+      claimed.slice(0, 10).map((each) => ({ kind: 'sent' as const, claim: each })),
+    );
+    const answers = await ledger.renew(
+      claimed.map((each, at) => (at % 2 === 0 ? each : claimOf(each))),
+      request,
+    );
+    for (const [at, answer] of answers.entries()) {
+      if (at < 10) assert.equal(answer, 'stale');
+      else assert.equal(typeof answer === 'string' ? answer : answer.id, claimed[at]?.id);
+    }
+    const tokens = answers.flatMap((each) => (typeof each === 'string' ? [] : [each]));
+    assert.deepEqual(
+      await ledger.settle(tokens.map((each) => ({ kind: 'sent' as const, claim: each }))),
+      tokens.map(() => 'settled'),
+    );
+    assert.equal((await ledger.counts()).SENT, 30);
+  },
+
+  async 'an expired lease can be renewed until another process claims the message'(
+    _opened,
+    ledger,
+  ) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    await eventually('it ran out', async () => (await statusOf(ledger, late.id)) === 'PENDING');
+    const renewed = await renewedOf(ledger, late);
+    assert.equal(await statusOf(ledger, late.id), 'CLAIMED');
+    assert.deepEqual(await claim(ledger), []);
+    assert.equal(await ledger.markSent(renewed), 'settled');
+  },
+
+  async 'a claim that passed to another one is not renewed, nor extended'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    const owner = await claimAgain(ledger);
+    assert.equal(await renewOne(ledger, late), 'stale');
+    assert.equal(await ledger.extend([late]), 0);
+    assert.equal(await ledger.markSent(owner), 'settled');
+  },
+
+  async 'a settled, released or unclaimed message is not renewed'(_opened, ledger) {
+    const [first = ''] = await enqueued(ledger, {}, {}, {}, {});
+    const [sent, failed, dead, released] = await claim(ledger);
+    assert.ok(sent && failed && dead && released);
+    await ledger.settle([
+      { kind: 'sent', claim: sent },
+      { kind: 'failed', claim: failed, error: 'no', nextDueAt: future },
+      { kind: 'dead', claim: dead, error: 'no' },
+      { kind: 'released', claim: released },
+    ]);
+    for (const each of [sent, failed, dead, released]) {
+      assert.equal(await renewOne(ledger, each), 'stale');
+      assert.equal(await ledger.extend([each]), 0);
+    }
+    for (const token of ['', '0', '1.0', 'x', '999999.999999']) {
+      assert.equal(await renewOne(ledger, { id: first, token }), 'stale');
+    }
+  },
+
+  async 'one whose destination was paused is free again instead, and comes when that is resumed'(
+    _opened,
+    ledger,
+  ) {
+    const type = 'webhook:partner-x';
+    await enqueued(ledger, {}, { integrationType: 'kafka:payments' });
+    const claimed = await claim(ledger);
+    await ledger.pause(type, 'ada');
+    const answers = await ledger.renew(claimed.map(claimOf), request);
+    for (const [at, answer] of answers.entries()) {
+      if (claimed[at]?.integrationType === type) assert.equal(answer, 'paused');
+      else assert.equal(typeof answer, 'object');
+    }
+    const { PENDING, CLAIMED } = await ledger.counts();
+    assert.deepEqual([PENDING, CLAIMED], [1, 1]);
+    assert.deepEqual(await claim(ledger), []);
+    await ledger.resume(type);
+    const again = await claimOne(ledger);
+    assert.equal(again.starts, 1);
+    assert.equal(again.attempts, 0);
+  },
+
+  async 'those of one ordering key wait for one that was renewed, too'(_opened, ledger) {
+    await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
+    const renewed = await renewedOf(ledger, await claimOne(ledger));
+    assert.deepEqual(await claim(ledger), []);
+    await ledger.markSent(renewed);
+    assert.equal((await claim(ledger)).length, 1);
+  },
+
+  async 'a lease that is extended lasts, and its token stays'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    const claimed = await claimAndDie(ledger);
+    assert.equal(await ledger.extend([claimed, { id, token: '7.7' }], { leaseMs }), 1);
+    assert.equal(await statusOf(ledger, id), 'CLAIMED');
+    assert.deepEqual(await claim(ledger), []);
+    assert.equal(await ledger.markSent(claimed), 'settled');
+  },
+
+  async 'every renewal is stored as a job with its outcome'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, { tenantId: 'core' });
+    const jobs = async () => (await ledger.find(id))?.jobs;
+    assert.equal(await jobs(), undefined);
+    const first = await claimOne(ledger);
+    assert.equal(await jobs(), undefined, 'a claim alone is no job');
+    await ledger.release(await renewedOf(ledger, first), past);
+    assert.equal(await jobs(), undefined, 'what was put back has done nothing');
+
+    const second = await claimOne(ledger);
+    const failing = await renewedOf(ledger, second);
+    const [running] = (await jobs()) ?? [];
+    const attempt = { outboxId: id, attempt: 1, token: second.token };
+    assert.deepEqual(running, {
+      id: deliveryJobId(attempt),
+      queue: 'outbox-webhook~partner-x',
+      attempt: 1,
+      enqueuedAt: second.lockedAt,
+      startedAt: failing.lockedAt,
+      finishedAt: undefined,
+      outcome: 'running',
+    });
+    await ledger.markFailed(failing, 'HTTP 503', past);
+    const again = await claimOne(ledger);
+    await ledger.renew([claimOf(again)], { workerId: 'dying', leaseMs: 1, perTenant: true });
+    const dying = await renewedOf(ledger, await claimAgain(ledger));
+    await ledger.deadLetter(dying, 'HTTP 400');
+    assert.equal(await ledger.replay({ ids: [id] }), 1);
+    await ledger.markSent(await renewedOf(ledger, await claimOne(ledger)));
+
+    const message = await ledger.find(id);
+    const stored = message?.jobs ?? assert.fail('no jobs');
+    assert.deepEqual(
+      stored.map(({ attempt: nth, outcome }) => `${nth} ${outcome}`),
+      ['1 failed', '2 lost', '2 dead', '1 sent'],
+    );
+    assert.equal(stored[1]?.queue, 'outbox-webhook~partner-x@core');
+    assert.equal(stored[1]?.id, deliveryJobId({ outboxId: id, attempt: 2, token: again.token }));
+    assert.equal(stored[1]?.finishedAt, undefined);
+    for (const { enqueuedAt, startedAt, finishedAt, outcome } of stored) {
+      assert.ok(enqueuedAt <= startedAt, outcome);
+      if (outcome !== 'lost')
+        assert.ok(finishedAt !== undefined && finishedAt >= startedAt, outcome);
+    }
+    const { sourceStreamId = '', sourceEventId = '' } = message ?? {};
+    const [bySource] = await ledger.bySource([{ sourceStreamId, sourceEventId }]);
+    assert.deepEqual(bySource?.jobs, stored);
+  },
+
+  async 'only the last jobs of a message are kept'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    for (let nth = 1; nth <= jobsKept + 2; nth += 1) {
+      await ledger.markFailed(await renewedOf(ledger, await claimOne(ledger)), 'no', past);
+    }
+    const attempts = (await ledger.find(id))?.jobs?.map(({ attempt }) => attempt);
+    assert.deepEqual(
+      [attempts?.length, attempts?.[0], attempts?.at(-1)],
+      [jobsKept, 3, jobsKept + 2],
+    );
+  },
+
+  async 'renewals that make no sense are refused'(_opened, ledger) {
+    assert.deepEqual(await ledger.renew([], request), []);
+    assert.equal(await ledger.extend([]), 0);
+    await rejectsWith(() => ledger.renew([], { workerId: '' }), 'OUTBOX_INVALID');
+    await rejectsWith(() => ledger.renew([], { ...request, leaseMs: 0 }), 'OUTBOX_INVALID');
+    await rejectsWith(() => ledger.extend([], { leaseMs: 1.5 }), 'OUTBOX_INVALID');
+  },
+};

@@ -1,0 +1,520 @@
+import assert from 'node:assert/strict';
+import {
+  claim,
+  claimAgain,
+  claimAndDie,
+  claimOne,
+  enqueued,
+  eventually,
+  future,
+  leaseMs,
+  newMessage,
+  past,
+  rejectsWith,
+  statusOf,
+  type LedgerCases,
+} from './ledger-fixture.ts';
+import { outboxLimits } from '../../../outbox/outbox-limits.ts';
+import type { OutboxLedger } from '../../../outbox/outbox-ledger.ts';
+import type { ClaimedMessage, OutboxMessage } from '../../../outbox/outbox-message.ts';
+
+export const settleCases: LedgerCases = {
+  async 'a sent message is SENT with its time, and is never claimed again'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    assert.equal(await ledger.markSent(await claimOne(ledger)), 'settled');
+    const found = await ledger.find(id);
+    assert.equal(found?.status, 'SENT');
+    assert.ok(found.sentAt !== undefined);
+    assert.equal(found.lockedBy, undefined);
+    assert.deepEqual(await claim(ledger), []);
+  },
+
+  async 'a sent message keeps how often it failed before'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    await ledger.markFailed(await claimOne(ledger), 'HTTP 503', past);
+    await ledger.markSent(await claimOne(ledger));
+    const found = await ledger.find(id);
+    assert.equal(found?.attempts, 1);
+    assert.equal(found.lastError, 'HTTP 503');
+  },
+
+  async 'a failed message is FAILED, with its error, its attempts and its time'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    assert.equal(await ledger.markFailed(await claimOne(ledger), 'HTTP 503', future), 'settled');
+    const found = await ledger.find(id);
+    assert.equal(found?.status, 'FAILED');
+    assert.equal(found.attempts, 1);
+    assert.equal(found.lastError, 'HTTP 503');
+    assert.equal(found.dueAt.getTime(), future.getTime());
+    assert.equal(found.lockedBy, undefined);
+  },
+
+  async 'attempts add up'(_opened, ledger) {
+    await enqueued(ledger, {});
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      const claimed = await claimOne(ledger);
+      assert.equal(claimed.attempts, attempt);
+      assert.equal(claimed.starts, attempt + 1);
+      await ledger.markFailed(claimed, `no ${attempt}`, past);
+    }
+    assert.equal((await claimOne(ledger)).lastError, 'no 3');
+  },
+
+  async 'a dead message is DEAD, with its error, and is not claimed'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    assert.equal(await ledger.deadLetter(await claimOne(ledger), 'HTTP 400'), 'settled');
+    const found = await ledger.find(id);
+    assert.equal(found?.status, 'DEAD');
+    assert.equal(found.attempts, 1);
+    assert.equal(found.lastError, 'HTTP 400');
+    assert.deepEqual(await claim(ledger), []);
+  },
+
+  async 'a released message is PENDING again, as if it had not been claimed'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    assert.equal(await ledger.release(await claimOne(ledger)), 'settled');
+    const found = await ledger.find(id);
+    assert.equal(found?.status, 'PENDING');
+    assert.equal(found.lockedBy, undefined);
+    const again = await claimOne(ledger);
+    assert.equal(again.attempts, 0);
+    assert.equal(again.starts, 1);
+  },
+
+  async 'a message can be released until a time, which is no attempt'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    assert.equal(await ledger.release(await claimOne(ledger), future), 'settled');
+    assert.deepEqual(await claim(ledger), []);
+    const found = await ledger.find(id);
+    assert.equal(found?.status, 'PENDING');
+    assert.equal(found.attempts, 0);
+    assert.equal(found.dueAt.getTime(), future.getTime());
+  },
+
+  async 'a late owner is stale once another one has claimed'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    const owner = await claimAgain(ledger);
+    assert.equal(await ledger.markSent(late), 'stale');
+    assert.equal(await ledger.markFailed(late, 'no', past), 'stale');
+    assert.equal(await ledger.deadLetter(late, 'no'), 'stale');
+    assert.equal(await ledger.release(late), 'stale');
+    assert.equal(await ledger.release(late, future), 'stale');
+    assert.equal(await statusOf(ledger, id), 'CLAIMED');
+    assert.equal(await ledger.markSent(owner), 'settled');
+  },
+
+  async 'a late owner is stale, also in the batch in which the owner settles'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    const owner = await claimAgain(ledger);
+    const results = await ledger.settle([
+      { kind: 'dead', claim: late, error: 'no' },
+      { kind: 'sent', claim: owner },
+    ]);
+    assert.deepEqual(results, ['stale', 'settled']);
+    assert.equal(await statusOf(ledger, owner.id), 'SENT');
+  },
+
+  async 'an older claim is stale next to outcomes of a newer one'(_opened, ledger) {
+    await enqueued(ledger, {}, {});
+    const late = await claimAndDie(ledger);
+    const claimed = new Map<string, ClaimedMessage>();
+    await eventually('both are claimed by one', async () => {
+      for (const each of await claim(ledger)) claimed.set(each.id, each);
+      return claimed.size === 2;
+    });
+    const other = [...claimed.values()].find(({ id }) => id !== late.id) ?? assert.fail();
+    const results = await ledger.settle([
+      { kind: 'sent', claim: late },
+      { kind: 'sent', claim: other },
+    ]);
+    assert.deepEqual(results, ['stale', 'settled']);
+    assert.equal(await statusOf(ledger, late.id), 'CLAIMED');
+    assert.equal(await ledger.markSent(claimed.get(late.id) ?? assert.fail()), 'settled');
+  },
+
+  async 'outcomes of many claims are settled together, and release the next of each key'(
+    _opened,
+    ledger,
+  ) {
+    for (const count of [2, 3, 12]) {
+      const keys = Array.from({ length: count }, (_, at) => ({ orderingKey: `${count} ${at}` }));
+      await enqueued(ledger, ...keys, {}, ...keys);
+      const claimed: ClaimedMessage[] = [];
+      for (let at = 0; at <= count; at += 1) claimed.push(...(await claim(ledger, 1)));
+      assert.deepEqual(await claim(ledger), []);
+      const sent = claimed.map((each) => ({ kind: 'sent', claim: each }) as const);
+      assert.ok((await ledger.settle(sent)).every((result) => result === 'settled'));
+      assert.ok((await ledger.settle(sent)).every((result) => result === 'stale'));
+      const next = await claim(ledger);
+      assert.equal(next.length, count);
+      const freed = new Set(next.map(({ orderingKey }) => orderingKey));
+      assert.deepEqual(freed, new Set(keys.map(({ orderingKey }) => orderingKey)));
+      await ledger.settle(next.map((each) => ({ kind: 'sent', claim: each })));
+    }
+    const { SENT } = await ledger.counts();
+    assert.equal(SENT, 2 * (2 + 3 + 12) + 3);
+  },
+
+  async 'a late owner may settle a message that no other process has claimed'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    assert.equal(await ledger.markSent(late), 'settled');
+  },
+
+  async 'a claim is settled once'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    const claimed = await claimOne(ledger);
+    assert.equal(await ledger.markSent(claimed), 'settled');
+    assert.equal(await ledger.markSent(claimed), 'stale');
+    assert.equal(await ledger.markFailed(claimed, 'no', past), 'stale');
+    assert.equal(await statusOf(ledger, id), 'SENT');
+  },
+
+  async 'two outcomes of one claim in one batch: one counts'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const claimed = await claimOne(ledger);
+    const sent = { kind: 'sent', claim: claimed } as const;
+    const results = await ledger.settle([sent, sent]);
+    assert.deepEqual(results.toSorted(), ['settled', 'stale']);
+  },
+
+  async 'a released claim is stale'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const claimed = await claimOne(ledger);
+    await ledger.release(claimed);
+    assert.equal(await ledger.markSent(claimed), 'stale');
+    assert.equal((await claim(ledger)).length, 1);
+  },
+
+  async 'tokens that were never given out settle nothing'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    for (const token of [
+      '',
+      '0',
+      '1',
+      '1.0',
+      '0.0',
+      'x',
+      '1.1.1',
+      '99999999999999999999.1',
+      '-1.1',
+    ]) {
+      assert.equal(await ledger.markSent({ id, token }), 'stale', token);
+    }
+    assert.equal(await statusOf(ledger, id), 'PENDING');
+  },
+
+  async 'a batch of outcomes is decided one by one'(_opened, ledger) {
+    const ids = await enqueued(ledger, {}, {}, {}, {}, {});
+    const claimed = new Map((await claim(ledger)).map((each) => [each.id, each]));
+    const at = (index: number) => claimed.get(ids[index] ?? '') ?? assert.fail('not claimed');
+    const results = await ledger.settle([
+      { kind: 'sent', claim: at(0) },
+      { kind: 'failed', claim: at(1), error: 'a', nextDueAt: future },
+      { kind: 'sent', claim: { ...at(2), token: '7.999999' } },
+      { kind: 'dead', claim: at(3), error: 'b' },
+      { kind: 'released', claim: at(4) },
+    ]);
+    assert.deepEqual(results, ['settled', 'settled', 'stale', 'settled', 'settled']);
+    const statuses = await Promise.all(ids.map((id) => statusOf(ledger, id)));
+    assert.deepEqual(statuses, ['SENT', 'FAILED', 'CLAIMED', 'DEAD', 'PENDING']);
+  },
+
+  async 'no outcomes are nothing'(_opened, ledger) {
+    assert.deepEqual(await ledger.settle([]), []);
+  },
+
+  async 'one exchange settles a batch and claims the next'(_opened, ledger) {
+    await enqueued(ledger, {}, {}, {});
+    const [first] = await claim(ledger, 1);
+    assert.ok(first !== undefined);
+    const { settled, claimed } = await ledger.exchange([{ kind: 'sent', claim: first }], {
+      workerId: 'w',
+      limit: 10,
+      leaseMs,
+    });
+    assert.deepEqual(settled, ['settled']);
+    assert.equal(claimed.length, 2);
+    assert.equal(await statusOf(ledger, first.id), 'SENT');
+  },
+
+  async 'an exchange does not claim a message that it settles, also after its lease'(
+    _opened,
+    ledger,
+  ) {
+    await enqueued(ledger, {});
+    const late = await claimAndDie(ledger);
+    const exchanged = await ledger.exchange(
+      [{ kind: 'failed', claim: late, error: 'x', nextDueAt: future }],
+      {
+        workerId: 'w',
+        limit: 10,
+      },
+    );
+    assert.deepEqual(exchanged, { settled: ['settled'], claimed: [] });
+    assert.equal(await statusOf(ledger, late.id), 'FAILED');
+  },
+
+  async 'errors are cut at 5,000 characters, and may hold anything'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, {});
+    const error = `\u0000 \ud800 🙂 ${'x'.repeat(10_000)}`;
+    await ledger.markFailed(await claimOne(ledger), error, past);
+    const kept = (await ledger.find(id))?.lastError ?? '';
+    assert.equal(kept.length, outboxLimits.lastErrorMax);
+    assert.match(kept, /🙂 x+$/u);
+    await ledger.deadLetter(await claimOne(ledger), error);
+    assert.equal((await ledger.find(id))?.lastError?.length, outboxLimits.lastErrorMax);
+  },
+
+  async 'times that are none are refused'(_opened, ledger) {
+    await enqueued(ledger, {});
+    const claimed = await claimOne(ledger);
+    const never = new Date(Number.NaN);
+    await rejectsWith(() => ledger.markFailed(claimed, 'no', never), 'OUTBOX_INVALID');
+    await rejectsWith(() => ledger.release(claimed, never), 'OUTBOX_INVALID');
+    assert.equal(await ledger.markSent(claimed), 'settled');
+  },
+};
+
+export const operatingCases: LedgerCases = {
+  async 'counts tell how many there are of each status'(_opened, ledger) {
+    await enqueued(ledger, ...Array.from({ length: 4 }, () => ({})), { dueAt: future });
+    const [sent, dead, failed] = await claim(ledger, 4);
+    assert.ok(sent !== undefined && dead !== undefined && failed !== undefined);
+    await ledger.markSent(sent);
+    await ledger.deadLetter(dead, 'no');
+    await ledger.markFailed(failed, 'no', future);
+    assert.deepEqual(await ledger.counts(), {
+      PENDING: 1,
+      CLAIMED: 1,
+      SENT: 1,
+      FAILED: 1,
+      DEAD: 1,
+    });
+  },
+
+  async 'an unknown id is not found'(_opened, ledger) {
+    assert.equal(await ledger.find('0193b3a0-0000-7000-8000-000000000000'), undefined);
+    assert.equal(await ledger.find('no id at all'), undefined);
+  },
+
+  async 'the list is filtered by status, destination, tenant and time, oldest first'(
+    _opened,
+    ledger,
+  ) {
+    const ids = await enqueued(
+      ledger,
+      { tenantId: 'a', integrationType: 'kafka:payments' },
+      { tenantId: 'a' },
+      { tenantId: 'b' },
+    );
+    const idsOf = async (filter: Parameters<typeof ledger.list>[0]): Promise<readonly string[]> =>
+      (await ledger.list(filter)).map(({ id }) => id);
+    assert.deepEqual(await idsOf({}), ids);
+    assert.deepEqual(await idsOf({ tenantId: 'a' }), ids.slice(0, 2));
+    assert.deepEqual(await idsOf({ integrationType: 'kafka:payments' }), ids.slice(0, 1));
+    assert.deepEqual(await idsOf({ ids: [ids[2] ?? ''] }), ids.slice(2));
+    assert.deepEqual(await idsOf({ since: past }), ids);
+    assert.deepEqual(await idsOf({ since: future }), []);
+    assert.deepEqual(await idsOf({ status: 'PENDING', tenantId: 'b' }), ids.slice(2));
+    for (const status of ['CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const) {
+      assert.deepEqual(await idsOf({ status }), []);
+    }
+  },
+
+  async 'messages are found by their event, oldest first'(_opened, ledger) {
+    const [sourceStreamId, sourceEventId] = ['paymenthub.payment.v1-core-p9', 'e9'];
+    const source = { sourceStreamId, sourceEventId };
+    const other = { sourceStreamId: `${sourceStreamId}0`, sourceEventId };
+    const [first, second, third] = await enqueued(
+      ledger,
+      { ...source, integrationType: 'webhook:b' },
+      { ...other },
+      { ...source, integrationType: 'webhook:a' },
+      { sourceStreamId, sourceEventId: 'e8' },
+    );
+    const idsOf = async (...asked: Parameters<typeof ledger.bySource>): Promise<string[]> =>
+      (await ledger.bySource(...asked)).map(({ id }) => id);
+    assert.deepEqual(await idsOf([source]), [first, third]);
+    assert.deepEqual(await idsOf([other, source]), [first, second, third]);
+    assert.deepEqual(await idsOf([other, source], 2), [first, second]);
+    assert.deepEqual(await idsOf([]), []);
+    const strange = ['none', '\u0000', '\ud800', 'x'.repeat(300)];
+    const sources = strange.map((each) => ({ ...source, sourceEventId: each }));
+    assert.deepEqual(await idsOf(sources), []);
+    await ledger.deadLetter(await claimNamed(ledger, first), 'HTTP 400');
+    const [dead] = await ledger.bySource([source]);
+    assert.deepEqual([dead?.status, dead?.attempts, dead?.lastError], ['DEAD', 1, 'HTTP 400']);
+    const many = Array.from({ length: 1_001 }, () => source);
+    await rejectsWith(() => ledger.bySource(many), 'OUTBOX_INVALID');
+  },
+
+  async 'the list comes page by page'(_opened, ledger) {
+    const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})));
+    const first = await ledger.list({}, { limit: 2 });
+    const rest = await ledger.list({}, { limit: 10, after: first.at(-1)?.id });
+    assert.deepEqual(
+      [...first, ...rest].map(({ id }) => id),
+      ids,
+    );
+    await rejectsWith(() => ledger.list({}, { limit: 0 }), 'OUTBOX_INVALID');
+    await rejectsWith(() => ledger.list({ ids: ['no id'] }), 'OUTBOX_INVALID');
+  },
+
+  async 'a replayed message has all its attempts ahead'(_opened, ledger) {
+    const [id = ''] = await enqueued(ledger, { maxAttempts: 2 });
+    await ledger.markFailed(await claimOne(ledger), 'one', past);
+    await ledger.deadLetter(await claimOne(ledger), 'two');
+    assert.equal(await ledger.replay({ ids: [id] }), 1);
+    assert.equal(await statusOf(ledger, id), 'PENDING');
+    const again = await claimOne(ledger);
+    assert.equal(again.attempts, 0);
+    assert.equal(again.starts, 1);
+    assert.equal(again.lastError, 'two');
+  },
+
+  async 'only dead messages are replayed'(_opened, ledger) {
+    const ids = await enqueued(ledger, {}, {}, {});
+    const [sent] = await claim(ledger, 1);
+    assert.ok(sent !== undefined);
+    await ledger.markSent(sent);
+    assert.equal(await ledger.replay({ ids }), 0);
+    assert.equal(await ledger.replay({}), 0);
+  },
+
+  async 'dead messages are replayed by destination, tenant, time and number'(_opened, ledger) {
+    await enqueued(
+      ledger,
+      { tenantId: 'a', integrationType: 'kafka:payments' },
+      { tenantId: 'a' },
+      { tenantId: 'b' },
+      { tenantId: 'c' },
+    );
+    const claimed = await claim(ledger);
+    await ledger.settle(claimed.map((each) => ({ kind: 'dead', claim: each, error: 'no' })));
+    assert.equal(await ledger.replay({ since: future }), 0);
+    assert.equal(await ledger.replay({ integrationType: 'kafka:payments' }), 1);
+    assert.equal(await ledger.replay({ tenantId: 'a' }), 1);
+    assert.equal(await ledger.replay({ since: past }, 1), 1);
+    assert.equal(await ledger.replay({}), 1);
+    assert.equal((await claim(ledger)).length, 4);
+  },
+
+  async 'a purge forgets old sent messages only, a batch at a time'(_opened, ledger) {
+    const items = Array.from({ length: 6 }, () => newMessage());
+    await ledger.enqueueMany(items);
+    const claimed = await claim(ledger, 5);
+    await ledger.settle(claimed.slice(0, 4).map((each) => ({ kind: 'sent', claim: each })));
+    await ledger.deadLetter(claimed[4] ?? assert.fail(), 'no');
+    assert.equal(await ledger.purge(past), 0);
+    assert.equal(await ledger.purge(future, 3), 3);
+    assert.equal(await ledger.purge(future, 3), 1);
+    assert.equal(await ledger.purge(future, 3), 0);
+    assert.deepEqual(await ledger.counts(), {
+      PENDING: 1,
+      CLAIMED: 0,
+      SENT: 0,
+      FAILED: 0,
+      DEAD: 1,
+    });
+    // With the message goes the memory of its event.
+    const again = await ledger.enqueueMany(items);
+    assert.equal(again.filter(({ isNew }) => isNew).length, 4);
+  },
+
+  async 'an archive gets old sent messages whole, and they are purged once it has kept them'(
+    _opened,
+    ledger,
+  ) {
+    await ledger.enqueueMany(Array.from({ length: 5 }, () => newMessage({ headers: { h: 1 } })));
+    const claimed = await claim(ledger, 4);
+    for (const each of claimed.slice(0, 3)) await ledger.markSent(each);
+    const first = claimed.slice(0, 3).map(({ id }) => id);
+    const kept: OutboxMessage[] = [];
+    const keep = async (messages: readonly OutboxMessage[]): Promise<void> => {
+      for (const { id } of messages) assert.equal((await ledger.find(id))?.status, 'SENT');
+      kept.push(...messages);
+    };
+    assert.equal(await ledger.archive(past, () => assert.fail('there is none')), 0);
+    const [expected] = await ledger.list({ ids: first.slice(0, 1) });
+    assert.equal(await ledger.archive(future, keep, 2), 2);
+    assert.equal((await ledger.counts()).SENT, 1);
+    assert.equal(await ledger.archive(future, keep, 2), 1);
+    assert.equal(await ledger.archive(future, keep, 2), 0);
+    assert.deepEqual(new Set(kept.map(({ id }) => id)), new Set(first));
+    assert.deepEqual(
+      kept.find(({ id }) => id === first[0]),
+      expected,
+    );
+    const counts = await ledger.counts();
+    assert.deepEqual([counts.PENDING, counts.CLAIMED, counts.SENT], [1, 1, 0]);
+  },
+
+  async 'an archive that cannot keep them leaves sent messages where they are'(_opened, ledger) {
+    await enqueued(ledger, {}, {});
+    for (const each of await claim(ledger, 2)) await ledger.markSent(each);
+    const full = new Error('the disk is full');
+    await assert.rejects(
+      ledger.archive(future, () => Promise.reject(full)),
+      full,
+    );
+    assert.equal((await ledger.counts()).SENT, 2);
+  },
+
+  async 'a paused destination is not claimed from, others are'(_opened, ledger) {
+    const [paused = '', other] = await enqueued(ledger, {}, { integrationType: 'kafka:payments' });
+    assert.equal(await ledger.pause('webhook:partner-x', 'ops'), true);
+    assert.equal(await ledger.pause('webhook:partner-x', 'ops'), false);
+    assert.equal((await claimOne(ledger)).id, other);
+    assert.deepEqual(await claim(ledger), []);
+    assert.equal(await statusOf(ledger, paused), 'PENDING');
+    const [entry] = await ledger.paused();
+    assert.equal(entry?.integrationType, 'webhook:partner-x');
+    assert.equal(entry.pausedBy, 'ops');
+  },
+
+  async 'a resumed destination continues with all waiting messages'(_opened, ledger) {
+    await enqueued(ledger, {});
+    await ledger.pause('webhook:partner-x', 'ops');
+    assert.deepEqual(await claim(ledger), []);
+    await enqueued(ledger, {}, {});
+    assert.deepEqual(await claim(ledger), []);
+    assert.equal(await ledger.resume('webhook:partner-x'), true);
+    assert.equal(await ledger.resume('webhook:partner-x'), false);
+    assert.deepEqual(await ledger.paused(), []);
+    assert.equal((await claim(ledger)).length, 3);
+  },
+
+  async 'messages claimed before the pause are sent'(_opened, ledger) {
+    await enqueued(ledger, {}, {});
+    const [sent, failed] = await claim(ledger);
+    assert.ok(sent !== undefined && failed !== undefined);
+    await ledger.pause('webhook:partner-x', 'ops');
+    assert.equal(await ledger.markSent(sent), 'settled');
+    assert.equal(await ledger.markFailed(failed, 'no', past), 'settled');
+    assert.deepEqual(await claim(ledger), []);
+    await ledger.resume('webhook:partner-x');
+    const again = await claimOne(ledger);
+    assert.equal(again.attempts, 1);
+    assert.equal(again.starts, 2);
+  },
+
+  async 'a paused destination keeps the order of its keys'(_opened, ledger) {
+    const ids = await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
+    await ledger.pause('webhook:partner-x', 'ops');
+    assert.deepEqual(await claim(ledger), []);
+    await ledger.resume('webhook:partner-x');
+    const first = await claimOne(ledger);
+    assert.equal(first.id, ids[0]);
+    await ledger.markSent(first);
+    assert.equal((await claimOne(ledger)).id, ids[1]);
+  },
+};
+
+async function claimNamed(ledger: OutboxLedger, id: string | undefined): Promise<ClaimedMessage> {
+  const found = (await claim(ledger)).find((each) => each.id === id);
+  assert.ok(found !== undefined, 'it could not be claimed');
+  return found;
+}

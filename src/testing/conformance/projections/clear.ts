@@ -1,0 +1,75 @@
+// Removing all of a version, step by step.
+
+import assert from 'node:assert/strict';
+import { documentsOf } from '../../../projections/documents.ts';
+import { allOf, currencies, from, type ReadModelCases } from './read-model-fixture.ts';
+
+export const clearCases: ReadModelCases = {
+  'nothing is left: no document, no entry, no fence, no list': async ({
+    documents,
+    store,
+    model,
+  }) => {
+    const full = { code: 'usd', name: 'n', enabled: true, updated: 1 };
+    await documents.put(from('USD', 5), full);
+    await documents.put(from('gone', 5), { code: 'gone' });
+    await documents.remove(from('gone', 6));
+    await documents.list('core', {}, async () => ['USD']);
+    while ((await store.clear(model, 10)) > 0);
+    assert.equal(await documents.get('core', 'USD'), undefined);
+    assert.equal(await documents.byIndex('core', 'code', 'usd'), undefined);
+    assert.deepEqual(await allOf(documents), []);
+    assert.deepEqual(await allOf(documents, 'enabled'), []);
+    assert.deepEqual((await documents.byRange('core', 'updated')).items, []);
+    assert.deepEqual(await documents.list('core', {}, async () => ['fresh']), ['fresh']);
+    assert.equal(await documents.put(from('USD', 0), full), 'written');
+    assert.equal(await documents.put(from('gone', 0), { code: 'gone' }), 'written');
+  },
+
+  'it goes on until all is gone, a part at a time': async ({ documents, store, model }) => {
+    const ids = Array.from({ length: 60 }, (_, index) => `c${index}`);
+    await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
+    let removed = 0;
+    for (let steps = 0; ; steps += 1) {
+      const step = await store.clear(model, 10);
+      removed += step;
+      if (step === 0) break;
+      assert.ok(steps < 100, 'it never ends');
+    }
+    assert.equal(removed, 60);
+    assert.deepEqual(await allOf(documents), []);
+  },
+
+  'all tenants are cleared': async ({ documents, store, model }) => {
+    for (const tenant of ['core', 'demo', 'demo-za']) {
+      await documents.put(from('USD', 0, tenant), { code: 'usd' });
+    }
+    while ((await store.clear(model, 2)) > 0);
+    for (const tenant of ['core', 'demo', 'demo-za']) {
+      assert.equal(await documents.get(tenant, 'USD'), undefined);
+    }
+  },
+
+  'other versions and models keep what they have': async ({ documents, store, model }) => {
+    const [second, longer, other] = [
+      documentsOf(store, currencies(model.aggregate, 2)),
+      documentsOf(store, currencies(model.aggregate, 11)),
+      documentsOf(store, currencies(`${model.aggregate}-more`)),
+    ];
+    for (const each of [documents, second, longer, other]) {
+      await each.put(from('USD', 0), { code: 'usd', enabled: true, updated: 1 });
+    }
+    while ((await store.clear(model, 100)) > 0);
+    assert.equal(await documents.get('core', 'USD'), undefined);
+    for (const each of [second, longer, other]) {
+      assert.equal((await each.get('core', 'USD'))?.id, 'USD');
+      assert.equal((await each.byIndex('core', 'code', 'usd'))?.id, 'USD');
+      assert.deepEqual(await allOf(each, 'enabled'), ['USD']);
+      assert.equal((await each.byRange('core', 'updated')).items.length, 1);
+    }
+  },
+
+  'a model that has nothing is cleared at once': async ({ store, model }) => {
+    assert.equal(await store.clear(model, 10), 0);
+  },
+};

@@ -1,0 +1,116 @@
+// What the cases of running projections are made of: counters, whose documents tell which events they hold.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { newEvent } from '../store/store-fixture.ts';
+import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
+import { documentsOf, type Documents } from '../../../projections/documents.ts';
+import type { InlineHost } from '../../../projections/inline-appends.ts';
+import {
+  projection,
+  type ProjectedEvent,
+  type Projection,
+} from '../../../projections/projection.ts';
+import type { ReadModelHost } from '../../../projections/read-model-store.ts';
+import { readModel } from '../../../projections/read-model.ts';
+
+export type HostStore = EventStore & SubscriptionHost & ReadModelHost & InlineHost;
+
+export interface ProjectionFixture {
+  /** May be the same one each time; whoever opened it closes it. */
+  open(): Promise<HostStore>;
+}
+
+export interface Counter {
+  readonly name: string;
+  readonly total: number;
+  /** How many events are in it: one that was applied twice would show. */
+  readonly events: number;
+  readonly last: number;
+}
+
+interface Counted {
+  readonly amount: number;
+}
+
+/** A category, a model and a projection of its own for each case. */
+export interface Counters {
+  readonly aggregate: string;
+  stream(id: string, tenant?: string): string;
+  event(
+    type: string,
+    payload?: unknown,
+    fields?: Partial<DomainEventEnvelope>,
+  ): DomainEventEnvelope;
+  add(...amounts: readonly number[]): DomainEventEnvelope[];
+  projection(options?: CounterOptions): Projection<Counter>;
+  documents(store: HostStore, version?: number): Documents<Counter>;
+}
+
+interface CounterOptions {
+  readonly version?: number;
+  readonly onAdded?: (event: ProjectedEvent<Counted>) => void;
+  readonly id?: (event: ProjectedEvent) => string;
+  readonly shards?: number;
+  readonly batchSize?: number;
+}
+
+export function newCounters(): Counters {
+  const aggregate = `c${randomUUID().replaceAll('-', '')}`;
+  const model = (version: number) =>
+    readModel<Counter>({
+      bc: 'counting',
+      aggregate,
+      version,
+      indexes: { name: ({ name }) => name },
+      sets: { positive: ({ total }) => total > 0 },
+      ranges: { total: ({ total }) => total },
+    });
+  const event: Counters['event'] = (action, payload = {}, fields = {}) =>
+    newEvent({ type: `${aggregate}.${action}.v1`, payload, ...fields });
+  return {
+    aggregate,
+    stream: (id, tenant = 'core') => `counting.${aggregate}.v1-${tenant}-${id}`,
+    event,
+    add: (...amounts) => amounts.map((amount) => event('added', { amount })),
+    projection: ({ version = 1, onAdded, id, shards, batchSize } = {}) =>
+      projection({
+        name: `sub:counting:${aggregate}:v${version}`,
+        readModel: model(version),
+        ...(id === undefined ? {} : { id }),
+        ...(shards === undefined ? {} : { shards }),
+        ...(batchSize === undefined ? {} : { batchSize }),
+        retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 2 },
+        on: {
+          [`${aggregate}.added.v1`]: (counter: Counter | null, added: ProjectedEvent<Counted>) => {
+            onAdded?.(added);
+            const { amount } = added.payload;
+            return {
+              name: `n-${added.stream.slice(added.stream.indexOf('-') + 1)}`,
+              total: (counter?.total ?? 0) + amount * version,
+              events: (counter?.events ?? 0) + 1,
+              last: added.revision,
+            };
+          },
+          [`${aggregate}.removed.v1`]: () => null,
+        },
+      }),
+    documents: (store, version = 1) => documentsOf(store.readModels, model(version)),
+  };
+}
+
+/** Amounts of one stream, as the document must have them. */
+export async function assertTotal(
+  documents: Documents<Counter>,
+  id: string,
+  amounts: readonly number[],
+  tenant = 'core',
+): Promise<void> {
+  const found = await documents.get(tenant, id);
+  assert.deepEqual(
+    { total: found?.document.total, events: found?.document.events },
+    { total: amounts.reduce((sum, each) => sum + each, 0), events: amounts.length },
+  );
+}

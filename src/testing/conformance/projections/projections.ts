@@ -1,0 +1,36 @@
+// The one suite of running projections, on every engine that has room for checkpoints and documents.
+
+import { inlineCases } from './inline.ts';
+import type { HostStore, ProjectionFixture } from './projection-fixture.ts';
+import { rebuildCases } from './rebuild.ts';
+import { runningCases } from './running.ts';
+
+interface ProjectionContext {
+  readonly store: HostStore;
+  readonly fixture: ProjectionFixture;
+}
+
+type CaseBody = (context: ProjectionContext) => Promise<void>;
+
+export type ProjectionCases = Readonly<Record<string, CaseBody>>;
+
+export interface ProjectionCase {
+  /** A sentence; its topic comes first. */
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+const topics: Readonly<Record<string, ProjectionCases>> = {
+  running: runningCases,
+  rebuilding: rebuildCases,
+  inline: inlineCases,
+};
+
+export function projectionsConformance(fixture: ProjectionFixture): readonly ProjectionCase[] {
+  return Object.entries(topics).flatMap(([topic, cases]) =>
+    Object.entries(cases).map(([sentence, run]): ProjectionCase => ({
+      name: `${topic}: ${sentence}`,
+      run: async () => run({ store: await fixture.open(), fixture }),
+    })),
+  );
+}

@@ -1,0 +1,210 @@
+// A projection at work: caught up, live, again after a restart, and past what it cannot handle.
+
+import assert from 'node:assert/strict';
+import { hasCode } from '../../../foundation/error.ts';
+import { toPosition } from '../../../store/position.ts';
+import { assertTotal, newCounters } from './projection-fixture.ts';
+import { eventually } from './read-model-fixture.ts';
+import type { ProjectionCases } from './projections.ts';
+import { startProjection } from '../../../projections/start-projection.ts';
+import { waitForProjection } from '../../../projections/wait-for-projection.ts';
+
+export const runningCases: ProjectionCases = {
+  'what was appended before and after its start is in the documents': async ({ store }) => {
+    const counters = newCounters();
+    await store.append(counters.stream('a'), counters.add(1, 2));
+    await using runner = await startProjection(store, counters.projection());
+    await runner.whenCaughtUp();
+    const documents = counters.documents(store);
+    await assertTotal(documents, 'a', [1, 2]);
+    await store.append(counters.stream('a'), counters.add(3));
+    await store.append(counters.stream('b'), counters.add(4));
+    await runner.whenCaughtUp();
+    await assertTotal(documents, 'a', [1, 2, 3]);
+    await assertTotal(documents, 'b', [4]);
+    assert.equal((await documents.byIndex('core', 'name', 'n-core-b'))?.id, 'b');
+    const { items } = await documents.byRange('core', 'total');
+    assert.deepEqual(
+      items.map(({ id }) => id),
+      ['b', 'a'],
+    );
+  },
+
+  'many events of many streams are folded, each once': async ({ store }) => {
+    const counters = newCounters();
+    const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(
+        ids.map((id) => store.append(counters.stream(id), counters.add(1, 2, 3, 4))),
+      );
+    }
+    await using runner = await startProjection(store, counters.projection({ shards: 2 }));
+    await runner.whenCaughtUp();
+    for (const id of ids) {
+      const amounts = Array.from({ length: 5 }, () => [1, 2, 3, 4]).flat();
+      await assertTotal(counters.documents(store), id, amounts);
+    }
+  },
+
+  'after a restart it goes on where it was': async ({ store }) => {
+    const counters = newCounters();
+    const seen: number[] = [];
+    const counted = () =>
+      counters.projection({ onAdded: ({ payload }) => void seen.push(payload.amount) });
+    await store.append(counters.stream('a'), counters.add(1, 2));
+    {
+      await using runner = await startProjection(store, counted());
+      await runner.whenCaughtUp();
+    }
+    await store.append(counters.stream('a'), counters.add(3));
+    await using runner = await startProjection(store, counted());
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'a', [1, 2, 3]);
+    assert.deepEqual(seen, [1, 2, 3]);
+  },
+
+  'events that come again change nothing': async ({ store }) => {
+    const counters = newCounters();
+    await store.append(counters.stream('a'), counters.add(1, 2, 3));
+    const counted = counters.projection();
+    {
+      await using runner = await startProjection(store, counted);
+      await runner.whenCaughtUp();
+    }
+    // As if the checkpoint had been lost, or restored from a backup.
+    const reason = { by: 'test', atMs: 0 };
+    await store.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
+    await store.append(counters.stream('a'), counters.add(4));
+    await using runner = await startProjection(store, counted);
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'a', [1, 2, 3, 4]);
+  },
+
+  'a removed document is gone, and begins anew': async ({ store }) => {
+    const counters = newCounters();
+    const documents = counters.documents(store);
+    await using runner = await startProjection(store, counters.projection());
+    await store.append(counters.stream('a'), counters.add(1));
+    await runner.whenCaughtUp();
+    await store.append(counters.stream('a'), [counters.event('removed')]);
+    await runner.whenCaughtUp();
+    assert.equal(await documents.get('core', 'a'), undefined);
+    await store.append(counters.stream('a'), counters.add(7));
+    await runner.whenCaughtUp();
+    await assertTotal(documents, 'a', [7]);
+  },
+
+  'tenants are kept apart': async ({ store }) => {
+    const counters = newCounters();
+    await store.append(counters.stream('a'), counters.add(1));
+    const demo = counters.add(5).map((event) => ({ ...event, tenant: 'demo' }));
+    await store.append(counters.stream('a', 'demo'), demo);
+    await using runner = await startProjection(store, counters.projection());
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'a', [1]);
+    await assertTotal(counters.documents(store), 'a', [5], 'demo');
+  },
+
+  'a forgotten person does not stop it': async ({ store }) => {
+    const counters = newCounters();
+    const subject = `person-${counters.aggregate}`;
+    const personal = counters.event('added', { amount: 5 }, { headers: { dataSubject: subject } });
+    await store.append(counters.stream('a'), [...counters.add(1), personal, ...counters.add(2)]);
+    await store.forget(subject);
+    await using runner = await startProjection(store, counters.projection());
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'a', [1, 2]);
+    assert.equal((await counters.documents(store).get('core', 'a'))?.revision, 2);
+    const letters = { handler: counters.projection().name };
+    assert.equal(await store.subscriptions.deadLetters.count(letters), 0);
+  },
+
+  'an event that cannot be handled holds up its own document, in order, and no other': async ({
+    store,
+  }) => {
+    const counters = newCounters();
+    let isBroken = true;
+    const counted = counters.projection({
+      onAdded({ payload }) {
+        if (isBroken && payload.amount === 2) throw new Error('cannot count to two');
+      },
+    });
+    await store.append(counters.stream('a'), counters.add(1, 2, 3));
+    await store.append(counters.stream('b'), counters.add(1));
+    await using runner = await startProjection(store, counted, { pollMs: 5, checkpointMs: 10 });
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'a', [1]);
+    await assertTotal(counters.documents(store), 'b', [1]);
+    const letters = { handler: counted.name, status: 'pending' } as const;
+    assert.equal(await store.subscriptions.deadLetters.count(letters), 1);
+    isBroken = false;
+    await store.subscriptions.deadLetters.replay(letters, { by: 'test', atMs: Date.now() });
+    runner.look();
+    await eventually('the letter is replayed', async () => {
+      const found = await counters.documents(store).get('core', 'a');
+      return found?.document.events === 3;
+    });
+    await assertTotal(counters.documents(store), 'a', [1, 2, 3]);
+  },
+
+  'two streams that bring one document are told of, and do not mix': async ({ store }) => {
+    const counters = newCounters();
+    const counted = counters.projection({ id: () => 'same' });
+    await store.append(counters.stream('a'), counters.add(1));
+    await using runner = await startProjection(store, counted);
+    await runner.whenCaughtUp();
+    await store.append(counters.stream('b'), counters.add(2));
+    await runner.whenCaughtUp();
+    await assertTotal(counters.documents(store), 'same', [1]);
+    const [letter] = await store.subscriptions.deadLetters.list({ handler: counted.name });
+    assert.match(letter?.error ?? '', /belongs to/);
+  },
+
+  'who waits for a position reads what was written': async ({ store }) => {
+    const counters = newCounters();
+    await using runner = await startProjection(store, counters.projection());
+    for (let round = 1; round <= 5; round += 1) {
+      const { position } = await store.append(counters.stream('a'), counters.add(1));
+      await runner.waitFor(position);
+      await assertTotal(
+        counters.documents(store),
+        'a',
+        Array.from({ length: round }, () => 1),
+      );
+    }
+  },
+
+  'a process that does not run it can wait, too': async ({ store }) => {
+    const counters = newCounters();
+    const { position } = await store.append(counters.stream('a'), counters.add(1));
+    const counted = counters.projection();
+    await using runner = await startProjection(store, counted, { checkpointMs: 10 });
+    await waitForProjection(store, counted, position, { timeoutMs: 60_000 });
+    await assertTotal(counters.documents(store), 'a', [1]);
+    assert.equal(runner.status.shards.length, 1);
+  },
+
+  'a wait that takes too long says so, and one that is cancelled, too': async ({ store }) => {
+    const counters = newCounters();
+    const counted = counters.projection();
+    const { position } = await store.append(counters.stream('a'), counters.add(1));
+    await assert.rejects(waitForProjection(store, counted, position, { timeoutMs: 20 }), (error) =>
+      hasCode(error, 'WAIT_TIMEOUT'),
+    );
+    const stopping = new AbortController();
+    const waiting = waitForProjection(store, counted, position, { signal: stopping.signal });
+    stopping.abort();
+    await assert.rejects(waiting, (error) => hasCode(error, 'ABORTED'));
+  },
+
+  'one projection of a version, and no other, fills its documents': async ({ store }) => {
+    const counters = newCounters();
+    const counted = counters.projection();
+    await using runner = await startProjection(store, counted);
+    assert.equal(runner.status.name, counted.name);
+    const other = { ...counted, name: `${counted.name.slice(0, -3)}-other:v1` };
+    await assert.rejects(startProjection(store, other), (error) =>
+      hasCode(error, 'PROJECTION_INVALID'),
+    );
+  },
+};

@@ -1,0 +1,303 @@
+// Appending: what the result says, and what each expected revision allows.
+
+import assert from 'node:assert/strict';
+import { storeLimits } from '../../../store/prepare-append.ts';
+import {
+  assertAscending,
+  assertDense,
+  conflict,
+  idsOf,
+  last,
+  newEvent,
+  newEvents,
+  newStream,
+  only,
+  refused,
+  storedIds,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const appendCases: StoreCases = {
+  'the first event of a stream has revision 0, and the result says where it went': async ({
+    store,
+  }) => {
+    const stream = newStream();
+    const result = await store.append(stream, [newEvent()]);
+    const recorded = only(await store.readStream(stream).toArray());
+    assert.deepEqual(result, { stream, revision: 0, position: recorded.position, repeated: false });
+    assert.equal(recorded.revision, 0);
+    assert.equal(recorded.stream, stream);
+  },
+
+  'the result of several events is that of the last one': async ({ store }) => {
+    const stream = newStream();
+    const result = await store.append(stream, newEvents(4));
+    const recorded = last(await store.readStream(stream).toArray());
+    assert.equal(result.revision, 3);
+    assert.equal(recorded.revision, 3);
+    assert.equal(result.position, recorded.position);
+  },
+
+  'revisions have no holes, whatever the sizes of the appends': async ({ store }) => {
+    const stream = newStream();
+    let total = 0;
+    for (const count of [1, 3, 2, 10, 1, 1, 7]) {
+      total += count;
+      const { revision } = await store.append(stream, newEvents(count));
+      assert.equal(revision, total - 1);
+    }
+    const events = await store.readStream(stream).toArray();
+    assert.equal(events.length, total);
+    assertDense(events);
+  },
+
+  'events keep the order in which they were given': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(100);
+    await store.append(stream, events.slice(0, 60));
+    await store.append(stream, events.slice(60));
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'positions ascend from append to append, over all streams': async ({ store }) => {
+    const streams = [newStream(), newStream(), newStream('crm.contact.v1')];
+    const positions: string[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      const stream = streams[round % streams.length] ?? '';
+      positions.push((await store.append(stream, newEvents(1 + (round % 3)))).position);
+    }
+    assertAscending(positions);
+  },
+
+  'positions ascend within an append': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(50));
+    const events = await store.readStream(stream).toArray();
+    assertAscending(events.map(({ position }) => position));
+  },
+
+  'a position is the same in the result, in the stream and among all events': async ({ store }) => {
+    const category = unique('c');
+    const results = [];
+    for (let index = 0; index < 5; index += 1) {
+      results.push(await store.append(newStream(category), [newEvent()]));
+    }
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(
+      all.map(({ stream, position }) => ({ stream, position })),
+      results.map(({ stream, position }) => ({ stream, position })),
+    );
+  },
+
+  'one event id can be in several streams': async ({ store }) => {
+    const event = newEvent();
+    const streams = [newStream(), newStream()];
+    for (const stream of streams) {
+      const { repeated } = await store.append(stream, [event], { expected: 'none' });
+      assert.equal(repeated, false);
+      assert.deepEqual(await storedIds(store, stream), [event.eventId]);
+    }
+  },
+
+  'any: appends whether the stream is there or not': async ({ store }) => {
+    const stream = newStream();
+    assert.equal((await store.append(stream, [newEvent()], { expected: 'any' })).revision, 0);
+    assert.equal((await store.append(stream, [newEvent()], { expected: 'any' })).revision, 1);
+    assert.equal((await store.append(stream, [newEvent()])).revision, 2);
+  },
+
+  'none: appends to a stream that is not there': async ({ store }) => {
+    const stream = newStream();
+    const { revision } = await store.append(stream, newEvents(2), { expected: 'none' });
+    assert.equal(revision, 1);
+  },
+
+  'none: conflicts with a stream that is there': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    await store.append(stream, events);
+    await conflict(() => store.append(stream, [newEvent()], { expected: 'none' }), {
+      expected: 'none',
+      actual: 2,
+    });
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'exists: appends to a stream that is there': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    const { revision } = await store.append(stream, [newEvent()], { expected: 'exists' });
+    assert.equal(revision, 1);
+  },
+
+  'exists: conflicts with a stream that is not there': async ({ store }) => {
+    const stream = newStream();
+    await conflict(() => store.append(stream, [newEvent()], { expected: 'exists' }), {
+      expected: 'exists',
+      actual: -1,
+    });
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'a revision: appends right behind it': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    const { revision } = await store.append(stream, newEvents(3), { expected: 1 });
+    assert.equal(revision, 4);
+    assertDense(await store.readStream(stream).toArray());
+  },
+
+  'a revision: conflicts when the stream has gone on': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(4);
+    await store.append(stream, events);
+    for (const expected of [0, 1, 2]) {
+      await conflict(() => store.append(stream, [newEvent()], { expected }), {
+        expected,
+        actual: 3,
+      });
+    }
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'a revision: conflicts when the stream is not as far': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    for (const expected of [1, 2, 1_000_000]) {
+      await conflict(() => store.append(stream, [newEvent()], { expected }), {
+        expected,
+        actual: 0,
+      });
+    }
+  },
+
+  'a revision: conflicts with a stream that is not there': async ({ store }) => {
+    const stream = newStream();
+    for (const expected of [0, 5]) {
+      await conflict(() => store.append(stream, [newEvent()], { expected }), {
+        expected,
+        actual: -1,
+      });
+    }
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'a conflict names the stream, and says that trying again makes sense': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    const error = await conflict(() => store.append(stream, [newEvent()], { expected: 4 }), {
+      expected: 4,
+      actual: 0,
+    });
+    assert.equal(error.details['stream'], stream);
+    assert.equal(error.retryable, true);
+  },
+
+  'after a conflict, the actual revision that it told is the one to expect': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(7));
+    const error = await refused('VERSION_CONFLICT', () =>
+      store.append(stream, [newEvent()], { expected: 2 }),
+    );
+    const expected = Number(error.details['actual']);
+    assert.equal((await store.append(stream, [newEvent()], { expected })).revision, 7);
+  },
+
+  'a conflict uses up neither a revision nor the order of others': async ({ store }) => {
+    const category = unique('c');
+    const [stream, other] = [newStream(category), newStream(category)];
+    const events = newEvents(3);
+    await store.append(stream, events.slice(0, 1));
+    await refused('VERSION_CONFLICT', () => store.append(stream, newEvents(5), { expected: 9 }));
+    await store.append(other, events.slice(1, 2));
+    await refused('VERSION_CONFLICT', () =>
+      store.append(other, newEvents(5), { expected: 'none' }),
+    );
+    await store.append(stream, events.slice(2), { expected: 0 });
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(idsOf(all), idsOf(events));
+    assertDense(all);
+  },
+
+  'the largest append is stored whole': async ({ open }) => {
+    const store = await open();
+    const stream = newStream();
+    const events = newEvents(storeLimits.eventsPerAppendMax);
+    const { revision } = await store.append(stream, events, { expected: 'none' });
+    assert.equal(revision, events.length - 1);
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'what the caller does with its list after the call changes nothing': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    const expected = idsOf(events);
+    const appending = store.append(stream, events);
+    events.length = 0;
+    assert.equal((await appending).revision, 2);
+    assert.deepEqual(await storedIds(store, stream), expected);
+  },
+
+  'an append whose signal has fired writes nothing': async ({ store }) => {
+    const stream = newStream();
+    const signal = AbortSignal.abort();
+    await refused('ABORTED', () => store.append(stream, [newEvent()], { signal }));
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'an append that was cut short can be repeated, and is there once': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    const leaving = new AbortController();
+    const appending = store.append(stream, events, { signal: leaving.signal });
+    leaving.abort();
+    const [outcome] = await Promise.allSettled([appending]);
+    if (outcome.status === 'rejected') {
+      await refused('ABORTED', () => Promise.reject(outcome.reason as Error));
+    }
+    assert.equal((await store.append(stream, events)).revision, 2);
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'names that differ in case, accents or blanks are different streams': async ({ store }) => {
+    const base = newStream();
+    const names = ['x', 'X', '\u00e9', 'e\u0301', ' ', '  ', 'x ', '\u00df', 'ss'];
+    const streams = names.map((name) => `${base}.${name}`);
+    for (const [index, stream] of streams.entries()) {
+      await store.append(stream, newEvents(index + 1), { expected: 'none' });
+    }
+    for (const [index, stream] of streams.entries()) {
+      const events = await store.readStream(stream).toArray();
+      assert.equal(events.length, index + 1);
+      assert.ok(events.every((event) => event.stream === stream));
+    }
+  },
+
+  'a name is only a name, whatever it looks like': async ({ store }) => {
+    const base = newStream();
+    for (const name of [
+      `'; drop table events; --`,
+      '%_*?[a-z]',
+      '../../etc/passwd',
+      '\\x00\\',
+      '"quoted"',
+      '{core}:a',
+      '\u{1f4b6}\u05e9\u05dc\u05d5\u05dd',
+      'constructor',
+      '__proto__',
+    ]) {
+      const stream = `${base}.${name}`;
+      const event = newEvent();
+      await store.append(stream, [event], { expected: 'none' });
+      assert.deepEqual(await storedIds(store, stream), [event.eventId], stream);
+      assert.equal((await store.streamInfo(stream))?.stream, stream);
+    }
+  },
+
+  'a name may have 200 characters': async ({ store }) => {
+    const stream = newStream().padEnd(200, '\u20ac');
+    await store.append(stream, [newEvent()]);
+    assert.equal(only(await store.readStream(stream).toArray()).stream, stream);
+  },
+};

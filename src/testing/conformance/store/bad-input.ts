@@ -1,0 +1,265 @@
+// What must be refused, with the code that says why, and without a trace in the store.
+
+import assert from 'node:assert/strict';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { payloadLimits } from '../../../contracts/json-payload.ts';
+import type { ErrorCode } from '../../../foundation/error-codes.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import type { Position } from '../../../store/position.ts';
+import { storeLimits } from '../../../store/prepare-append.ts';
+import {
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  only,
+  refused,
+  storedIds,
+  type StoreCases,
+} from './store-fixture.ts';
+
+const badStreams: Readonly<Record<string, string>> = {
+  'an empty name': '',
+  'a line break': 'banking.account.v1-core-a\nb',
+  'a null character': 'banking.account.v1-core-a\u0000',
+  'a delete character': 'banking.account.v1-core-\u007f',
+  'a name that belongs to the system': '$settings',
+  'a name of a metadata stream': '$$banking.account.v1-core-a',
+  'a name of 201 characters': 'banking.account.v1-core-'.padEnd(201, 'a'),
+  'half a surrogate pair': 'banking.account.v1-core-\ud83d',
+};
+
+const cycle: Record<string, unknown> = {};
+cycle['self'] = { cycle };
+
+class Money {
+  readonly amount = 1;
+}
+
+const badPayloads: Readonly<Record<string, unknown>> = {
+  'not a number': { deep: [{ value: Number.NaN }] },
+  infinity: { value: Number.POSITIVE_INFINITY },
+  'a big integer': { value: 1n },
+  'a function': { value: () => 1 },
+  'a symbol': { value: Symbol('x') },
+  'an undefined item': { value: [undefined] },
+  'a cycle': cycle,
+  'an object of a class': { value: new Money() },
+  'a map': { value: new Map([['a', 1]]) },
+  'an invalid date': { value: new Date(Number.NaN) },
+  'nesting without end': nested(payloadLimits.payloadDepthMax + 1),
+};
+
+const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
+  'an event type that is not a name': { type: 'AccountCredited' },
+  'an event type without a version': { type: 'account.credited' },
+  'an event type of the system': { type: '$metadata' },
+  'an event type of version 0': { type: 'account.credited.v0' },
+  'an event type that is too long': { type: `account.${'c'.repeat(200)}.v1` },
+  'no event id': { eventId: '' },
+  'an event id that is too long': { eventId: 'e'.repeat(101) },
+  'an event id with a line break': { eventId: 'e\n1' },
+  'a day that does not exist': { occurredAt: '2025-02-30T10:00:00Z' },
+  'no correlation id': { correlationId: undefined },
+  'a tenant in capitals': { tenant: 'CORE' },
+  'an aggregate without an id': { aggregate: { bc: 'banking', type: 'account' } },
+  'an unknown field': { revision: 3 },
+};
+
+export const badInputCases: StoreCases = {
+  'an append without events is refused': async ({ store }) => {
+    await leavesNoTrace(store, 'APPEND_INVALID', []);
+  },
+
+  'an append of more events than the limit is refused': async ({ store }) => {
+    await leavesNoTrace(store, 'APPEND_INVALID', newEvents(storeLimits.eventsPerAppendMax + 1));
+  },
+
+  'an expected revision that no stream can have is refused': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    for (const expected of [-1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '0', 'ANY', null]) {
+      const options = { expected: expected as ExpectedRevision };
+      const { details } = await refused('APPEND_INVALID', () =>
+        store.append(stream, [newEvent()], options),
+      );
+      assert.deepEqual(details['expected'], expected);
+      await refused('APPEND_INVALID', () => store.deleteStream(stream, options));
+      await refused('APPEND_INVALID', () => store.tombstoneStream(stream, options));
+    }
+    assert.equal((await store.readStream(stream).toArray()).length, 1);
+  },
+
+  ...Object.fromEntries(
+    Object.entries(badStreams).map(([what, stream]) => [
+      `as a stream, ${what} is refused`,
+      async ({ store }: { readonly store: EventStore }) => {
+        await refused('NAME_INVALID', () => store.append(stream, [newEvent()]));
+        await refused('NAME_INVALID', () => store.setStreamMetadata(stream, { maxCount: 1 }));
+        await refused('NAME_INVALID', () => store.deleteStream(stream));
+        await refused('NAME_INVALID', () => store.tombstoneStream(stream));
+      },
+    ]),
+  ),
+
+  ...Object.fromEntries(
+    Object.entries(badEnvelopes).map(([what, fields]) => [
+      `${what} is refused`,
+      async ({ store }: { readonly store: EventStore }) => {
+        const bad = { ...newEvent(), ...fields } as DomainEventEnvelope;
+        const { details } = await leavesNoTrace(store, 'ENVELOPE_INVALID', [bad]);
+        const [field = ''] = Object.keys(fields);
+        const problems = details['problems'] as readonly { readonly path: string }[];
+        assert.ok(only(problems).path.startsWith(`/${field}`));
+      },
+    ]),
+  ),
+
+  'an event id that is not well-formed text is refused': async ({ store }) => {
+    await leavesNoTrace(store, 'APPEND_INVALID', [newEvent({ eventId: 'e-\udc00' })]);
+  },
+
+  ...Object.fromEntries(
+    Object.entries(badPayloads).map(([what, payload]) => [
+      `in a payload, ${what} is refused`,
+      async ({ store }: { readonly store: EventStore }) => {
+        const { details } = await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ payload })]);
+        assert.equal(typeof details['path'], 'string');
+      },
+    ]),
+  ),
+
+  'headers and users that JSON cannot hold are refused': async ({ store }) => {
+    for (const headers of [{ at: Number.NaN }, { id: 1n }, { cycle }, { run: () => 1 }]) {
+      await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ headers })]);
+    }
+    const user = { id: 'u-1', roles: [Number.POSITIVE_INFINITY] };
+    const { details } = await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ user })]);
+    assert.equal(details['path'], '/user/roles/0');
+  },
+
+  'a payload above the limit is refused': async ({ store }) => {
+    const payload = 'x'.repeat(payloadLimits.payloadBytesMax);
+    const { details } = await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ payload })]);
+    assert.equal(details['bytes'], payloadLimits.payloadBytesMax + 2);
+  },
+
+  'headers above the limit are refused': async ({ store }) => {
+    const headers = { note: 'x'.repeat(payloadLimits.payloadBytesMax) };
+    await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ headers })]);
+  },
+
+  'the limit of a payload counts bytes, and can be set': async ({ open }) => {
+    const store = await open({ payloadBytesMax: 12 });
+    const stream = newStream();
+    await store.append(stream, [newEvent({ payload: 'x'.repeat(10) })]);
+    await refused('PAYLOAD_TOO_LARGE', () =>
+      store.append(stream, [newEvent({ payload: '\u20ac'.repeat(4) })]),
+    );
+    assert.equal((await store.streamInfo(stream))?.revision, 0);
+  },
+
+  'one event id twice in an append is refused': async ({ store }) => {
+    const event = newEvent();
+    await leavesNoTrace(store, 'APPEND_INVALID', [event, newEvent(), event]);
+  },
+
+  "an event of a tenant does not get into another tenant's stream": async ({ store }) => {
+    const { details } = await leavesNoTrace(store, 'TENANT_MISMATCH', [
+      newEvent({ tenant: 'demo' }),
+    ]);
+    assert.equal(details['tenant'], 'demo');
+    const stream = newStream('banking.account.v1', 'demo-za');
+    await refused('TENANT_MISMATCH', () => store.append(stream, [newEvent({ tenant: 'za' })]));
+    await store.append(stream, [newEvent({ tenant: 'demo-za' })]);
+    assert.equal((await store.streamInfo(stream))?.revision, 0);
+  },
+
+  'one bad event at the end, and none of its append is written': async ({ store }) => {
+    const stream = newStream();
+    const stored = newEvents(2);
+    await store.append(stream, stored);
+    const twin = newEvent();
+    const bad: readonly (readonly [ErrorCode, readonly DomainEventEnvelope[]])[] = [
+      ['ENVELOPE_INVALID', [newEvent({ type: 'nothing' })]],
+      ['PAYLOAD_NOT_JSON', [newEvent({ payload: { value: 1n } })]],
+      ['PAYLOAD_TOO_LARGE', [newEvent({ payload: 'x'.repeat(2_000_000) })]],
+      ['TENANT_MISMATCH', [newEvent({ tenant: 'demo' })]],
+      ['APPEND_INVALID', [twin, twin]],
+    ];
+    for (const [code, events] of bad) {
+      await refused(code, () => store.append(stream, [...newEvents(3), ...events]));
+      assert.deepEqual(await storedIds(store, stream), idsOf(stored));
+    }
+    assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
+  },
+
+  'metadata that means nothing is refused': async ({ store }) => {
+    const stream = newStream();
+    for (const metadata of [
+      { maxCount: 0 },
+      { maxCount: 1.5 },
+      { maxCount: Number.NaN },
+      { maxAgeSeconds: 0 },
+      { maxAgeSeconds: -1 },
+      { truncateBefore: -1 },
+      { truncateBefore: 0.5 },
+    ]) {
+      await refused('APPEND_INVALID', () => store.setStreamMetadata(stream, metadata));
+    }
+    await refused('PAYLOAD_NOT_JSON', () =>
+      store.setStreamMetadata(stream, { custom: { owner: 1n } }),
+    );
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'a text that is no position is refused': async ({ store, signal }) => {
+    for (const text of ['', 'END', '42', '-000000000000001', 'ffffffffffffffff', ' '.repeat(16)]) {
+      const after = text as Position;
+      await refused('POSITION_INVALID', async () => store.readAll({ after, limit: 1 }).toArray());
+      await refused('POSITION_INVALID', () => follow(store.subscribe({ after, signal })).next());
+    }
+  },
+
+  'page sizes that mean nothing do no harm': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    await store.append(stream, events);
+    for (const pageSize of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      const read = await store.readStream(stream, { pageSize }).toArray();
+      assert.deepEqual(idsOf(read), idsOf(events));
+    }
+  },
+
+  'an open store takes any names, but nothing that it could not give back': async ({ open }) => {
+    const store = await open({ names: 'open' });
+    const event = newEvent({ type: 'AccountCredited', tenant: 'demo' });
+    await store.append('$system', [event]);
+    await store.append('account-1', [newEvent({ type: '$odd' })]);
+    assert.deepEqual(await storedIds(store, '$system'), [event.eventId]);
+    await refused('NAME_INVALID', () => store.append('', [newEvent()]));
+    await refused('NAME_INVALID', () => store.append('a\u0000b', [newEvent()]));
+    await refused('PAYLOAD_NOT_JSON', () => store.append('a', [newEvent({ payload: 1n })]));
+  },
+};
+
+/** Appending these to a new stream is refused, and the stream is as new as before. */
+async function leavesNoTrace(
+  store: EventStore,
+  code: ErrorCode,
+  events: readonly DomainEventEnvelope[],
+): ReturnType<typeof refused> {
+  const stream = newStream();
+  const error = await refused(code, () => store.append(stream, events));
+  assert.equal(await store.streamInfo(stream), undefined);
+  assert.deepEqual(await storedIds(store, stream), []);
+  return error;
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level += 1) value = { value };
+  return value;
+}

@@ -1,0 +1,87 @@
+// A closed store says so, whatever it is asked for.
+
+import assert from 'node:assert/strict';
+import type { EventStore } from '../../../store/event-store.ts';
+import {
+  follow,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  type StoreCases,
+} from './store-fixture.ts';
+
+const stream = 'banking.account.v1-core-closed';
+
+const uses: Readonly<Record<string, (store: EventStore, signal: AbortSignal) => Promise<unknown>>> =
+  {
+    append: (store) => store.append(stream, [newEvent()]),
+    appendMany: (store) => store.appendMany([{ stream, events: [newEvent()] }]),
+    readStream: (store) => store.readStream(stream).toArray(),
+    readAll: (store) => store.readAll().toArray(),
+    findEvent: (store) => store.findEvent(stream, 'e-1'),
+    subscribe: (store, signal) => follow(store.subscribe({ signal })).next(),
+    subscribeToStream: (store, signal) =>
+      follow(store.subscribeToStream(stream, { signal })).next(),
+    streamInfo: (store) => store.streamInfo(stream),
+    setStreamMetadata: (store) => store.setStreamMetadata(stream, { maxCount: 1 }),
+    deleteStream: (store) => store.deleteStream(stream),
+    tombstoneStream: (store) => store.tombstoneStream(stream),
+    head: (store) => store.head(),
+    scavenge: (store) => store.scavenge(),
+    forget: (store) => store.forget('person-1'),
+  };
+
+export const closingCases: StoreCases = {
+  'after closing, every operation is refused': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(stream, newEvents(3));
+    await store[Symbol.asyncDispose]();
+    for (const [operation, use] of Object.entries(uses)) {
+      const error = await refused('STORE_CLOSED', () => use(store, signal));
+      assert.equal(error.retryable, false, operation);
+    }
+  },
+
+  'closing twice, also at once, is harmless': async ({ open }) => {
+    const store = await open();
+    await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
+    await store[Symbol.asyncDispose]();
+  },
+
+  'a reader that was under way is refused its next page': async ({ open }) => {
+    const store = await open();
+    await store.append(stream, newEvents(6));
+    const seen: number[] = [];
+    await refused('STORE_CLOSED', async () => {
+      for await (const page of store.readStream(stream, { pageSize: 2 }).pages()) {
+        seen.push(page.length);
+        await store[Symbol.asyncDispose]();
+      }
+    });
+    assert.deepEqual(seen, [2]);
+  },
+
+  'a subscription that was left does not keep the store from closing': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(stream, newEvents(6));
+    await follow(store.subscribe({ signal, pageSize: 2 })).next();
+    for await (const { kind } of store.subscribe({ signal })) if (kind === 'caughtUp') break;
+    await store[Symbol.asyncDispose]();
+  },
+
+  'appends that were under way are refused or stored, but never both': async ({ open }) => {
+    const store = await open();
+    const appends = Array.from({ length: 20 }, () => store.append(newStream(), [newEvent()]));
+    const settled = Promise.allSettled(appends);
+    await store[Symbol.asyncDispose]();
+    for (const outcome of await settled) {
+      if (outcome.status === 'fulfilled') continue;
+      await refused('STORE_CLOSED', () => Promise.reject(outcome.reason as Error));
+    }
+  },
+
+  'the store has the capabilities that its fixture names': async ({ store, capabilities }) => {
+    assert.deepEqual(store.capabilities, capabilities);
+  },
+};

@@ -1,0 +1,287 @@
+// Deleting a stream so that it may come back, and ending it for ever.
+
+import assert from 'node:assert/strict';
+import type { EventStore } from '../../../store/event-store.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import {
+  conflict,
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  storedIds,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const deletionCases: StoreCases = {
+  'deleted: the stream reads as if it were not there': async ({ store }) => {
+    const stream = await deleted(store, 3);
+    for (const direction of ['forwards', 'backwards'] as const) {
+      assert.deepEqual(await store.readStream(stream, { direction }).toArray(), []);
+    }
+    const info = await store.streamInfo(stream);
+    assert.equal(info?.deleted, 'soft');
+    assert.equal(info?.revision, 2);
+    assert.deepEqual(info?.metadata, {});
+  },
+
+  'deleted: the events are still there for those who read all': async ({ store }) => {
+    const category = unique('c');
+    const stream = newStream(category);
+    const events = newEvents(3);
+    await store.append(stream, events);
+    await store.deleteStream(stream);
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(idsOf(all), idsOf(events));
+  },
+
+  'deleted: an append with any brings it back, and goes on counting': async ({ store }) => {
+    const stream = await deleted(store, 3);
+    const events = newEvents(2);
+    const { revision, repeated } = await store.append(stream, events.slice(0, 1));
+    assert.deepEqual({ revision, repeated }, { revision: 3, repeated: false });
+    await store.append(stream, events.slice(1), { expected: 3 });
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+    assert.equal((await store.streamInfo(stream))?.deleted, 'no');
+  },
+
+  'deleted: an append with none brings it back, once': async ({ store }) => {
+    const stream = await deleted(store, 3);
+    const event = newEvent();
+    assert.equal((await store.append(stream, [event], { expected: 'none' })).revision, 3);
+    await conflict(() => store.append(stream, [newEvent()], { expected: 'none' }), {
+      expected: 'none',
+      actual: 3,
+    });
+    assert.deepEqual(await storedIds(store, stream), [event.eventId]);
+  },
+
+  'deleted: an append at the last revision brings it back, at another it conflicts': async ({
+    store,
+  }) => {
+    const stream = await deleted(store, 3);
+    for (const expected of [0, 1, 3]) {
+      await conflict(() => store.append(stream, [newEvent()], { expected }), {
+        expected,
+        actual: 2,
+      });
+    }
+    assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
+    assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
+  },
+
+  'deleted: an append that wants it to exist is refused': async ({ store }) => {
+    const stream = await deleted(store, 2);
+    const { details } = await refused('STREAM_DELETED', () =>
+      store.append(stream, [newEvent()], { expected: 'exists' }),
+    );
+    assert.equal(details['stream'], stream);
+    assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
+  },
+
+  'deleted: a late repeat of an old append does not bring it back': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    const first = await store.append(stream, events, { expected: 'none' });
+    await store.deleteStream(stream);
+    for (const expected of ['any', 'none'] as const) {
+      assert.deepEqual(await store.append(stream, events, { expected }), {
+        ...first,
+        repeated: true,
+      });
+    }
+    await conflict(
+      () => store.append(stream, [...events.slice(0, 1), newEvent()], { expected: 'none' }),
+      { expected: 'none', actual: 1 },
+    );
+    assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
+    assert.deepEqual(await storedIds(store, stream), []);
+  },
+
+  'deleted: it can be deleted and brought back again and again': async ({ store }) => {
+    const stream = newStream();
+    for (let round = 0; round < 4; round += 1) {
+      const event = newEvent();
+      const { revision } = await store.append(stream, [event], { expected: 'none' });
+      assert.equal(revision, round);
+      assert.deepEqual(await storedIds(store, stream), [event.eventId]);
+      await store.deleteStream(stream);
+      await store.deleteStream(stream);
+      assert.deepEqual(await storedIds(store, stream), []);
+    }
+  },
+
+  'deleted: other metadata stays, before and after it comes back': async ({ store }) => {
+    const stream = newStream();
+    const metadata = { maxCount: 5, custom: { owner: 'jane' } };
+    await store.append(stream, newEvents(3));
+    await store.setStreamMetadata(stream, { ...metadata, truncateBefore: 1 });
+    await store.deleteStream(stream);
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, metadata);
+    await store.append(stream, newEvents(7));
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {
+      ...metadata,
+      truncateBefore: 3,
+    });
+    assert.equal((await storedIds(store, stream)).length, 5);
+  },
+
+  'deleted: new metadata does not show the deleted events again': async ({ store }) => {
+    const stream = await deleted(store, 3);
+    await store.setStreamMetadata(stream, { custom: { owner: 'jane' } });
+    assert.deepEqual(await storedIds(store, stream), []);
+    const event = newEvent();
+    assert.equal((await store.append(stream, [event])).revision, 3);
+    assert.deepEqual(await storedIds(store, stream), [event.eventId]);
+    assert.deepEqual((await store.streamInfo(stream))?.metadata.custom, { owner: 'jane' });
+  },
+
+  'deleting: the expected revision is respected': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    for (const expected of ['none', 0, 1, 3] as const) {
+      const error = await conflict(() => store.deleteStream(stream, { expected }), {
+        expected,
+        actual: 2,
+      });
+      assert.equal(error.details['stream'], stream);
+    }
+    assert.equal((await storedIds(store, stream)).length, 3);
+    await store.deleteStream(stream, { expected: 2 });
+    assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
+  },
+
+  'deleting: a stream that must exist': async ({ store }) => {
+    const stream = newStream();
+    const expected = 'exists';
+    await conflict(() => store.deleteStream(stream, { expected }), { expected, actual: -1 });
+    assert.equal(await store.streamInfo(stream), undefined);
+    await store.append(stream, [newEvent()]);
+    await store.deleteStream(stream, { expected });
+    await refused('STREAM_DELETED', () => store.deleteStream(stream, { expected }));
+  },
+
+  'deleting: a stream that is not there is no error': async ({ store }) => {
+    for (const expected of ['any', 'none'] as const) {
+      const stream = newStream();
+      await store.deleteStream(stream, { expected });
+      assert.deepEqual(await storedIds(store, stream), []);
+      assert.equal((await store.append(stream, [newEvent()], { expected: 'none' })).revision, 0);
+      assert.equal((await storedIds(store, stream)).length, 1);
+    }
+  },
+
+  'a subscription to a deleted stream sees what brings it back, and nothing older': async ({
+    store,
+    signal,
+  }) => {
+    const stream = await deleted(store, 3);
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    await follower.caughtUp();
+    assert.deepEqual(follower.events, []);
+    const event = newEvent();
+    await store.append(stream, [event]);
+    assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
+  },
+
+  'tombstone: nothing can be appended any more, whatever is expected': async ({ store }) => {
+    const stream = await tombstoned(store, 2);
+    for (const expected of ['any', 'none', 'exists', 0, 1, 2, 3] as ExpectedRevision[]) {
+      const { details, retryable } = await refused('STREAM_DELETED', () =>
+        store.append(stream, [newEvent()], { expected }),
+      );
+      assert.equal(details['stream'], stream);
+      assert.equal(retryable, false);
+    }
+  },
+
+  'tombstone: not even what is there already is a repeat': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    await store.append(stream, events);
+    await store.tombstoneStream(stream);
+    await refused('STREAM_DELETED', () => store.append(stream, events));
+  },
+
+  'tombstone: reading is refused in every way': async ({ store }) => {
+    const stream = await tombstoned(store, 2);
+    for (const options of [{}, { direction: 'backwards' }, { from: 1 }, { limit: 1 }] as const) {
+      await refused('STREAM_DELETED', () => store.readStream(stream, options).toArray());
+    }
+  },
+
+  'tombstone: the stream says so': async ({ store }) => {
+    const stream = await tombstoned(store, 2);
+    const info = await store.streamInfo(stream);
+    assert.equal(info?.deleted, 'tombstone');
+  },
+
+  'tombstone: neither metadata nor a deletion changes anything any more': async ({ store }) => {
+    const stream = await tombstoned(store, 2);
+    await refused('STREAM_DELETED', () => store.setStreamMetadata(stream, { maxCount: 1 }));
+    await refused('STREAM_DELETED', () => store.deleteStream(stream));
+    await refused('STREAM_DELETED', () => store.tombstoneStream(stream));
+    assert.equal((await store.streamInfo(stream))?.deleted, 'tombstone');
+  },
+
+  'tombstone: the expected revision is respected': async ({ store }) => {
+    const stream = newStream();
+    await conflict(() => store.tombstoneStream(stream, { expected: 'exists' }), {
+      expected: 'exists',
+      actual: -1,
+    });
+    await store.append(stream, newEvents(3));
+    for (const expected of ['none', 0, 3] as const) {
+      await conflict(() => store.tombstoneStream(stream, { expected }), { expected, actual: 2 });
+    }
+    assert.equal((await storedIds(store, stream)).length, 3);
+    await store.tombstoneStream(stream, { expected: 2 });
+    await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+  },
+
+  'tombstone: also for a stream that is not there, or was deleted': async ({ store }) => {
+    const streams = [newStream(), await deleted(store, 2)];
+    for (const stream of streams) {
+      await store.tombstoneStream(stream);
+      await refused('STREAM_DELETED', () => store.append(stream, [newEvent()]));
+      await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+    }
+  },
+
+  'tombstone: the events are still there for those who read all': async ({ store }) => {
+    const category = unique('c');
+    const stream = newStream(category);
+    const events = newEvents(2);
+    await store.append(stream, events);
+    await store.tombstoneStream(stream);
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(idsOf(all), idsOf(events));
+    const system = await store.readAll({ filter: { category, system: true } }).toArray();
+    assert.equal(system.at(-1)?.type, '$streamDeleted');
+  },
+
+  'tombstone: other streams do not notice': async ({ store }) => {
+    const stream = newStream();
+    await store.append(`${stream}0`, newEvents(2));
+    await store.tombstoneStream(stream);
+    assert.equal((await store.append(`${stream}0`, [newEvent()], { expected: 1 })).revision, 2);
+    assert.equal((await storedIds(store, `${stream}0`)).length, 3);
+  },
+};
+
+async function deleted(store: EventStore, events: number): Promise<string> {
+  const stream = newStream();
+  await store.append(stream, newEvents(events));
+  await store.deleteStream(stream);
+  return stream;
+}
+
+async function tombstoned(store: EventStore, events: number): Promise<string> {
+  const stream = newStream();
+  await store.append(stream, newEvents(events));
+  await store.tombstoneStream(stream);
+  return stream;
+}

@@ -1,0 +1,232 @@
+// The one suite of the event store: every engine of ours runs it, and so can users with an adapter
+// of their own. What an engine cannot do is a capability with a name, and its cases are skipped by it.
+
+import assert from 'node:assert/strict';
+import { aborted } from '../../../foundation/clock.ts';
+import { appendCases } from './append.ts';
+import { badInputCases } from './bad-input.ts';
+import { callerTransactionCases } from './caller-transaction.ts';
+import { closingCases } from './closing.ts';
+import { concurrentAppendCases } from './concurrent-append.ts';
+import { crossProcessCases } from './cross-process.ts';
+import { deletionCases } from './deletion.ts';
+import { durableCases } from './durable.ts';
+import { erasureCases } from './erasure.ts';
+import { eventFilterCases } from './event-filter.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { followingAppendCases } from './following-append.ts';
+import { idempotentAppendCases } from './idempotent-append.ts';
+import { multiStreamAppendCases } from './multi-stream-append.ts';
+import { readAllCases } from './read-all.ts';
+import { readStreamCases } from './read-stream.ts';
+import { roundTripCases } from './round-trip.ts';
+import { scavengeCases } from './scavenge.ts';
+import { storeModelCases } from './store-model.ts';
+import type { StoreCapabilities } from '../../../store/store-engine.ts';
+import type { CaseBody, CaseContext, Need, StoreCases, StoreFixture } from './store-fixture.ts';
+import { streamMetadataCases } from './stream-metadata.ts';
+import { subscribeConcurrentlyCases } from './subscribe-concurrently.ts';
+import { subscribeToStreamCases } from './subscribe-to-stream.ts';
+import { subscribeCases } from './subscribe.ts';
+
+export type { StoreFixture } from './store-fixture.ts';
+
+export interface ConformanceCase {
+  /** A sentence; its topic comes first. */
+  readonly name: string;
+  readonly needs?: keyof StoreCapabilities;
+  /** Why this case says nothing about the adapter: `needs multiStreamAppend`. */
+  readonly skip?: string;
+  /** Rejects when the adapter does not do what the name says. */
+  readonly run: (signal?: AbortSignal) => Promise<void>;
+}
+
+/** No case comes near it: it ends what would otherwise wait for ever. */
+const caseMsMax = 180_000;
+
+const topics: Readonly<Record<string, StoreCases>> = {
+  append: appendCases,
+  'idempotent append': idempotentAppendCases,
+  'following append': followingAppendCases,
+  'concurrent append': concurrentAppendCases,
+  'multi-stream append': multiStreamAppendCases,
+  'bad input': badInputCases,
+  'round trip': roundTripCases,
+  'read a stream': readStreamCases,
+  'read all': readAllCases,
+  filter: eventFilterCases,
+  subscribe: subscribeCases,
+  'subscribe to a stream': subscribeToStreamCases,
+  'subscribe concurrently': subscribeConcurrentlyCases,
+  'stream metadata': streamMetadataCases,
+  deletion: deletionCases,
+  scavenge: scavengeCases,
+  erasure: erasureCases,
+  model: storeModelCases,
+  closing: closingCases,
+  durable: durableCases,
+  'cross-process': crossProcessCases,
+  'caller transaction': callerTransactionCases,
+};
+
+/**
+ * All cases, for any test runner. They share one store, which the last case closes.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { eventStoreConformance } from 'millrace/testing';
+ *
+ * const { capabilities } = memoryEventStore();
+ * const open = async () => memoryEventStore();
+ * for (const { name, skip, run } of eventStoreConformance({ capabilities, open })) {
+ *   test(name, { skip: skip ?? false }, ({ signal }) => run(signal));
+ * }
+ */
+export function eventStoreConformance(fixture: StoreFixture): readonly ConformanceCase[] {
+  const { cases, close } = storeSuite(fixture);
+  return [...cases, { name: 'closing: the store that the cases shared closes', run: close }];
+}
+
+/** As much of a test runner as the suite needs; `test` of node:test has all of it. */
+export interface ConformanceRunner {
+  describe(name: string, body: () => void): unknown;
+  test(
+    name: string,
+    options: { readonly skip: string | boolean },
+    body: (context: { readonly signal: AbortSignal }) => Promise<void>,
+  ): unknown;
+  after(body: () => Promise<void>): unknown;
+}
+
+/**
+ * Registers the suite with node:test.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { runConformance } from 'millrace/testing';
+ *
+ * runConformance(test, 'the event store in memory', {
+ *   capabilities: memoryEventStore().capabilities,
+ *   open: async (options) => memoryEventStore(options),
+ * });
+ */
+export function runConformance(
+  runner: ConformanceRunner,
+  title: string,
+  fixture: StoreFixture,
+): void {
+  const { cases, close } = storeSuite(fixture);
+  runner.describe(title, () => {
+    runner.after(close);
+    for (const { name, skip, run } of cases) {
+      runner.test(name, { skip: skip ?? false }, ({ signal }) => run(signal));
+    }
+  });
+}
+
+interface StoreSuite {
+  readonly cases: readonly ConformanceCase[];
+  readonly close: () => Promise<void>;
+}
+
+function storeSuite(fixture: StoreFixture): StoreSuite {
+  let shared: Promise<EventStore> | undefined;
+  const sharedStore = (): Promise<EventStore> => (shared ??= fixture.open());
+  const cases = Object.entries(topics).flatMap(([topic, sentences]) =>
+    Object.entries(sentences).map(([sentence, body]): ConformanceCase => {
+      const { needs, run } = typeof body === 'function' ? { needs: [], run: body } : body;
+      const need = needs.find((each) => each !== 'rawContent');
+      const skip = needs.map((each) => reasonToSkip(fixture, each)).find((each) => each);
+      return {
+        name: `${topic}: ${sentence}`,
+        ...(need === undefined ? {} : { needs: need }),
+        ...(skip === undefined ? {} : { skip }),
+        run: (signal) => runCase(fixture, sharedStore, run, signal),
+      };
+    }),
+  );
+  return {
+    cases,
+    async close() {
+      await (await shared)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Capabilities that an engine has unless it says that it has not. */
+const usual = new Set<Need>(['scavenge', 'exactTimes']);
+
+function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
+  const has =
+    need === 'rawContent'
+      ? fixture.rawContent !== undefined
+      : (fixture.capabilities[need] ?? usual.has(need));
+  return has ? undefined : `needs ${need}`;
+}
+
+async function runCase(
+  fixture: StoreFixture,
+  sharedStore: () => Promise<EventStore>,
+  body: CaseBody,
+  runnerSignal: AbortSignal | undefined,
+): Promise<void> {
+  const store = await sharedStore();
+  const tooLong = new AbortController();
+  // Also keeps the process up: an engine's own waiting need not.
+  const timer = setTimeout(() => tooLong.abort(), caseMsMax);
+  const signal =
+    runnerSignal === undefined ? tooLong.signal : AbortSignal.any([tooLong.signal, runnerSignal]);
+  const opened: EventStore[] = [];
+  const closedLater = (each: EventStore): EventStore => {
+    opened.push(each);
+    return each;
+  };
+  const context: CaseContext = {
+    store,
+    signal,
+    capabilities: fixture.capabilities,
+    open: async (options) => closedLater(await fixture.open(options)),
+    async reopen(each) {
+      assert.ok(fixture.reopen !== undefined, missing('reopen'));
+      return closedLater(await fixture.reopen(each));
+    },
+    async second(each) {
+      assert.ok(fixture.second !== undefined, missing('second'));
+      return closedLater(await fixture.second(each));
+    },
+    async inTransaction(each, work) {
+      assert.ok(fixture.inTransaction !== undefined, missing('inTransaction'));
+      return fixture.inTransaction(each, work);
+    },
+    async rawContent(each) {
+      assert.ok(fixture.rawContent !== undefined, missing('rawContent'));
+      return fixture.rawContent(each);
+    },
+  };
+  let stopWaiting = (): void => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void =>
+      reject(
+        tooLong.signal.aborted
+          ? new assert.AssertionError({ message: `still waiting after ${caseMsMax} ms` })
+          : aborted(signal),
+      );
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    stopWaiting = () => signal.removeEventListener('abort', onAbort);
+  });
+  try {
+    await Promise.race([body(context), stopped]);
+  } finally {
+    stopWaiting();
+    clearTimeout(timer);
+    for (const each of opened.toReversed()) await each[Symbol.asyncDispose]();
+  }
+}
+
+/** An engine that claims a capability has to let the suite see it. */
+function missing(name: keyof StoreFixture): string {
+  return `the engine has the capability, but its fixture brings no ${name}`;
+}

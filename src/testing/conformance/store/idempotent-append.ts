@@ -1,0 +1,278 @@
+// Appending the same events again, by EventStoreDB's rules: at a revision, the same ids in the same
+// slots are a repeat; with `any` and `exists`, ids that the stream knows are.
+
+import assert from 'node:assert/strict';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import {
+  conflict,
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  only,
+  storedIds,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const idempotentAppendCases: StoreCases = {
+  'none: the same events again give the first result': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    const first = await store.append(stream, events, { expected: 'none' });
+    const again = await store.append(stream, events, { expected: 'none' });
+    assert.equal(first.repeated, false);
+    assert.deepEqual(again, { ...first, repeated: true });
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'a revision: the same events again give the first result': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    await store.append(stream, newEvents(5));
+    const first = await store.append(stream, events, { expected: 4 });
+    assert.deepEqual(await store.append(stream, events, { expected: 4 }), {
+      ...first,
+      repeated: true,
+    });
+    assert.equal((await store.streamInfo(stream))?.revision, 6);
+  },
+
+  'any: the same events again give the first result': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    const first = await store.append(stream, events);
+    assert.deepEqual(await store.append(stream, events), { ...first, repeated: true });
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'exists: the same events again give the first result': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    const events = newEvents(2);
+    const first = await store.append(stream, events, { expected: 'exists' });
+    assert.deepEqual(await store.append(stream, events, { expected: 'exists' }), {
+      ...first,
+      repeated: true,
+    });
+  },
+
+  'a repeat is known long after, whatever followed it': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    const first = await store.append(stream, events, { expected: 'none' });
+    for (let round = 0; round < 5; round += 1) await store.append(stream, newEvents(30));
+    for (const expected of ['none', 'any', 'exists'] as const) {
+      assert.deepEqual(await store.append(stream, events, { expected }), {
+        ...first,
+        repeated: true,
+      });
+    }
+    assert.equal((await store.streamInfo(stream))?.revision, 151);
+  },
+
+  'repeating ten times leaves one copy': async ({ store }) => {
+    const stream = newStream();
+    const event = newEvent();
+    for (let round = 0; round < 10; round += 1) {
+      const { revision, repeated } = await store.append(stream, [event]);
+      assert.deepEqual({ revision, repeated }, { revision: 0, repeated: round > 0 });
+    }
+    assert.deepEqual(await storedIds(store, stream), [event.eventId]);
+  },
+
+  'an append at one revision may be repeated with any, and the other way round': async ({
+    store,
+  }) => {
+    const stream = newStream();
+    const [a, b] = [newEvent(), newEvent()];
+    await store.append(stream, [a], { expected: 'none' });
+    await store.append(stream, [b]);
+    assert.equal((await store.append(stream, [a])).repeated, true);
+    assert.equal((await store.append(stream, [b], { expected: 0 })).repeated, true);
+  },
+
+  'a revision: the beginning of what was appended is a repeat': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(4);
+    await store.append(stream, events, { expected: 'none' });
+    const { revision, position, repeated } = await store.append(stream, events.slice(0, 2), {
+      expected: 'none',
+    });
+    const second = only(await store.readStream(stream, { from: 1, limit: 1 }).toArray());
+    assert.deepEqual(
+      { revision, position, repeated },
+      { revision: 1, position: second.position, repeated: true },
+    );
+  },
+
+  'a revision: the rest of what was appended is a repeat in its own slots': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(4);
+    const { position } = await store.append(stream, events, { expected: 'none' });
+    assert.deepEqual(await store.append(stream, events.slice(2), { expected: 1 }), {
+      stream,
+      revision: 3,
+      position,
+      repeated: true,
+    });
+  },
+
+  'a revision: two appends may be repeated as one': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(4);
+    await store.append(stream, events.slice(0, 1), { expected: 'none' });
+    await store.append(stream, events.slice(1), { expected: 0 });
+    const { repeated, revision } = await store.append(stream, events, { expected: 'none' });
+    assert.deepEqual({ repeated, revision }, { repeated: true, revision: 3 });
+  },
+
+  'any: some of the events, all known, are a repeat': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(6);
+    await store.append(stream, events);
+    const { revision, repeated } = await store.append(stream, events.slice(2, 4));
+    assert.deepEqual({ revision, repeated }, { revision: 3, repeated: true });
+  },
+
+  'a revision: known events with new ones behind them are a conflict': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    await store.append(stream, events.slice(0, 2), { expected: 'none' });
+    await refusedAt(store, stream, { events, expected: 'none', actual: 1 });
+  },
+
+  'a revision: the first event known and the second another is a conflict': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    await store.append(stream, events, { expected: 'none' });
+    const mixed = [...events.slice(0, 1), newEvent()];
+    await refusedAt(store, stream, { events: mixed, expected: 'none', actual: 2 });
+  },
+
+  'a revision: the same events in another order are a conflict': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    await store.append(stream, events, { expected: 'none' });
+    await refusedAt(store, stream, { events: events.toReversed(), expected: 'none', actual: 1 });
+  },
+
+  'a revision: the same events in other slots are a conflict': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(4);
+    await store.append(stream, events, { expected: 'none' });
+    await refusedAt(store, stream, { events: events.slice(0, 2), expected: 0, actual: 3 });
+  },
+
+  'a revision: a known event is no excuse for a stream that is not as far': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    await store.append(stream, events, { expected: 'none' });
+    await refusedAt(store, stream, { events, expected: 5, actual: 1 });
+  },
+
+  'any: a known event with a new one behind it is a conflict': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(2);
+    await store.append(stream, events);
+    const mixed = [...events, newEvent()];
+    await refusedAt(store, stream, { events: mixed, expected: 'any', actual: 1 });
+    await refusedAt(store, stream, { events: mixed, expected: 'exists', actual: 1 });
+  },
+
+  'any: a new event first makes all of them new': async ({ store }) => {
+    const stream = newStream();
+    const known = newEvent();
+    await store.append(stream, [known]);
+    const { revision, repeated } = await store.append(stream, [newEvent(), known]);
+    assert.deepEqual({ revision, repeated }, { revision: 2, repeated: false });
+  },
+
+  'a revision: behind the last event every event is new': async ({ store }) => {
+    const stream = newStream();
+    const event = newEvent();
+    await store.append(stream, [event, newEvent()]);
+    const { revision, repeated } = await store.append(stream, [event], { expected: 1 });
+    assert.deepEqual({ revision, repeated }, { revision: 2, repeated: false });
+    assert.equal((await store.readStream(stream).toArray()).length, 3);
+  },
+
+  'the same events in another stream are no repeat': async ({ store }) => {
+    const events = newEvents(2);
+    const streams = [newStream(), newStream()];
+    for (const stream of streams) {
+      assert.equal((await store.append(stream, events)).repeated, false);
+    }
+    for (const stream of streams) assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  },
+
+  'an event is known by its id alone: what was stored first stays': async ({ store }) => {
+    const stream = newStream();
+    const event = newEvent({ payload: { amount: 1 } });
+    await store.append(stream, [event]);
+    const other = { ...event, type: 'account.debited.v1', payload: { amount: 2 } };
+    assert.equal((await store.append(stream, [other])).repeated, true);
+    const recorded = only(await store.readStream(stream).toArray());
+    assert.deepEqual(
+      { type: recorded.type, payload: recorded.payload },
+      { type: event.type, payload: { amount: 1 } },
+    );
+  },
+
+  'fifty identical appends at once leave one event, and all get its result': async ({ store }) => {
+    for (const expected of ['any', 'none'] as const) {
+      const stream = newStream();
+      const event = newEvent();
+      const results = await Promise.all(
+        Array.from({ length: 50 }, () => store.append(stream, [event], { expected })),
+      );
+      const recorded = only(await store.readStream(stream).toArray());
+      assert.equal(results.filter(({ repeated }) => !repeated).length, 1);
+      for (const { revision, position } of results) {
+        assert.deepEqual({ revision, position }, { revision: 0, position: recorded.position });
+      }
+    }
+  },
+
+  'identical appends of several events at once leave one copy of each': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    const events = newEvents(5);
+    const results = await Promise.all(
+      Array.from({ length: 20 }, () => store.append(stream, events, { expected: 1 })),
+    );
+    assert.deepEqual(new Set(results.map(({ revision }) => revision)), new Set([6]));
+    assert.equal(new Set(results.map(({ position }) => position)).size, 1);
+    assert.deepEqual((await storedIds(store, stream)).slice(2), idsOf(events));
+  },
+
+  'a repeat is not told to subscribers': async ({ store, signal }) => {
+    const category = unique('c');
+    const stream = newStream(category);
+    const [a, b] = [newEvent(), newEvent()];
+    await using follower = follow(store.subscribe({ filter: { category }, after: 'end', signal }));
+    await follower.caughtUp();
+    for (let round = 0; round < 3; round += 1) await store.append(stream, [a]);
+    await store.append(stream, [b]);
+    assert.deepEqual(idsOf(await follower.count(2)), idsOf([a, b]));
+  },
+};
+
+async function refusedAt(
+  store: Parameters<typeof storedIds>[0],
+  stream: string,
+  {
+    events,
+    expected,
+    actual,
+  }: {
+    readonly events: Parameters<typeof store.append>[1];
+    readonly expected: ExpectedRevision;
+    readonly actual: number;
+  },
+): Promise<void> {
+  const before = await storedIds(store, stream);
+  await conflict(() => store.append(stream, events, { expected }), { expected, actual });
+  assert.deepEqual(await storedIds(store, stream), before);
+}

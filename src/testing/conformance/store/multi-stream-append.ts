@@ -1,0 +1,252 @@
+// Several streams in one append: all of them or none.
+
+import assert from 'node:assert/strict';
+import { storeLimits } from '../../../store/prepare-append.ts';
+import {
+  assertDense,
+  conflict,
+  idsOf,
+  needs,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  storedIds,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+const multi = 'multiStreamAppend';
+
+export const multiStreamAppendCases: StoreCases = {
+  'one stream alone can always be given': async ({ store }) => {
+    const stream = newStream();
+    const results = await store.appendMany([{ stream, events: newEvents(2), expected: 'none' }]);
+    assert.deepEqual(
+      results.map(({ revision }) => revision),
+      [1],
+    );
+  },
+
+  'an engine that cannot append to several streams says so and writes nothing': async ({
+    store,
+    capabilities,
+  }) => {
+    if (capabilities.multiStreamAppend) return;
+    const streams = [newStream(), newStream()];
+    const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
+    const { details } = await refused('NOT_SUPPORTED', () => store.appendMany(appends));
+    assert.equal(details['capability'], multi);
+    for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'appends to all streams, with results in the order given': needs(multi, async ({ store }) => {
+    const category = unique('c');
+    const streams = [newStream(category), newStream(category), newStream(category)];
+    const appends = streams.map((stream, index) => ({ stream, events: newEvents(index + 1) }));
+    const results = await store.appendMany(appends);
+    assert.deepEqual(
+      results.map(({ stream, revision, repeated }) => ({ stream, revision, repeated })),
+      streams.map((stream, revision) => ({ stream, revision, repeated: false })),
+    );
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(idsOf(all), idsOf(appends.flatMap(({ events }) => events)));
+    const lastOf = (stream: string) => all.findLast((event) => event.stream === stream);
+    for (const { stream, position } of results) assert.equal(lastOf(stream)?.position, position);
+  }),
+
+  'a hundred streams at once': needs(multi, async ({ store }) => {
+    const streams = Array.from({ length: 100 }, () => newStream());
+    const results = await store.appendMany(
+      streams.map((stream) => ({ stream, events: [newEvent()], expected: 'none' as const })),
+    );
+    assert.equal(new Set(results.map(({ position }) => position)).size, 100);
+  }),
+
+  'every expected revision is looked at for its own stream': needs(multi, async ({ store }) => {
+    const [a, b, c] = [newStream(), newStream(), newStream()];
+    await store.append(a, newEvents(3));
+    await store.append(b, newEvents(1));
+    const results = await store.appendMany([
+      { stream: a, events: [newEvent()], expected: 2 },
+      { stream: b, events: [newEvent()], expected: 'exists' },
+      { stream: c, events: [newEvent()], expected: 'none' },
+    ]);
+    assert.deepEqual(
+      results.map(({ revision }) => revision),
+      [3, 1, 0],
+    );
+  }),
+
+  'one conflict, and nothing is written to any of them': needs(multi, async ({ store }) => {
+    for (const at of [0, 1, 2]) {
+      const streams = [newStream(), newStream(), newStream()];
+      const bad = streams[at] ?? '';
+      await store.append(bad, newEvents(2));
+      const error = await conflict(
+        () =>
+          store.appendMany(
+            streams.map((stream) => ({ stream, events: newEvents(2), expected: 'none' as const })),
+          ),
+        { expected: 'none', actual: 1 },
+      );
+      assert.equal(error.details['stream'], bad);
+      for (const stream of streams) {
+        assert.equal((await storedIds(store, stream)).length, stream === bad ? 2 : 0);
+        if (stream !== bad) assert.equal(await store.streamInfo(stream), undefined);
+      }
+    }
+  }),
+
+  'one stream with a tombstone, and nothing is written to the others': needs(
+    multi,
+    async ({ store }) => {
+      const [fine, dead] = [newStream(), newStream()];
+      await store.tombstoneStream(dead);
+      const { details } = await refused('STREAM_DELETED', () =>
+        store.appendMany([
+          { stream: fine, events: [newEvent()] },
+          { stream: dead, events: [newEvent()] },
+        ]),
+      );
+      assert.equal(details['stream'], dead);
+      assert.equal(await store.streamInfo(fine), undefined);
+    },
+  ),
+
+  'one bad event at the very end, and nothing is written': needs(multi, async ({ store }) => {
+    const streams = [newStream(), newStream()];
+    await refused('PAYLOAD_NOT_JSON', () =>
+      store.appendMany([
+        { stream: streams[0] ?? '', events: newEvents(2) },
+        { stream: streams[1] ?? '', events: [newEvent(), newEvent({ payload: [Number.NaN] })] },
+      ]),
+    );
+    for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
+  }),
+
+  'one stream twice: the second time goes on where the first ends': needs(
+    multi,
+    async ({ store }) => {
+      const stream = newStream();
+      const events = newEvents(5);
+      const results = await store.appendMany([
+        { stream, events: events.slice(0, 2), expected: 'none' },
+        { stream: newStream(), events: [newEvent()] },
+        { stream, events: events.slice(2, 4), expected: 1 },
+        { stream, events: events.slice(4), expected: 'exists' },
+      ]);
+      assert.deepEqual(
+        results.map(({ revision }) => revision),
+        [1, 0, 3, 4],
+      );
+      const recorded = await store.readStream(stream).toArray();
+      assert.deepEqual(idsOf(recorded), idsOf(events));
+      assertDense(recorded);
+    },
+  ),
+
+  'one stream twice: an expectation that the first time made wrong is a conflict': needs(
+    multi,
+    async ({ store }) => {
+      const stream = newStream();
+      await conflict(
+        () =>
+          store.appendMany([
+            { stream, events: newEvents(2), expected: 'none' },
+            { stream, events: [newEvent()], expected: 'none' },
+          ]),
+        { expected: 'none', actual: 1 },
+      );
+      assert.equal(await store.streamInfo(stream), undefined);
+    },
+  ),
+
+  'one stream twice: one event id in both is refused': needs(multi, async ({ store }) => {
+    const stream = newStream();
+    const event = newEvent();
+    await refused('APPEND_INVALID', () =>
+      store.appendMany([
+        { stream, events: [event] },
+        { stream, events: [event] },
+      ]),
+    );
+    assert.equal(await store.streamInfo(stream), undefined);
+  }),
+
+  'one stream twice: a deleted stream is brought back once': needs(multi, async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    await store.deleteStream(stream);
+    await conflict(
+      () =>
+        store.appendMany([
+          { stream, events: [newEvent()], expected: 'none' },
+          { stream, events: [newEvent()], expected: 'none' },
+        ]),
+      { expected: 'none', actual: 2 },
+    );
+    const events = newEvents(2);
+    await store.appendMany([
+      { stream, events: events.slice(0, 1), expected: 'none' },
+      { stream, events: events.slice(1), expected: 'exists' },
+    ]);
+    assert.deepEqual(await storedIds(store, stream), idsOf(events));
+  }),
+
+  'the same again gives the first results': needs(multi, async ({ store }) => {
+    const [a, b] = [newStream(), newStream()];
+    const appends = [
+      { stream: a, events: newEvents(2), expected: 'none' as const },
+      { stream: b, events: newEvents(1) },
+    ];
+    const first = await store.appendMany(appends);
+    await store.append(a, newEvents(3));
+    const again = await store.appendMany(appends);
+    assert.deepEqual(
+      again,
+      first.map((result) => ({ ...result, repeated: true })),
+    );
+    assert.equal((await store.streamInfo(b))?.revision, 0);
+  }),
+
+  'what one stream knows already does not keep the other from being written': needs(
+    multi,
+    async ({ store }) => {
+      const [a, b] = [newStream(), newStream()];
+      const known = newEvents(2);
+      await store.append(a, known);
+      const results = await store.appendMany([
+        { stream: a, events: known },
+        { stream: b, events: newEvents(1) },
+      ]);
+      assert.deepEqual(
+        results.map(({ repeated }) => repeated),
+        [true, false],
+      );
+      assert.equal((await store.streamInfo(a))?.revision, 1);
+      assert.equal((await store.streamInfo(b))?.revision, 0);
+    },
+  ),
+
+  'the limit of events counts over all streams': needs(multi, async ({ store }) => {
+    const half = storeLimits.eventsPerAppendMax / 2;
+    const streams = [newStream(), newStream()];
+    await refused('APPEND_INVALID', () =>
+      store.appendMany(streams.map((stream) => ({ stream, events: newEvents(half + 1) }))),
+    );
+    for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
+  }),
+
+  'no stream at all is refused': async ({ store }) => {
+    await refused('APPEND_INVALID', () => store.appendMany([]));
+  },
+
+  'a signal that has fired, and nothing is written': needs(multi, async ({ store }) => {
+    const streams = [newStream(), newStream()];
+    const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
+    const signal = AbortSignal.abort();
+    await refused('ABORTED', () => store.appendMany(appends, { signal }));
+    for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
+  }),
+};

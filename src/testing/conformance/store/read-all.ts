@@ -1,0 +1,251 @@
+// Reading everything in the order of the store: after any position, without gaps and repeats.
+
+import assert from 'node:assert/strict';
+import type { EventStore } from '../../../store/event-store.ts';
+import { startPosition } from '../../../store/position.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import {
+  assertAscending,
+  assertDense,
+  follow,
+  idsOf,
+  last,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  turn,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+/** Without the system's own events, which some engines begin with. */
+const filter = {};
+
+export const readAllCases: StoreCases = {
+  'an empty store has no events, in either direction': async ({ open }) => {
+    const store = await open();
+    for (const direction of ['forwards', 'backwards'] as const) {
+      assert.deepEqual(await store.readAll({ direction, filter }).toArray(), []);
+    }
+  },
+
+  'forwards: all events of all streams, in the order of their appends': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    const all = await store.readAll({ filter }).toArray();
+    assert.deepEqual(idsOf(all), appended);
+    assertAscending(all.map(({ position }) => position));
+    assertDense(all);
+  },
+
+  'backwards: the same in reverse': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    const all = await store.readAll({ direction: 'backwards', filter }).toArray();
+    assert.deepEqual(idsOf(all), appended.toReversed());
+  },
+
+  'forwards: after any position, what is behind it and not the event itself': async ({ open }) => {
+    const store = await open();
+    await fill(store);
+    const all = await store.readAll({ filter }).toArray();
+    for (const [index, { position }] of all.entries()) {
+      const rest = await store.readAll({ after: position, filter }).toArray();
+      assert.deepEqual(idsOf(rest), idsOf(all.slice(index + 1)));
+    }
+  },
+
+  'backwards: before any position, what is ahead of it and not the event itself': async ({
+    open,
+  }) => {
+    const store = await open();
+    await fill(store);
+    const all = await store.readAll({ filter }).toArray();
+    for (const [index, { position: after }] of all.entries()) {
+      const rest = await store.readAll({ direction: 'backwards', after, filter }).toArray();
+      assert.deepEqual(idsOf(rest), idsOf(all.slice(0, index).toReversed()));
+    }
+  },
+
+  'the start position is before everything': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    const forwards = await store.readAll({ after: startPosition, filter }).toArray();
+    assert.deepEqual(idsOf(forwards), appended);
+    const direction = 'backwards';
+    assert.deepEqual(
+      await store.readAll({ direction, after: startPosition, filter }).toArray(),
+      [],
+    );
+  },
+
+  'the head is behind everything, and what comes next is behind the head': async ({ open }) => {
+    const store = await open();
+    const before = await store.head();
+    const appended = await fill(store);
+    const head = await store.head();
+    assert.deepEqual(idsOf(await store.readAll({ after: before, filter }).toArray()), appended);
+    assert.deepEqual(await store.readAll({ after: head, filter }).toArray(), []);
+    const event = newEvent();
+    const { position } = await store.append(newStream(), [event]);
+    assert.ok(head < position);
+    assert.ok((await store.head()) >= position);
+    assert.deepEqual(idsOf(await store.readAll({ after: head, filter }).toArray()), [
+      event.eventId,
+    ]);
+  },
+
+  'every page size gives the same events, in both directions': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    for (const pageSize of [1, 2, 3, 7, appended.length - 1, appended.length, 1_000]) {
+      const forwards = await store.readAll({ pageSize, filter }).toArray();
+      assert.deepEqual(idsOf(forwards), appended);
+      const backwards = await store.readAll({ pageSize, direction: 'backwards', filter }).toArray();
+      assert.deepEqual(idsOf(backwards), appended.toReversed());
+    }
+  },
+
+  'the limit counts over all pages': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    for (const [limit, pageSize] of [
+      [1, 10],
+      [7, 3],
+      [6, 3],
+      [10_000, 4],
+    ] as const) {
+      const events = await store.readAll({ limit, pageSize, filter }).toArray();
+      assert.deepEqual(idsOf(events), appended.slice(0, limit));
+      const newest = await store
+        .readAll({ limit, pageSize, direction: 'backwards', filter })
+        .toArray();
+      assert.deepEqual(idsOf(newest), appended.toReversed().slice(0, limit));
+    }
+    assert.deepEqual(await store.readAll({ limit: 0, filter }).toArray(), []);
+  },
+
+  'the limit counts what matches, not what was looked at': async ({ store }) => {
+    const category = unique('c');
+    const stream = newStream(category);
+    const wanted = newEvents(6, { type: 'account.opened.v1' });
+    for (const event of wanted) await store.append(stream, [newEvent(), event, newEvent()]);
+    const types = ['account.opened.v1'];
+    const events = await store
+      .readAll({ filter: { category, types }, limit: 4, pageSize: 3 })
+      .toArray();
+    assert.deepEqual(idsOf(events), idsOf(wanted.slice(0, 4)));
+  },
+
+  'page by page from the last position gives everything once': async ({ open }) => {
+    const store = await open();
+    const appended = await fill(store);
+    const seen: string[] = [];
+    let after = startPosition;
+    for (;;) {
+      const page = await store.readAll({ after, limit: 4, filter }).toArray();
+      if (page.length === 0) break;
+      seen.push(...idsOf(page));
+      after = last(page).position;
+    }
+    assert.deepEqual(seen, appended);
+  },
+
+  'a reader that polls while sixteen writers append passes over nothing': async ({ open }) => {
+    const store = await open();
+    let writing = true;
+    const writers = Promise.all(
+      Array.from({ length: 16 }, async (_, writer) => {
+        const stream = newStream();
+        const shared = 'banking.account.v1-core-shared';
+        for (let round = 0; round < 12; round += 1) {
+          await store.append(round % 3 === 0 ? shared : stream, newEvents(1 + (writer % 3)));
+        }
+      }),
+    ).finally(() => (writing = false));
+    const seen: RecordedEvent[] = [];
+    for (let drained = false; !drained;) {
+      drained = !writing;
+      const after = seen.at(-1)?.position ?? startPosition;
+      seen.push(...(await store.readAll({ after, pageSize: 7, filter }).toArray()));
+      await turn();
+    }
+    await writers;
+    const all = await store.readAll({ filter }).toArray();
+    assert.equal(all.length, 372);
+    assert.deepEqual(idsOf(seen), idsOf(all));
+    assertDense(seen);
+  },
+
+  'what is appended while reading neither repeats nor leaves out an event': async ({ open }) => {
+    const store = await open();
+    await fill(store);
+    const seen: RecordedEvent[] = [];
+    let more = 10;
+    for await (const event of store.readAll({ pageSize: 3, filter })) {
+      seen.push(event);
+      if (more > 0) await store.append(newStream(), [newEvent()]);
+      more -= 1;
+    }
+    const all = await store.readAll({ filter, limit: seen.length }).toArray();
+    assert.deepEqual(idsOf(seen), idsOf(all));
+  },
+
+  'a long read lets everything else have its turn': async ({ open, signal }) => {
+    const store = await open();
+    await fill(store);
+    const readers = [
+      () => store.readAll({ pageSize: 2, filter }).toArray(),
+      () => store.readAll({ pageSize: 2, filter, direction: 'backwards' }).toArray(),
+      () => follow(store.subscribe({ pageSize: 2, signal })).caughtUp(),
+    ];
+    for (const read of readers) {
+      let turned = false;
+      setImmediate(() => (turned = true));
+      await read();
+      assert.ok(turned, 'timers and sockets waited for the end of it');
+    }
+  },
+
+  'two stores have nothing in common': async ({ open }) => {
+    const [one, other] = [await open(), await open()];
+    await fill(one);
+    assert.deepEqual(await other.readAll({ filter }).toArray(), []);
+    assert.equal(await other.streamInfo('banking.account.v1-core-0'), undefined);
+  },
+
+  'a read whose signal has fired is refused': async ({ store }) => {
+    await store.append(newStream(), [newEvent()]);
+    const signal = AbortSignal.abort();
+    await refused('ABORTED', async () => store.readAll({ signal, filter }).toArray());
+  },
+
+  'a signal that fires while reading ends it at the page': async ({ open }) => {
+    const store = await open();
+    await fill(store);
+    const leaving = new AbortController();
+    let pages = 0;
+    await refused('ABORTED', async () => {
+      for await (const page of store
+        .readAll({ pageSize: 2, signal: leaving.signal, filter })
+        .pages()) {
+        pages += page.length > 0 ? 1 : 0;
+        if (pages === 3) leaving.abort();
+      }
+    });
+    assert.equal(pages, 3);
+  },
+};
+
+/** Twenty-one events in ten streams; their ids in order. */
+async function fill(store: EventStore): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < 11; index += 1) {
+    const events = newEvents(1 + (index % 3));
+    const stream = `${index % 2 === 0 ? 'banking.account.v1' : 'crm.contact.v2'}-core-${index % 5}`;
+    await store.append(stream, events);
+    ids.push(...idsOf(events));
+  }
+  return ids;
+}

@@ -1,0 +1,228 @@
+// Reading one stream: in both directions, from anywhere, page by page.
+
+import assert from 'node:assert/strict';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { EventStore, ReadStreamOptions } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import {
+  assertDense,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  storedIds,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const readStreamCases: StoreCases = {
+  'forwards: all events, oldest first': async ({ store }) => {
+    assert.deepEqual(await read(store, 7, {}), [0, 1, 2, 3, 4, 5, 6]);
+  },
+
+  'backwards: all events, newest first': async ({ store }) => {
+    assert.deepEqual(await read(store, 7, { direction: 'backwards' }), [6, 5, 4, 3, 2, 1, 0]);
+  },
+
+  'forwards: from a revision on, this one included': async ({ store }) => {
+    assert.deepEqual(await read(store, 6, { from: 4 }), [4, 5]);
+    assert.deepEqual(await read(store, 6, { from: 0 }), [0, 1, 2, 3, 4, 5]);
+    assert.deepEqual(await read(store, 6, { from: 5 }), [5]);
+  },
+
+  'backwards: from a revision down, this one included': async ({ store }) => {
+    const direction = 'backwards';
+    assert.deepEqual(await read(store, 6, { direction, from: 2 }), [2, 1, 0]);
+    assert.deepEqual(await read(store, 6, { direction, from: 0 }), [0]);
+  },
+
+  'forwards: from beyond the end there is nothing': async ({ store }) => {
+    assert.deepEqual(await read(store, 3, { from: 3 }), []);
+    assert.deepEqual(await read(store, 3, { from: 1_000_000 }), []);
+  },
+
+  'backwards: from beyond the end it begins with the last event': async ({ store }) => {
+    assert.deepEqual(await read(store, 3, { direction: 'backwards', from: 99 }), [2, 1, 0]);
+  },
+
+  'forwards: no more events than the limit': async ({ store }) => {
+    assert.deepEqual(await read(store, 6, { limit: 2 }), [0, 1]);
+    assert.deepEqual(await read(store, 6, { from: 3, limit: 2 }), [3, 4]);
+  },
+
+  'backwards: no more events than the limit': async ({ store }) => {
+    const direction = 'backwards';
+    assert.deepEqual(await read(store, 6, { direction, limit: 2 }), [5, 4]);
+    assert.deepEqual(await read(store, 6, { direction, from: 3, limit: 2 }), [3, 2]);
+  },
+
+  'a limit of 0 gives nothing, and one above the length gives all': async ({ store }) => {
+    assert.deepEqual(await read(store, 3, { limit: 0 }), []);
+    assert.deepEqual(await read(store, 3, { limit: 1_000 }), [0, 1, 2]);
+  },
+
+  'every page size gives the same events, in both directions': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(12));
+    const forwards = Array.from({ length: 12 }, (_, revision) => revision);
+    for (const pageSize of [1, 2, 3, 5, 6, 7, 11, 12, 13, 100]) {
+      const options = { pageSize };
+      assert.deepEqual(revisions(await store.readStream(stream, options).toArray()), forwards);
+      assert.deepEqual(
+        revisions(await store.readStream(stream, { ...options, direction: 'backwards' }).toArray()),
+        forwards.toReversed(),
+      );
+    }
+  },
+
+  'a limit that is not a multiple of the page size ends inside a page': async ({ store }) => {
+    for (const [pageSize, limit] of [
+      [3, 7],
+      [4, 3],
+      [5, 5],
+      [2, 1],
+    ] as const) {
+      const expected = Array.from({ length: limit }, (_, revision) => revision + 1);
+      assert.deepEqual(await read(store, 10, { from: 1, pageSize, limit }), expected);
+    }
+  },
+
+  'pages are never larger than asked for, and never empty': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(10));
+    const sizes: number[] = [];
+    for await (const page of store.readStream(stream, { pageSize: 4 }).pages()) {
+      sizes.push(page.length);
+    }
+    assert.deepEqual(sizes, [4, 4, 2]);
+    for await (const page of store.readStream(stream, { pageSize: 5 }).pages()) {
+      assert.equal(page.length, 5);
+    }
+  },
+
+  'a stream that is not there has no events': async ({ store }) => {
+    const stream = newStream();
+    for (const direction of ['forwards', 'backwards'] as const) {
+      assert.deepEqual(await store.readStream(stream, { direction }).toArray(), []);
+    }
+    for await (const page of store.readStream(stream).pages()) {
+      assert.fail(`a page of ${page.length} events`);
+    }
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
+  'a stream of thousands of events is read whole without a word about pages': async ({ open }) => {
+    const store = await open();
+    const stream = newStream();
+    for (let round = 0; round < 3; round += 1) await store.append(stream, newEvents(700));
+    const events: RecordedEvent[] = [];
+    for await (const event of store.readStream(stream)) events.push(event);
+    assert.equal(events.length, 2_100);
+    assertDense(events);
+  },
+
+  'streams do not mix, even when one name begins the other': async ({ store }) => {
+    const stream = newStream();
+    const names = [stream, `${stream}0`, `${stream}-1`, stream.slice(0, -1)];
+    const stored = new Map<string, DomainEventEnvelope[]>();
+    for (const name of names) stored.set(name, newEvents(3));
+    for (const [name, events] of stored) await store.append(name, events);
+    for (const [name, events] of stored) {
+      assert.deepEqual(await storedIds(store, name), idsOf(events));
+    }
+  },
+
+  'a reader can be used again, and then sees what is new': async ({ store }) => {
+    const stream = newStream();
+    const reader = store.readStream(stream);
+    assert.equal((await reader.toArray()).length, 0);
+    await store.append(stream, newEvents(2));
+    assert.equal((await reader.toArray()).length, 2);
+    await store.append(stream, newEvents(2));
+    assert.equal((await reader.toArray()).length, 4);
+  },
+
+  'a reader can be left early, and the store goes on': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(9));
+    for await (const event of store.readStream(stream, { pageSize: 2 })) {
+      if (event.revision === 4) break;
+    }
+    assert.equal((await store.append(stream, [newEvent()])).revision, 9);
+  },
+
+  'what is appended while reading neither repeats nor leaves out an event': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(10));
+    const events: RecordedEvent[] = [];
+    let more = 5;
+    for await (const event of store.readStream(stream, { pageSize: 3 })) {
+      events.push(event);
+      if (more > 0) await store.append(stream, [newEvent()]);
+      more -= 1;
+    }
+    assert.ok(events.length >= 10);
+    assertDense(events);
+  },
+
+  'what is appended while reading backwards is not seen': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(6));
+    const seen: number[] = [];
+    const options = { direction: 'backwards', pageSize: 2 } as const;
+    for await (const event of store.readStream(stream, options)) {
+      seen.push(event.revision);
+      await store.append(stream, [newEvent()]);
+    }
+    assert.deepEqual(seen, [5, 4, 3, 2, 1, 0]);
+  },
+
+  'a read whose signal has fired is refused': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    const signal = AbortSignal.abort();
+    await refused('ABORTED', () => store.readStream(stream, { signal }).toArray());
+  },
+
+  'a signal that fires while reading ends it at the page': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(10));
+    const leaving = new AbortController();
+    const pages: number[] = [];
+    await refused('ABORTED', async () => {
+      const reader = store.readStream(stream, { pageSize: 2, signal: leaving.signal });
+      for await (const page of reader.pages()) {
+        pages.push(page.length);
+        if (pages.length === 2) leaving.abort();
+      }
+    });
+    assert.deepEqual(pages, [2, 2]);
+  },
+
+  'an event is found by its id in its stream, and only there': async ({ store }) => {
+    const [stream, other] = [newStream(), newStream()];
+    const events = newEvents(5);
+    await store.append(stream, events);
+    await store.append(other, newEvents(2));
+    for (const [revision, { eventId }] of events.entries()) {
+      assert.equal((await store.findEvent(stream, eventId))?.revision, revision);
+      assert.equal(await store.findEvent(other, eventId), undefined);
+      assert.equal(await store.findEvent(newStream(), eventId), undefined);
+    }
+    assert.equal(await store.findEvent(stream, 'unknown'), undefined);
+  },
+};
+
+async function read(
+  store: EventStore,
+  count: number,
+  options: ReadStreamOptions,
+): Promise<number[]> {
+  const stream = newStream();
+  await store.append(stream, newEvents(count));
+  return revisions(await store.readStream(stream, options).toArray());
+}
+
+function revisions(events: readonly RecordedEvent[]): number[] {
+  return events.map(({ revision }) => revision);
+}

@@ -1,0 +1,327 @@
+// Faults that stores have had, ours or others', put into a store that has none: the suite is worth
+// something only if each of them turns it red.
+
+import { MillraceError } from '../../../foundation/error.ts';
+import { isForgotten, subjectOf } from '../../../store/erasure.ts';
+import type { EventReader, EventStore, FeedItem } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+
+export interface StoreFault {
+  /** Where the suite must notice it. */
+  readonly topic: string;
+  readonly inject: (store: EventStore) => EventStore;
+}
+
+type Methods = Partial<EventStore>;
+
+const fault = (topic: string, change: (store: EventStore) => Methods): StoreFault => ({
+  topic,
+  inject: (store) => ({ ...store, ...change(store) }),
+});
+
+/** "Catches a store that …" */
+export const storeFaults: Readonly<Record<string, StoreFault>> = {
+  'appends although the stream should not be there': fault('append', (store) => ({
+    append: (stream, events, options = {}) =>
+      store.append(stream, events, options.expected === 'none' ? {} : options),
+  })),
+
+  'appends although the stream should be there': fault('append', (store) => ({
+    append: (stream, events, options = {}) =>
+      store.append(stream, events, options.expected === 'exists' ? {} : options),
+  })),
+
+  'reports the expected revision as the actual one': fault('append', (store) => ({
+    append: (...args) => store.append(...args).catch(blaming(args[2]?.expected)),
+  })),
+
+  'refuses parallel appends that check nothing': fault('concurrent append', (store) => {
+    const busy = new Set<string>();
+    return {
+      async append(stream, events, options) {
+        if (busy.has(stream)) throw new MillraceError('VERSION_CONFLICT', 'somebody was faster');
+        busy.add(stream);
+        try {
+          await new Promise(setImmediate);
+          return await store.append(stream, events, options);
+        } finally {
+          busy.delete(stream);
+        }
+      },
+    };
+  }),
+
+  'checks first and writes later': fault('concurrent append', (store) => ({
+    async append(stream, events, options = {}) {
+      const { expected = 'any' } = options;
+      const revision = (await store.streamInfo(stream))?.revision ?? -1;
+      const exact = expected === 'none' ? -1 : expected;
+      await new Promise(setImmediate);
+      return store.append(stream, events, exact === revision ? {} : options);
+    },
+  })),
+
+  'calls a repeat a conflict': fault('idempotent append', (store) => ({
+    async append(...args) {
+      const result = await store.append(...args);
+      if (result.repeated) throw new MillraceError('VERSION_CONFLICT', 'it is there');
+      return result;
+    },
+  })),
+
+  'gives a repeat the newest revision': fault('idempotent append', (store) => ({
+    async append(stream, ...args) {
+      const result = await store.append(stream, ...args);
+      const revision = (await store.streamInfo(stream))?.revision ?? 0;
+      return result.repeated ? { ...result, revision } : result;
+    },
+  })),
+
+  'appends to several streams one after the other': fault('multi-stream append', (store) => ({
+    async appendMany(appends, options) {
+      const results = [];
+      for (const { stream, events, expected = 'any' } of appends) {
+        results.push(await store.append(stream, events, { ...options, expected }));
+      }
+      return results;
+    },
+  })),
+
+  'does not care for the case of names': fault('append', (store) => ({
+    append: (stream, ...args) => store.append(stream.toLowerCase(), ...args),
+    readStream: (stream, options) => store.readStream(stream.toLowerCase(), options),
+  })),
+
+  'sorts the keys of payloads': fault('round trip', (store) => ({
+    readStream: (...args) => mapped(store.readStream(...args), sortKeys),
+  })),
+
+  'stamps events when they are read': fault('round trip', (store) => {
+    let reads = 0;
+    return {
+      readStream: (...args) =>
+        mapped(store.readStream(...args), (event) => {
+          reads += 1;
+          return { ...event, recordedAt: new Date(reads).toISOString() };
+        }),
+    };
+  }),
+
+  'forgets that a limit spans pages': fault('read a stream', (store) => ({
+    readStream: (stream, options = {}) =>
+      store.readStream(
+        stream,
+        options.limit !== undefined && options.pageSize !== undefined
+          ? { ...options, limit: Math.ceil(options.limit / options.pageSize) * options.pageSize }
+          : options,
+      ),
+  })),
+
+  'begins a read behind the revision asked for': fault('read a stream', (store) => ({
+    readStream: (stream, options = {}) =>
+      store.readStream(
+        stream,
+        options.from === undefined ? options : { ...options, from: options.from + 1 },
+      ),
+  })),
+
+  'leaves out an event now and then': fault('read all', (store) => ({
+    readAll: (...args) =>
+      kept(store.readAll(...args), (event) => Number.parseInt(event.position, 16) % 20 !== 0),
+  })),
+
+  'mixes the tenants': fault('filter', (store) => ({
+    readAll: ({ filter: { tenant: _tenant, ...filter } = {}, ...options } = {}) =>
+      store.readAll({ ...options, filter }),
+  })),
+
+  'takes a category for a prefix': fault('filter', (store) => ({
+    readAll: ({ filter: { category, ...filter } = {}, ...options } = {}) =>
+      category === undefined
+        ? store.readAll({ ...options, filter })
+        : kept(store.readAll({ ...options, filter }), ({ stream }) => stream.startsWith(category)),
+  })),
+
+  "shows the system's events to those who filter": fault('filter', (store) => ({
+    readAll: (options = {}) =>
+      store.readAll(
+        options.filter === undefined
+          ? options
+          : { ...options, filter: { ...options.filter, system: true } },
+      ),
+  })),
+
+  'gives the event at a checkpoint again': fault('subscribe', (store) => ({
+    subscribe: (options = {}) =>
+      store.subscribe(
+        options.after === undefined || options.after === 'end' || !/[1-9a-f]$/.test(options.after)
+          ? options
+          : { ...options, after: `${options.after.slice(0, -1)}0` as typeof options.after },
+      ),
+  })),
+
+  'tells positions that it has not reached': fault('subscribe', (store) => ({
+    async *subscribe(options) {
+      for await (const item of store.subscribe(options)) {
+        yield { ...item, position: await store.head() };
+      }
+    },
+  })),
+
+  'says again and again that it has caught up': fault('subscribe', (store) => ({
+    async *subscribe(options) {
+      for await (const item of store.subscribe(options)) {
+        yield item;
+        if (item.kind === 'events') yield { kind: 'caughtUp', position: item.position };
+      }
+    },
+  })),
+
+  'reads a whole store ahead of a slow consumer': fault('subscribe', (store) => ({
+    async *subscribe(options) {
+      const ahead: FeedItem[] = [];
+      for await (const item of store.subscribe(options)) {
+        ahead.push(item);
+        if (item.kind === 'caughtUp') break;
+      }
+      yield* ahead;
+      yield* store.subscribe({ ...options, after: ahead.at(-1)?.position ?? 'end' });
+    },
+  })),
+
+  'throws when a subscription is aborted': fault('subscribe', (store) => ({
+    async *subscribe(options) {
+      yield* store.subscribe(options);
+      throw new MillraceError('ABORTED', 'the wait was cancelled');
+    },
+  })),
+
+  'passes over what commits late': fault('subscribe concurrently', (store) => ({
+    async *subscribe(options) {
+      let items = 0;
+      for await (const item of store.subscribe(options)) {
+        items += 1;
+        if (item.kind !== 'events' || items % 7 !== 0) yield item;
+        else yield { ...item, events: item.events.slice(1) };
+      }
+    },
+  })),
+
+  'gives a stream out of order': fault('subscribe concurrently', (store) => ({
+    async *subscribe(options) {
+      for await (const item of store.subscribe(options)) {
+        yield item.kind === 'events' ? { ...item, events: item.events.toReversed() } : item;
+      }
+    },
+  })),
+
+  'keeps showing what metadata hides': fault('stream metadata', (store) => ({
+    setStreamMetadata: (stream, { truncateBefore: _none, ...metadata }) =>
+      store.setStreamMetadata(stream, metadata),
+  })),
+
+  'deletes whatever revision is expected': fault('deletion', (store) => ({
+    deleteStream: (stream) => store.deleteStream(stream),
+  })),
+
+  'brings a tombstoned stream back': fault('deletion', (store) => ({
+    tombstoneStream: (stream, options) => store.deleteStream(stream, options),
+  })),
+
+  'scavenges what nobody hid': fault('scavenge', (store) => {
+    const streams = new Set<string>();
+    return {
+      async append(stream, ...args) {
+        streams.add(stream);
+        return store.append(stream, ...args);
+      },
+      async scavenge(options) {
+        for (const stream of streams) {
+          const info = await store.streamInfo(stream);
+          if (info?.deleted === 'no') await store.setStreamMetadata(stream, { maxCount: 1 });
+        }
+        return store.scavenge(options);
+      },
+    };
+  }),
+
+  'remembers the forgotten by one way of reading': fault('erasure', (store) => {
+    const payloads = new Map<string, unknown>();
+    return {
+      async append(stream, events, options) {
+        for (const { eventId, payload } of events) payloads.set(eventId, payload);
+        return store.append(stream, events, options);
+      },
+      readAll: (...args) =>
+        mapped(store.readAll(...args), (event) =>
+          isForgotten(event.payload) ? { ...event, payload: payloads.get(event.eventId) } : event,
+        ),
+    };
+  }),
+
+  'forgets everybody at once': fault('erasure', (store) => {
+    const known = new Set<string>();
+    return {
+      async append(stream, events, options) {
+        for (const event of events) known.add(subjectOf(event) ?? 'nobody');
+        return store.append(stream, events, options);
+      },
+      async forget(subject) {
+        const result = await store.forget(subject);
+        for (const each of known) await store.forget(each);
+        return result;
+      },
+    };
+  }),
+
+  'loses the last event of a longer history': fault('model', (store) => ({
+    readStream: (...args) => kept(store.readStream(...args), ({ revision }) => revision !== 9),
+  })),
+
+  'works on after closing': fault('closing', () => ({
+    [Symbol.asyncDispose]: async () => undefined,
+  })),
+};
+
+function blaming(expected: unknown): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof MillraceError)) throw error;
+    const details = { ...error.details, actual: expected };
+    throw new MillraceError(error.code, error.message, { details });
+  };
+}
+
+function mapped(reader: EventReader, change: (event: RecordedEvent) => RecordedEvent): EventReader {
+  return paged(reader, (page) => page.map(change));
+}
+
+function kept(reader: EventReader, keep: (event: RecordedEvent) => boolean): EventReader {
+  return paged(reader, (page) => page.filter(keep));
+}
+
+function paged(
+  reader: EventReader,
+  change: (page: readonly RecordedEvent[]) => readonly RecordedEvent[],
+): EventReader {
+  async function* pages() {
+    for await (const page of reader.pages()) yield change(page);
+  }
+  return {
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const page of pages()) yield* page;
+    },
+    async toArray() {
+      const all: RecordedEvent[] = [];
+      for await (const page of pages()) all.push(...page);
+      return all;
+    },
+  };
+}
+
+function sortKeys(event: RecordedEvent): RecordedEvent {
+  const { payload } = event;
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return event;
+  const entries = Object.entries(payload).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { ...event, payload: Object.fromEntries(entries) };
+}

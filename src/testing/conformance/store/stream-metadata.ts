@@ -1,0 +1,273 @@
+// Stream metadata: the user's own, and what it hides of a stream.
+
+import assert from 'node:assert/strict';
+import { fakeClock } from '../../fake-clock.ts';
+import type { EventStore, StreamMetadata } from '../../../store/event-store.ts';
+import {
+  conflict,
+  follow,
+  idsOf,
+  last,
+  needs,
+  newEvent,
+  newEvents,
+  newStream,
+  only,
+  storedIds,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const streamMetadataCases: StoreCases = {
+  'of a stream that is not there, nothing is known': async ({ store }) => {
+    assert.equal(await store.streamInfo(newStream()), undefined);
+  },
+
+  'of a stream without metadata, its revision is known': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    assert.deepEqual(await store.streamInfo(stream), {
+      stream,
+      revision: 2,
+      deleted: 'no',
+      metadata: {},
+    });
+  },
+
+  'all that was set comes back': async ({ store }) => {
+    const stream = newStream();
+    const metadata: StreamMetadata = {
+      truncateBefore: 3,
+      maxCount: 100,
+      maxAgeSeconds: 86_400,
+      custom: { owner: 'Jané', tags: ['a', 1, null], nested: { $acl: { $r: ['$admins'] } } },
+    };
+    await store.append(stream, newEvents(5));
+    await store.setStreamMetadata(stream, metadata);
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, metadata);
+  },
+
+  'setting replaces what was set before': async ({ store }) => {
+    const stream = newStream();
+    await store.setStreamMetadata(stream, { maxCount: 1, custom: { a: 1 } });
+    await store.setStreamMetadata(stream, { maxAgeSeconds: 60, custom: { b: 2 } });
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {
+      maxAgeSeconds: 60,
+      custom: { b: 2 },
+    });
+    await store.setStreamMetadata(stream, {});
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {});
+  },
+
+  "metadata leaves the stream's revisions alone": async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    for (let round = 0; round < 3; round += 1) {
+      await store.setStreamMetadata(stream, { custom: { round } });
+    }
+    assert.equal((await store.streamInfo(stream))?.revision, 1);
+    assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
+  },
+
+  'metadata is an event of a stream of its own': async ({ store }) => {
+    const stream = newStream();
+    await store.setStreamMetadata(stream, { maxCount: 7, custom: { a: 1 } });
+    const event = last(await store.readStream(`$$${stream}`).toArray());
+    assert.equal(event.type, '$metadata');
+    assert.deepEqual(event.payload, { $maxCount: 7, a: 1 });
+  },
+
+  'metadata alone makes a stream exist': async ({ store }) => {
+    const stream = newStream();
+    await store.setStreamMetadata(stream, { custom: { a: 1 } });
+    assert.deepEqual(await store.streamInfo(stream), {
+      stream,
+      revision: -1,
+      deleted: 'no',
+      metadata: { custom: { a: 1 } },
+    });
+    assert.deepEqual(await store.readStream(stream).toArray(), []);
+    await conflict(() => store.append(stream, [newEvent()], { expected: 0 }), {
+      expected: 0,
+      actual: -1,
+    });
+    assert.equal((await store.append(stream, [newEvent()], { expected: 'exists' })).revision, 0);
+  },
+
+  'metadata alone does not take the place of the first event': async ({ store }) => {
+    const stream = newStream();
+    await store.setStreamMetadata(stream, { custom: { a: 1 } });
+    assert.equal((await store.append(stream, [newEvent()], { expected: 'none' })).revision, 0);
+  },
+
+  'truncate before: hides what is below, in every kind of read': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(6));
+    await store.setStreamMetadata(stream, { truncateBefore: 4 });
+    assert.deepEqual(await visible(store, stream), [4, 5]);
+    const read = async (options: Parameters<EventStore['readStream']>[1]): Promise<number[]> =>
+      (await store.readStream(stream, options).toArray()).map(({ revision }) => revision);
+    assert.deepEqual(await read({ direction: 'backwards' }), [5, 4]);
+    assert.deepEqual(await read({ direction: 'backwards', pageSize: 1 }), [5, 4]);
+    assert.deepEqual(await read({ direction: 'backwards', from: 3 }), []);
+    assert.deepEqual(await read({ from: 1, limit: 1 }), [4]);
+    assert.deepEqual(await read({ pageSize: 1 }), [4, 5]);
+  },
+
+  'truncate before: beyond the end hides all, until the stream gets there': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    await store.setStreamMetadata(stream, { truncateBefore: 3 });
+    assert.deepEqual(await visible(store, stream), []);
+    await store.append(stream, newEvents(3), { expected: 1 });
+    assert.deepEqual(await visible(store, stream), [3, 4]);
+  },
+
+  'truncate before: can be taken back as long as nothing was scavenged': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    await store.setStreamMetadata(stream, { truncateBefore: 2 });
+    assert.deepEqual(await visible(store, stream), [2]);
+    await store.setStreamMetadata(stream, {});
+    assert.deepEqual(await visible(store, stream), [0, 1, 2]);
+  },
+
+  'maximal count: only the last events are visible, also as more come': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(5));
+    await store.setStreamMetadata(stream, { maxCount: 2 });
+    assert.deepEqual(await visible(store, stream), [3, 4]);
+    await store.append(stream, newEvents(2));
+    assert.deepEqual(await visible(store, stream), [5, 6]);
+    const direction = 'backwards';
+    const backwards = await store.readStream(stream, { direction, pageSize: 1 }).toArray();
+    assert.deepEqual(
+      backwards.map(({ revision }) => revision),
+      [6, 5],
+    );
+    await store.setStreamMetadata(stream, { maxCount: 100 });
+    assert.equal((await visible(store, stream)).length, 7);
+  },
+
+  'maximal count and truncate before: the stricter one counts': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(6));
+    await store.setStreamMetadata(stream, { maxCount: 3, truncateBefore: 5 });
+    assert.deepEqual(await visible(store, stream), [5]);
+    await store.setStreamMetadata(stream, { maxCount: 3, truncateBefore: 1 });
+    assert.deepEqual(await visible(store, stream), [3, 4, 5]);
+  },
+
+  'maximal age: an event is visible until it is too old': async ({ open }) => {
+    const clock = fakeClock({ nowMs: Date.now() });
+    const store = await open({ clock });
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    await store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 });
+    assert.deepEqual(await visible(store, stream), [0, 1]);
+    await clock.advance(1_800_000);
+    assert.deepEqual(await visible(store, stream), [0, 1]);
+    await clock.advance(3_600_000);
+    assert.deepEqual(await visible(store, stream), []);
+    const direction = 'backwards';
+    assert.deepEqual(await store.readStream(stream, { direction }).toArray(), []);
+    assert.equal((await store.streamInfo(stream))?.revision, 1);
+  },
+
+  'maximal age: hides the older of two events first': needs('exactTimes', async ({ open }) => {
+    const clock = fakeClock({ nowMs: Date.now() });
+    const store = await open({ clock });
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    const old = Date.parse(only(await store.readStream(stream).toArray()).recordedAt);
+    // Engines that stamp by their own clock need no more than a millisecond of it to pass.
+    let young = old;
+    while (young === old) {
+      await clock.advance(1);
+      await store.append(stream, [newEvent()]);
+      young = Date.parse(last(await store.readStream(stream).toArray()).recordedAt);
+    }
+    const { revision: lastRevision = 0 } = (await store.streamInfo(stream)) ?? {};
+    await store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 });
+    await clock.advance(old + 3_600_000 - clock.now());
+    assert.deepEqual(await visible(store, stream), [lastRevision]);
+    await clock.advance(young - old);
+    assert.deepEqual(await visible(store, stream), []);
+  }),
+
+  'what is hidden from its stream is still there for those who read all': async ({ store }) => {
+    const category = unique('c');
+    const stream = newStream(category);
+    const events = newEvents(4);
+    await store.append(stream, events);
+    await store.setStreamMetadata(stream, { truncateBefore: 3, maxCount: 1 });
+    const all = await store.readAll({ filter: { category } }).toArray();
+    assert.deepEqual(idsOf(all), idsOf(events));
+    assert.equal((await store.findEvent(stream, events[0]?.eventId ?? ''))?.revision, 0);
+  },
+
+  'what is hidden still counts: revisions go on, and a repeat is known': async ({ store }) => {
+    const stream = newStream();
+    const events = newEvents(3);
+    await store.append(stream, events);
+    await store.setStreamMetadata(stream, { truncateBefore: 3 });
+    await conflict(() => store.append(stream, [newEvent()], { expected: 'none' }), {
+      expected: 'none',
+      actual: 2,
+    });
+    assert.equal((await store.append(stream, events)).repeated, true);
+    assert.equal((await store.append(stream, events, { expected: 'none' })).repeated, true);
+    assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
+    assert.deepEqual(await visible(store, stream), [3]);
+  },
+
+  'a subscription to the stream does not see what is hidden': async ({ store, signal }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(5));
+    await store.setStreamMetadata(stream, { truncateBefore: 3 });
+    await using follower = follow(store.subscribeToStream(stream, { signal, pageSize: 1 }));
+    await follower.caughtUp();
+    await store.append(stream, [newEvent()]);
+    assert.deepEqual(
+      (await follower.count(3)).map(({ revision }) => revision),
+      [3, 4, 5],
+    );
+  },
+
+  'one stream is as good as untouched by the metadata of another': async ({ store }) => {
+    const [stream, other] = [newStream(), newStream()];
+    await store.append(stream, newEvents(3));
+    await store.append(other, newEvents(3));
+    await store.setStreamMetadata(stream, { maxCount: 1 });
+    assert.equal((await storedIds(store, other)).length, 3);
+    assert.deepEqual((await store.streamInfo(other))?.metadata, {});
+  },
+
+  'in an open store, an append to the metadata stream sets the metadata': async ({ open }) => {
+    const store = await open({ names: 'open' });
+    const stream = 'account-1';
+    await store.append(stream, newEvents(5));
+    const metadata = { $maxCount: 2, owner: 'jane' };
+    await store.append(`$$${stream}`, [newEvent({ type: '$metadata', payload: metadata })]);
+    assert.deepEqual(await visible(store, stream), [3, 4]);
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {
+      maxCount: 2,
+      custom: { owner: 'jane' },
+    });
+  },
+
+  "in an open store, EventStoreDB's own number deletes the stream": async ({ open }) => {
+    const store = await open({ names: 'open' });
+    await store.append('account-1', newEvents(2));
+    const payload: unknown = JSON.parse('{"$tb":9223372036854775807}');
+    await store.append('$$account-1', [newEvent({ type: '$metadata', payload })]);
+    assert.equal((await store.streamInfo('account-1'))?.deleted, 'soft');
+    assert.deepEqual(await visible(store, 'account-1'), []);
+    assert.equal((await store.append('account-1', [newEvent()])).revision, 2);
+    assert.deepEqual(await visible(store, 'account-1'), [2]);
+  },
+};
+
+async function visible(store: EventStore, stream: string): Promise<number[]> {
+  return (await store.readStream(stream).toArray()).map(({ revision }) => revision);
+}

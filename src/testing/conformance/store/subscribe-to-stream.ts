@@ -1,0 +1,172 @@
+// Live reading of one stream.
+
+import assert from 'node:assert/strict';
+import {
+  assertDense,
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  turn,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const subscribeToStreamCases: StoreCases = {
+  'catches up with the stream, then gives what comes': async ({ store, signal }) => {
+    const stream = newStream();
+    const events = newEvents(5);
+    await store.append(stream, events.slice(0, 3));
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    await follower.caughtUp();
+    assert.deepEqual(idsOf(follower.events), idsOf(events.slice(0, 3)));
+    for (const event of events.slice(3)) await store.append(stream, [event]);
+    assert.deepEqual(idsOf(await follower.count(5)), idsOf(events));
+  },
+
+  'other streams are not seen': async ({ store, signal }) => {
+    const stream = newStream();
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    await follower.caughtUp();
+    const events = newEvents(3);
+    for (const event of events) {
+      await store.append(newStream(), newEvents(2));
+      await store.append(`${stream}0`, newEvents(2));
+      await store.append(stream, [event]);
+    }
+    assert.deepEqual(idsOf(await follower.count(3)), idsOf(events));
+  },
+
+  'a stream that is not there yet is waited for': async ({ store, signal }) => {
+    const stream = newStream();
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    const items = await follower.caughtUp();
+    assert.equal(items.length, 1);
+    const next = follower.count(1);
+    const event = newEvent();
+    await store.append(stream, [event], { expected: 'none' });
+    assert.deepEqual(idsOf(await next), [event.eventId]);
+  },
+
+  'from a revision: what is behind it, and not the event itself': async ({ store, signal }) => {
+    const stream = newStream();
+    const events = newEvents(6);
+    await store.append(stream, events.slice(0, 5));
+    await using follower = follow(store.subscribeToStream(stream, { after: 2, signal }));
+    await follower.caughtUp();
+    assert.deepEqual(idsOf(follower.events), idsOf(events.slice(3, 5)));
+    await store.append(stream, events.slice(5));
+    assert.deepEqual(idsOf(await follower.count(3)), idsOf(events.slice(3)));
+  },
+
+  'from a revision that the stream has not reached: what is behind it, once it is there': async ({
+    store,
+    signal,
+  }) => {
+    const stream = newStream();
+    const events = newEvents(6);
+    await store.append(stream, events.slice(0, 2));
+    await using follower = follow(store.subscribeToStream(stream, { after: 3, signal }));
+    await follower.caughtUp();
+    await store.append(stream, events.slice(2));
+    assert.deepEqual(idsOf(await follower.count(2)), idsOf(events.slice(4)));
+  },
+
+  'from the end: only what comes from now on': async ({ store, signal }) => {
+    for (const there of [0, 4]) {
+      const stream = newStream();
+      if (there > 0) await store.append(stream, newEvents(there));
+      await using follower = follow(store.subscribeToStream(stream, { after: 'end', signal }));
+      await follower.caughtUp();
+      assert.deepEqual(follower.events, []);
+      const events = newEvents(2);
+      await store.append(stream, events);
+      assert.deepEqual(idsOf(await follower.count(2)), idsOf(events));
+    }
+  },
+
+  'every page size gives every event once': async ({ store, signal }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(12));
+    for (const pageSize of [1, 5, 11, 12, 13]) {
+      await using follower = follow(store.subscribeToStream(stream, { signal, pageSize }));
+      await follower.caughtUp();
+      assert.equal(follower.events.length, 12);
+      assertDense(follower.events);
+    }
+  },
+
+  'a burst of more than a page is told as falling behind': async ({ store, signal }) => {
+    const stream = newStream();
+    await using follower = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
+    await follower.caughtUp();
+    await store.append(stream, newEvents(15));
+    const items = await follower.caughtUp();
+    assert.equal(items[0]?.kind, 'fellBehind');
+    assert.equal(follower.events.length, 15);
+    assertDense(follower.events);
+  },
+
+  'nothing is missed while eight writers append to it and around it': async ({ open, signal }) => {
+    const store = await open();
+    const stream = newStream();
+    await using follower = follow(store.subscribeToStream(stream, { signal, pageSize: 3 }));
+    const end = newEvent();
+    const writing = Array.from({ length: 8 }, async () => {
+      for (let round = 0; round < 10; round += 1) {
+        await store.append(stream, newEvents(1 + (round % 2)));
+        await store.append(newStream(), [newEvent()]);
+      }
+    });
+    const [events] = await Promise.all([
+      follower.before(end.eventId),
+      Promise.all(writing).then(() => store.append(stream, [end])),
+    ]);
+    assert.equal(events.length, 120);
+    assertDense(events);
+  },
+
+  'the signal ends it quietly, waiting or not': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(20));
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const waiting = follow(store.subscribeToStream(stream, { signal }));
+    const reading = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
+    await waiting.caughtUp();
+    await reading.count(8);
+    const ended = waiting.ended();
+    await turn();
+    leaving.abort();
+    await ended;
+    await reading.ended();
+    assert.equal(reading.events.length, 8);
+    const late = follow(store.subscribeToStream(stream, { signal }));
+    await late.ended();
+    assert.deepEqual(late.events, []);
+  },
+
+  'a tombstone ends it with STREAM_DELETED': async ({ store, signal }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    await follower.caughtUp();
+    const ended = refused('STREAM_DELETED', () => follower.next());
+    await store.tombstoneStream(stream);
+    await ended;
+    await refused('STREAM_DELETED', () =>
+      follow(store.subscribeToStream(stream, { signal })).next(),
+    );
+  },
+
+  'closing the store ends it with a reason': async ({ open, signal }) => {
+    const store = await open();
+    const follower = follow(store.subscribeToStream(newStream(), { signal }));
+    await follower.caughtUp();
+    const ended = refused('STORE_CLOSED', () => follower.next());
+    await turn();
+    await store[Symbol.asyncDispose]();
+    await ended;
+  },
+};

@@ -1,0 +1,342 @@
+// Live reading of everything: catch up, then follow; every position told is safe to go on from.
+
+import assert from 'node:assert/strict';
+import type { EventStore, FeedItem } from '../../../store/event-store.ts';
+import { subjectHeader, isForgotten } from '../../../store/erasure.ts';
+import { storeLimits } from '../../../store/prepare-append.ts';
+import {
+  assertAscending,
+  assertDense,
+  follow,
+  idsOf,
+  last,
+  newEvent,
+  newEvents,
+  newStream,
+  refused,
+  turn,
+  unique,
+  type StoreCases,
+} from './store-fixture.ts';
+
+export const subscribeCases: StoreCases = {
+  'catches up with what is there, then gives what comes': async ({ open, signal }) => {
+    const store = await open();
+    const events = newEvents(6);
+    const stream = newStream();
+    await store.append(stream, events.slice(0, 3));
+    await using follower = follow(store.subscribe({ signal }));
+    await follower.caughtUp();
+    assert.deepEqual(idsOf(follower.events), idsOf(events.slice(0, 3)));
+    await store.append(stream, events.slice(3, 4));
+    await store.append(newStream(), events.slice(4));
+    assert.deepEqual(idsOf(await follower.count(6)), idsOf(events));
+  },
+
+  'an empty store is caught up with at once': async ({ open, signal }) => {
+    const store = await open();
+    await using follower = follow(store.subscribe({ signal }));
+    assert.deepEqual(kinds(await follower.caughtUp()), ['caughtUp']);
+    const event = newEvent();
+    await store.append(newStream(), [event]);
+    assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
+  },
+
+  'says once that it has caught up, as long as it keeps up': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(10));
+    await using follower = follow(store.subscribe({ signal, pageSize: 4 }));
+    const items = await follower.caughtUp();
+    for (let count = 11; count < 20; count += 1) {
+      await store.append(newStream(), [newEvent()]);
+      items.push(...(await follower.until(({ kind }) => kind === 'events')));
+      assert.equal(follower.events.length, count);
+    }
+    assert.equal(kinds(items).filter((kind) => kind === 'caughtUp').length, 1);
+    assert.ok(!kinds(items).includes('fellBehind'));
+  },
+
+  'gives every event once and in order, whatever the page size': async ({ open, signal }) => {
+    const store = await open();
+    for (let round = 0; round < 9; round += 1) await store.append(newStream(), newEvents(3));
+    const all = await store.readAll({ filter: {} }).toArray();
+    for (const pageSize of [1, 2, 9, 26, 27, 28, 500]) {
+      await using follower = follow(store.subscribe({ signal, pageSize }));
+      const items = await follower.caughtUp();
+      assert.deepEqual(follower.events, all);
+      for (const item of items) {
+        assert.ok(item.kind !== 'events' || item.events.length <= pageSize);
+      }
+    }
+  },
+
+  'from a position: what is behind it, and not the event itself': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(5));
+    const all = await store.readAll({ filter: {} }).toArray();
+    for (const [index, { position: after }] of all.entries()) {
+      await using follower = follow(store.subscribe({ after, signal }));
+      await follower.caughtUp();
+      assert.deepEqual(idsOf(follower.events), idsOf(all.slice(index + 1)));
+    }
+  },
+
+  'from the end: only what comes from now on': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(5));
+    await using follower = follow(store.subscribe({ after: 'end', signal }));
+    assert.deepEqual(kinds(await follower.caughtUp()), ['caughtUp']);
+    const events = newEvents(2);
+    for (const event of events) await store.append(newStream(), [event]);
+    assert.deepEqual(idsOf(await follower.count(2)), idsOf(events));
+  },
+
+  'from the head: the same as from the end': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(5));
+    await using follower = follow(store.subscribe({ after: await store.head(), signal }));
+    const event = newEvent();
+    await follower.caughtUp();
+    await store.append(newStream(), [event]);
+    assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
+  },
+
+  'a filter holds while catching up and while following': async ({ store, signal }) => {
+    const category = unique('c');
+    const filter = { category, typePrefixes: ['account.o'] };
+    const wanted = newEvents(4, { type: 'account.opened.v1' });
+    const append = (events: typeof wanted) => store.append(newStream(category), events);
+    await append([newEvent(), ...wanted.slice(0, 1), newEvent()]);
+    await using follower = follow(store.subscribe({ filter, signal }));
+    await follower.caughtUp();
+    await append([newEvent()]);
+    await append(wanted.slice(1, 3));
+    await store.append(newStream(), newEvents(1, { type: 'account.opened.v1' }));
+    await append([newEvent(), ...wanted.slice(3)]);
+    assert.deepEqual(idsOf(await follower.count(4)), idsOf(wanted));
+  },
+
+  "the system's own events are given only when asked for": async ({ open, signal }) => {
+    const store = await open();
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    await store.setStreamMetadata(stream, { custom: { a: 1 } });
+    await using plain = follow(store.subscribe({ signal }));
+    await using system = follow(
+      store.subscribe({ signal, filter: { system: true, streamPattern: 'banking' } }),
+    );
+    await plain.caughtUp();
+    await system.caughtUp();
+    assert.deepEqual(
+      plain.events.map(({ type }) => type),
+      ['account.credited.v1'],
+    );
+    assert.deepEqual(
+      system.events.map(({ type }) => type),
+      ['account.credited.v1', '$metadata'],
+    );
+  },
+
+  'a subscription that wants checkpoints more often gets them': async ({ open, signal }) => {
+    const store = await open();
+    const filter = { types: ['account.opened.v1'] };
+    await using follower = follow(store.subscribe({ filter, signal, checkpointEvery: 10 }));
+    await follower.caughtUp();
+    const start = await store.head();
+    await store.append(newStream(), newEvents(25));
+    const items = await follower.until(({ kind }) => kind === 'checkpoint');
+    assertAscending([start, last(items).position]);
+  },
+
+  'a filter that matches nothing still tells how far it got': async ({ open, signal }) => {
+    const store = await open();
+    const filter = { types: ['account.opened.v1'] };
+    const appendOthers = async (): Promise<void> => {
+      for (let left = storeLimits.checkpointEvery; left > 0; left -= 1_000) {
+        await store.append(newStream(), newEvents(1_000));
+      }
+    };
+    const start = await store.head();
+    await appendOthers();
+    await using follower = follow(store.subscribe({ filter, signal }));
+    const items = await follower.caughtUp();
+    const checkpoint = items.find(({ kind }) => kind === 'checkpoint');
+    assert.ok(checkpoint !== undefined && checkpoint.position > start);
+    const [, more] = await Promise.all([
+      appendOthers(),
+      follower.until(({ kind }) => kind === 'checkpoint'),
+    ]);
+    assertAscending([checkpoint.position, last(more).position]);
+    const event = newEvent({ type: 'account.opened.v1' });
+    await store.append(newStream(), [event]);
+    await using resumed = follow(store.subscribe({ filter, signal, after: last(more).position }));
+    assert.deepEqual(idsOf(await resumed.count(1)), [event.eventId]);
+    assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
+  },
+
+  'a burst of more than a page: it says that it fell behind, and when it caught up again': async ({
+    open,
+    signal,
+  }) => {
+    const store = await open();
+    await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
+    await follower.caughtUp();
+    await store.append(newStream(), newEvents(23));
+    const items = await follower.caughtUp();
+    assert.equal(items[0]?.kind, 'fellBehind');
+    assert.equal(kinds(items).filter((kind) => kind === 'fellBehind').length, 1);
+    assert.equal(follower.events.length, 23);
+    assertDense(follower.events);
+  },
+
+  'the position of every item is a place to go on from': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(12));
+    await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
+    const places: { readonly item: FeedItem; readonly given: number }[] = [];
+    const pull = async (): Promise<FeedItem> => {
+      const item = await follower.next();
+      places.push({ item, given: follower.events.length });
+      return item;
+    };
+    while ((await pull()).kind !== 'caughtUp');
+    await store.append(newStream(), newEvents(13));
+    while ((await pull()).kind !== 'caughtUp');
+    assert.ok(places.some(({ item }) => item.kind === 'fellBehind'));
+    const all = await store.readAll({ filter: {} }).toArray();
+    for (const { item, given } of places) {
+      const rest = await store.readAll({ after: item.position, filter: {} }).toArray();
+      assert.deepEqual(idsOf(rest), idsOf(all.slice(given)), `after ${item.kind}`);
+    }
+  },
+
+  'positions never go back': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(12));
+    await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
+    const items = await follower.caughtUp();
+    await store.append(newStream(), newEvents(12));
+    items.push(...(await follower.caughtUp()));
+    const positions = items.map(({ position }) => position);
+    assert.deepEqual(positions, positions.toSorted());
+  },
+
+  'an append between the last item and the next wait is not missed': async ({ open, signal }) => {
+    const store = await open();
+    await using follower = follow(store.subscribe({ signal }));
+    await follower.caughtUp();
+    for (let count = 1; count <= 50; count += 1) {
+      const next = follower.count(count);
+      if (count % 2 === 0) await Promise.resolve();
+      if (count % 3 === 0) await turn();
+      const [events] = await Promise.all([next, store.append(newStream(), [newEvent()])]);
+      assert.equal(events.length, count);
+    }
+  },
+
+  'several subscriptions get everything, each in its own time': async ({ open, signal }) => {
+    const store = await open();
+    const stream = newStream();
+    const followers = Array.from({ length: 20 }, (_, index) =>
+      follow(store.subscribe({ signal, pageSize: 1 + index })),
+    );
+    await Promise.all(followers.map((follower) => follower.caughtUp()));
+    await store.append(stream, newEvents(15));
+    for (const follower of followers) {
+      assert.equal((await follower.count(15)).length, 15);
+      assertDense(follower.events);
+      await follower[Symbol.asyncDispose]();
+    }
+  },
+
+  'leaving the loop ends the subscription, and the store goes on': async ({ open, signal }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(10));
+    for (const leaveAt of ['events', 'caughtUp'] as const) {
+      for await (const item of store.subscribe({ signal, pageSize: 3 })) {
+        if (item.kind === leaveAt) break;
+      }
+    }
+    await assert.rejects(async () => {
+      for await (const item of store.subscribe({ signal })) await fail(item);
+    }, /the handler failed/);
+    await store.append(newStream(), newEvents(1));
+    assert.equal((await store.readAll({ filter: {} }).toArray()).length, 11);
+  },
+
+  'the signal ends a subscription that waits, quietly': async ({ open }) => {
+    const store = await open();
+    const leaving = new AbortController();
+    const follower = follow(store.subscribe({ signal: leaving.signal }));
+    await follower.caughtUp();
+    const ended = follower.ended();
+    await turn();
+    leaving.abort();
+    await ended;
+  },
+
+  'the signal ends a subscription that catches up, at the page': async ({ open }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(100));
+    const leaving = new AbortController();
+    const follower = follow(store.subscribe({ signal: leaving.signal, pageSize: 10 }));
+    await follower.count(20);
+    leaving.abort(new Error('enough'));
+    await follower.ended();
+    assert.equal(follower.events.length, 20);
+  },
+
+  'a signal that has fired ends a subscription before its first event': async ({ open }) => {
+    const store = await open();
+    await store.append(newStream(), newEvents(10));
+    for (const after of [undefined, 'end'] as const) {
+      const options = after === undefined ? {} : { after };
+      const follower = follow(store.subscribe({ ...options, signal: AbortSignal.abort() }));
+      await follower.ended();
+      assert.deepEqual(follower.events, []);
+    }
+  },
+
+  'a slow consumer is not read ahead of by more than a few pages': async ({ open, signal }) => {
+    const store = await open();
+    const subject = unique('person-');
+    const pageSize = 10;
+    const headers = { [subjectHeader]: subject };
+    await store.append(newStream(), newEvents(500, { headers }));
+    await using follower = follow(store.subscribe({ signal, pageSize }));
+    await follower.count(pageSize);
+    // What is still readable after this was fetched before it, whether anybody asked or not.
+    await settle(store);
+    await store.forget(subject);
+    await follower.caughtUp();
+    const readable = follower.events.filter(({ payload }) => !isForgotten(payload));
+    assert.equal(follower.events.length, 500);
+    assert.ok(readable.length <= 4 * pageSize, `${readable.length} events were fetched ahead`);
+  },
+
+  'closing the store ends a subscription that waits, with a reason': async ({ open, signal }) => {
+    const store = await open();
+    const follower = follow(store.subscribe({ signal }));
+    await follower.caughtUp();
+    const ended = refused('STORE_CLOSED', () => follower.next());
+    await turn();
+    await store[Symbol.asyncDispose]();
+    await ended;
+  },
+};
+
+function kinds(items: readonly FeedItem[]): string[] {
+  return items.map(({ kind }) => kind);
+}
+
+async function fail(item: FeedItem): Promise<void> {
+  throw new Error(`the handler failed on ${item.kind}`);
+}
+
+/** Gives whatever reads ahead the time of some reads to do so. */
+async function settle(store: EventStore): Promise<void> {
+  for (let round = 0; round < 20; round += 1) {
+    await store.readAll({ limit: 1 }).toArray();
+    await turn();
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import {
+  eventually,
+  leaseMs,
+  newName,
+  owned,
+  takenOver,
+  type StorageCases,
+} from './storage-fixture.ts';
+
+export const leaseCases: StorageCases = {
+  async 'of many that ask at once, one gets it, and the others hear how long'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => storage.leases.acquire(key, `o${index}`, leaseMs)),
+    );
+    assert.equal(answers.filter(({ kind }) => kind === 'acquired').length, 1);
+    for (const answer of answers) {
+      if (answer.kind === 'held') assert.ok(answer.retryInMs > 0 && answer.retryInMs <= leaseMs);
+    }
+  },
+
+  async 'the token grows with each owner, and an old one cannot renew'({ storage }) {
+    const first = await owned(storage);
+    assert.equal(await storage.leases.renew(first, leaseMs), true);
+    const second = await takenOver(storage, first);
+    assert.ok(second.token > first.token);
+    assert.equal(await storage.leases.renew(first, leaseMs), false);
+    await storage.leases.release(first);
+    assert.equal(await storage.leases.renew(second, leaseMs), true);
+    const again = await storage.leases.acquire(first, 'third', leaseMs);
+    assert.equal(again.kind, 'held');
+  },
+
+  async 'one that was released is gone for good: its last owner cannot renew it'({ storage }) {
+    const fence = await owned(storage);
+    await storage.leases.release(fence);
+    assert.equal(await storage.leases.renew(fence, leaseMs), false);
+    const next = await storage.leases.acquire(fence, 'next', leaseMs);
+    assert.ok(next.kind === 'acquired' && next.token > fence.token);
+  },
+
+  async 'tokens go on above one that was seen elsewhere'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    const first = await storage.leases.acquire(key, 'a', leaseMs, { above: 41 });
+    assert.ok(first.kind === 'acquired' && first.token > 41);
+    await storage.leases.release({ ...key, token: first.token });
+    const second = await storage.leases.acquire(key, 'b', leaseMs, { above: 7 });
+    assert.ok(second.kind === 'acquired' && second.token > first.token);
+  },
+
+  async 'a token survives the end of its lease'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    let last = 0;
+    for (const owner of ['a', 'b', 'c']) {
+      await eventually(`${owner} gets it`, async () => {
+        const lease = await storage.leases.acquire(key, owner, 20);
+        if (lease.kind === 'held') return false;
+        assert.ok(lease.token > last);
+        last = lease.token;
+        return true;
+      });
+    }
+  },
+
+  async 'a lease that runs out is free for others'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    assert.equal((await storage.leases.acquire(key, 'dying', 40)).kind, 'acquired');
+    await eventually(
+      'somebody takes over',
+      async () => (await storage.leases.acquire(key, 'next', leaseMs)).kind === 'acquired',
+    );
+  },
+
+  async 'renewing keeps others out'({ storage }) {
+    const key = { subscription: newName(), shard: 0 };
+    await storage.checkpoints.open(key.subscription, 1);
+    const lease = await storage.leases.acquire(key, 'owner', 200);
+    const token = lease.kind === 'acquired' ? lease.token : 0;
+    assert.equal(await storage.leases.renew({ ...key, token }, leaseMs), true);
+    const answer = await storage.leases.acquire(key, 'other', leaseMs);
+    assert.ok(answer.kind === 'held' && answer.retryInMs > 1_000);
+  },
+
+  async 'the list tells who owns which shard, and for how long'({ storage }) {
+    const name = newName();
+    await storage.checkpoints.open(name, 2);
+    await storage.leases.acquire({ subscription: name, shard: 0 }, 'a', leaseMs);
+    await storage.leases.acquire({ subscription: name, shard: 1 }, 'b', leaseMs);
+    const leases = await storage.leases.list(name);
+    assert.deepEqual(
+      leases.map(({ shard, owner }) => [shard, owner]),
+      [
+        [0, 'a'],
+        [1, 'b'],
+      ],
+    );
+    assert.ok(leases.every(({ remainingMs }) => remainingMs > 1_000 && remainingMs <= leaseMs));
+  },
+
+  async 'processes know of each other while they are there'({ storage: { leases } }) {
+    const name = newName();
+    assert.deepEqual(await leases.announce(name, 'a', leaseMs), ['a']);
+    assert.deepEqual(await leases.announce(name, 'b', 30), ['a', 'b']);
+    await eventually(
+      'b is forgotten',
+      async () => (await leases.announce(name, 'a', leaseMs)).length === 1,
+    );
+    await leases.announce(name, 'c', leaseMs);
+    await leases.leave(name, 'a');
+    assert.deepEqual(await leases.announce(name, 'c', leaseMs), ['c']);
+  },
+
+  'another process sees the lease': {
+    needs: 'crossProcess',
+    async run({ storage, fixture }) {
+      const fence = await owned(storage);
+      const second = await fixture.second?.();
+      assert.ok(second !== undefined, 'the fixture has no second');
+      assert.equal((await second.leases.acquire(fence, 'other', leaseMs)).kind, 'held');
+      assert.equal((await second.leases.list(fence.subscription))[0]?.owner, 'owner');
+      await storage.leases.release(fence);
+      const next = await second.leases.acquire(fence, 'other', leaseMs);
+      assert.ok(next.kind === 'acquired' && next.token > fence.token);
+      assert.equal(await storage.leases.renew(fence, leaseMs), false);
+    },
+  },
+};

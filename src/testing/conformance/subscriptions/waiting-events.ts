@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { assertLost, at, owned, takenOver, type StorageCases } from './storage-fixture.ts';
+import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
+
+const stream = 'banking.account.v1-core-a-1';
+const event = (position: number, failures = 0): WaitingEvent => ({
+  position: at(position),
+  eventId: `e${position}`,
+  failures,
+  history: failures === 0 ? [] : [{ at: '2025-09-30T10:00:00.000Z', error: 'no: "x"' }],
+});
+
+export const waitingCases: StorageCases = {
+  async 'events wait in order, and are found when the first of them is due'({ storage }) {
+    const fence = await owned(storage);
+    const { waiting } = storage;
+    await waiting.hold(fence, [{ stream, due: 1_000, events: [event(7, 2)] }]);
+    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(12), event(9)] }]);
+    assert.deepEqual(await waiting.due(fence, 999, 10), []);
+    assert.deepEqual(await waiting.due(fence, 1_000, 10), [stream]);
+    assert.deepEqual(await waiting.next(fence, stream, 2), [event(7, 2), event(9)]);
+    assert.deepEqual((await storage.checkpoints.load(fence)).blocked, [stream]);
+    assert.equal(await waiting.count(fence.subscription), 3);
+  },
+
+  async 'holding an event again changes its attempts if it is the first, and else nothing'({
+    storage,
+  }) {
+    const fence = await owned(storage);
+    const { waiting } = storage;
+    await waiting.hold(fence, [{ stream, due: 5, events: [event(7, 1), event(8)] }]);
+    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(8, 4)] }]);
+    await waiting.hold(fence, [{ stream, due: 99, events: [event(7, 2)] }]);
+    assert.deepEqual(await waiting.next(fence, stream, 9), [event(7, 2), event(8)]);
+    assert.deepEqual(await waiting.due(fence, 98, 9), []);
+    assert.deepEqual(await waiting.due(fence, 99, 9), [stream]);
+  },
+
+  async 'what is drained is done, and the last one unblocks its aggregate'({ storage }) {
+    const fence = await owned(storage);
+    const { waiting } = storage;
+    await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
+    const drain = (position: number) =>
+      storage.settle(fence, {
+        kind: 'drained',
+        stream,
+        position: at(position),
+        eventId: `e${position}`,
+        atMs: 1,
+      });
+    assert.equal(await drain(7), 'settled');
+    assert.equal(await drain(7), 'repeated');
+    assert.equal(await waiting.unblock(fence, stream), false);
+    assert.equal(await drain(8), 'settled');
+    assert.equal(await waiting.unblock(fence, stream), true);
+    const { blocked, done } = await storage.checkpoints.load(fence);
+    assert.deepEqual([blocked, done.toSorted()], [[], [at(7), at(8)]]);
+  },
+
+  async 'what was drained does not wait again when the feed brings it again'({ storage }) {
+    const fence = await owned(storage);
+    const { waiting } = storage;
+    await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
+    await storage.settle(fence, {
+      kind: 'drained',
+      stream,
+      position: at(7),
+      eventId: 'e7',
+      atMs: 1,
+    });
+    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(7), event(9)] }]);
+    assert.deepEqual(await waiting.next(fence, stream, 9), [event(8), event(9)]);
+  },
+
+  async 'many aggregates and many events go in one call'({ storage }) {
+    const fence = await owned(storage);
+    const streams = Array.from({ length: 50 }, (_, index) => ({
+      stream: `${stream}-${index}`,
+      due: index,
+      events: Array.from({ length: 20 }, (_unused, each) => event(index * 100 + each)),
+    }));
+    await storage.waiting.hold(fence, streams);
+    assert.equal(await storage.waiting.count(fence.subscription), 1_000);
+    assert.equal((await storage.waiting.due(fence, 24, 100)).length, 25);
+    assert.equal((await storage.waiting.due(fence, 24, 7)).length, 7);
+  },
+
+  async 'an owner that was taken over from holds and unblocks nothing'({ storage }) {
+    const late = await owned(storage);
+    const fence = await takenOver(storage, late);
+    const { waiting } = storage;
+    await assertLost(() => waiting.hold(late, [{ stream, due: 0, events: [event(7)] }]));
+    await assertLost(() => waiting.unblock(late, stream));
+    assert.equal(await waiting.count(fence.subscription), 0);
+  },
+};

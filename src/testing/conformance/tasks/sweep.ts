@@ -1,0 +1,290 @@
+// What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
+
+import assert from 'node:assert/strict';
+import { taskTypeOf } from '../../../tasks/task-job.ts';
+import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
+import { taskType } from '../../../tasks/task-type.ts';
+import {
+  caseTypes,
+  claimOne,
+  claimSome,
+  email,
+  enqueueNumbers,
+  fieldOf,
+  nothingIn,
+  rejectsWith,
+  report,
+  secondOf,
+  stateOf,
+  type TasksCases,
+} from './tasks-fixture.ts';
+
+const shortLeaseMs = 10_000;
+
+export const sweepCases: TasksCases = {
+  async 'a job whose worker is gone comes back; its late holder changes nothing'(
+    tasks,
+    { clock, opened },
+  ) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const [dead] = await claimSome(tasks, 1, { worker: 'dead', leaseMs: shortLeaseMs });
+    if (dead === undefined) assert.fail('missing');
+    await tasks.finishStep(dead.token, { name: 'load', result: 1 });
+    await clock.advance(shortLeaseMs - 1);
+    assert.equal((await sweep()).lost, 0);
+    await clock.advance(1);
+    assert.equal((await sweep()).lost, 1);
+    const { token, task } = await claimOne(tasks);
+    assert.equal(task.failures, 1);
+    assert.equal(task.error?.code, 'TASK_WORKER_LOST');
+    assert.equal(task.steps[0]?.result, 1);
+    await rejectsWith(() => tasks.complete(dead.token), 'TASK_STALE');
+    await tasks.complete(token);
+    const published = await opened.stream('gbe.tasks._control.sweep');
+    assert.ok(published.some(({ payload }) => fieldOf(payload, 'lost') === 1));
+  },
+
+  async 'a worker with heartbeats keeps its jobs'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const [held] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
+    if (held === undefined) assert.fail('missing');
+    for (let n = 0; n < 3; n += 1) {
+      await clock.advance(shortLeaseMs - 1);
+      await tasks.heartbeat({ worker: 'alive', leaseMs: shortLeaseMs });
+      assert.equal((await sweep()).lost, 0);
+    }
+    await tasks.complete(held.token);
+  },
+
+  async 'a worker that left is gone at once'(tasks) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    await claimOne(tasks, email, 'leaving');
+    await tasks.leave('leaving');
+    assert.equal((await sweep()).lost, 1);
+    await claimOne(tasks);
+  },
+
+  async 'an end and the claim that went along with it both count, though their worker dies right then'(
+    tasks,
+  ) {
+    const { sweep } = createTaskSweep(tasks);
+    const ids = await enqueueNumbers(tasks, 2);
+    const first = await claimOne(tasks, email, 'dying');
+    // In one call; the worker dies before it starts its job.
+    const [, given] = await Promise.all([
+      tasks.complete(first.token, 'done'),
+      claimSome(tasks, 1, { worker: 'dying' }),
+    ]);
+    assert.equal(given.length, 1);
+    await tasks.leave('dying');
+    assert.equal((await sweep()).lost, 1);
+    const { token, task } = await claimOne(tasks);
+    assert.deepEqual([task.id, task.fence, task.failures], [given[0]?.task.id, 2, 1]);
+    await tasks.complete(token);
+    const states = await Promise.all(ids.map((id) => stateOf(tasks, id)));
+    assert.deepEqual(states, ['completed', 'completed']);
+    assert.equal((await tasks.get(first.token.id))?.result, 'done');
+  },
+
+  async 'an end that comes too late is refused, and the claim along with it may get the same job'(
+    tasks,
+  ) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const lost = await claimOne(tasks, email, 'slow');
+    await tasks.leave('slow');
+    assert.equal((await sweep()).lost, 1);
+    const [, [again]] = await Promise.all([
+      rejectsWith(() => tasks.complete(lost.token, 'late'), 'TASK_STALE'),
+      claimSome(tasks, 1, { worker: 'slow' }),
+    ]);
+    assert.deepEqual([again?.token.id, again?.token.fence], [lost.token.id, 2]);
+    if (again === undefined) assert.fail('missing');
+    // A late answer about its first claim does not affect the second one.
+    const held = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
+    assert.deepEqual(
+      held.map(({ state }) => state),
+      ['lost', 'held'],
+    );
+    await tasks.complete(again.token, 'again');
+    assert.equal((await tasks.get(lost.token.id))?.result, 'again');
+  },
+
+  async 'a step that hangs is taken away, though its worker is alive'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const { token } = await claimOne(tasks);
+    await tasks.startStep(token, { name: 'quick', timeoutMs: 1_000 });
+    await clock.advance(5_999);
+    assert.equal((await sweep()).lost, 0);
+    await clock.advance(1);
+    assert.equal((await sweep()).lost, 1);
+    assert.equal((await tasks.get(token.id))?.error?.code, 'TASK_STEP_TIMEOUT');
+  },
+
+  async 'progress extends the deadline of a step'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const { token } = await claimOne(tasks);
+    for (let percent = 0; percent < 100; percent += 20) {
+      await clock.advance(30_000);
+      await tasks.progress(token, { percent });
+      assert.equal((await sweep()).lost, 0);
+    }
+  },
+
+  async 'by policy a lost job fails'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    const { id } = await tasks.enqueue({ type: 'brittle', payload: null });
+    await claimSome(tasks, 1, { types: { brittle: 1 }, worker: 'dead', leaseMs: shortLeaseMs });
+    await clock.advance(shortLeaseMs);
+    await sweep();
+    assert.equal(await stateOf(tasks, id), 'failed');
+  },
+
+  async 'an ignored cancellation is forced after its deadline'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    await enqueueNumbers(tasks, 1);
+    const { token } = await claimOne(tasks);
+    await tasks.cancel(token.id, { deadlineMs: 3_000 });
+    await clock.advance(2_999);
+    assert.equal((await sweep()).lost, 0);
+    await clock.advance(1);
+    assert.equal((await sweep()).lost, 1);
+    assert.equal(await stateOf(tasks, token.id), 'cancelled');
+    await rejectsWith(() => tasks.complete(token), 'TASK_STALE');
+  },
+
+  async 'a job that loses its workers too often fails'(tasks, { clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    const [id = ''] = await enqueueNumbers(tasks, 1);
+    for (let n = 0; n < 3; n += 1) {
+      await claimSome(tasks, 1, { worker: `dead-${n}`, leaseMs: shortLeaseMs });
+      await clock.advance(shortLeaseMs);
+      await sweep();
+    }
+    assert.equal(await stateOf(tasks, id), 'failed');
+  },
+
+  async 'a job that becomes due is queued, with a signal'(tasks, { clock, opened }) {
+    const { sweep } = createTaskSweep(tasks);
+    const { id } = await tasks.enqueue({ type: email, payload: { n: 0 }, delayMs: 1_000 });
+    await clock.advance(1_000);
+    assert.equal((await sweep()).due, 1);
+    assert.equal(await stateOf(tasks, id), 'queued');
+    assert.equal((await opened.stream('gbe.tasks.email-send.queue')).length, 1);
+    await claimOne(tasks);
+  },
+
+  async 'signals of deleted streams are published again'(tasks, { opened }) {
+    const { sweep } = createTaskSweep(tasks);
+    const ids = await enqueueNumbers(tasks, 150);
+    const claimed = await claimSome(tasks, 30);
+    await Promise.all(claimed.slice(0, 10).map(({ token }) => tasks.complete(token)));
+    const [running] = claimed.slice(10);
+    if (running === undefined) assert.fail('missing');
+    await tasks.finishStep(running.token, { name: 'load' });
+    for (const stream of ['queue', 'progress', 'terminal']) {
+      await opened.deleteStream(`gbe.tasks.email-send.${stream}`);
+    }
+    await enqueueNumbers(tasks, 1);
+    let repaired = 0;
+    for (let n = 0; n < 5; n += 1) repaired += (await sweep()).signals;
+    assert.equal(repaired, 120 + 10 + 1);
+    const queued = await opened.stream('gbe.tasks.email-send.queue');
+    const published = new Set(queued.map(({ payload }) => fieldOf(payload, 'taskId')));
+    for (const id of ids.slice(30)) assert.ok(published.has(id), id);
+    assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 10);
+    assert.equal((await opened.stream('gbe.tasks.email-send.progress')).length, 1);
+    assert.equal((await sweep()).signals, 0);
+  },
+
+  async 'a parent whose last child ended unseen is woken'(tasks, { opened, clock }) {
+    const { sweep } = createTaskSweep(tasks);
+    await tasks.enqueue({ type: report, payload: null });
+    const parent = await claimOne(tasks, report);
+    await tasks.runChildren(parent.token, {
+      name: 'c',
+      tasks: [{ type: email, payload: { n: 0 } }],
+    });
+    const child = await claimOne(tasks);
+    // As if the process had been killed right after it stored the end.
+    const { engine } = tasks.core;
+    await engine.exchange(
+      [
+        {
+          id: child.task.id,
+          type: taskTypeOf(child.task.id),
+          guard: { fence: child.token.fence },
+          head: { state: 'completed', endedAtMs: clock.now() },
+          fields: {},
+          signals: [],
+        },
+      ],
+      undefined,
+      clock.now(),
+    );
+    await nothingIn(tasks, report);
+    assert.equal((await sweep()).woken, 1);
+    await claimOne(tasks, report);
+    assert.ok(opened);
+  },
+
+  async 'ended jobs go after their retention, others stay'(tasks, { clock }) {
+    tasks.setTypes([taskType(email, { retentionMs: 60_000 }), ...caseTypes.slice(1)]);
+    const { sweep } = createTaskSweep(tasks);
+    const ids = await enqueueNumbers(tasks, 3);
+    await tasks.complete((await claimOne(tasks)).token);
+    await clock.advance(30_000);
+    await tasks.complete((await claimOne(tasks)).token);
+    await clock.advance(30_001);
+    assert.equal((await sweep()).removed, 1);
+    const states = await Promise.all(ids.map((id) => stateOf(tasks, id)));
+    assert.deepEqual(states, [undefined, 'completed', 'queued']);
+  },
+
+  async 'a cron tick is one job, however many sweep'(tasks, context) {
+    const { clock, capabilities } = context;
+    const cron = {
+      expression: '* * * * *',
+      timeZone: 'UTC',
+      payload: { tick: 1 },
+      tenant: undefined,
+    };
+    const types = [taskType('nightly', { cron, dedupeWindowMs: 1 })];
+    tasks.setTypes(types);
+    await using second = capabilities.crossProcess ? await secondOf(context) : undefined;
+    second?.setTypes(types);
+    const sweeps = [tasks, second ?? tasks].map((each) => createTaskSweep(each));
+    for (let n = 0; n < 6; n += 1) {
+      await Promise.all(sweeps.map(({ sweep }) => sweep()));
+      await clock.advance(30_000);
+    }
+    // Three minutes, and the tick at their start and end; each of them once.
+    const { tasks: jobs } = await tasks.list({ type: 'nightly' });
+    const due = jobs.map(({ dueAt }) => dueAt?.getTime());
+    assert.equal(new Set(due).size, jobs.length);
+    assert.ok(jobs.length >= 3 && jobs.length <= 5, `${jobs.length}`);
+    const claimed = await claimSome(tasks, 10, { types: { nightly: 10 } });
+    assert.deepEqual(claimed[0]?.task.payload, { tick: 1 });
+  },
+
+  async 'two sweepers take a lost job away once'(tasks, context) {
+    const { clock, capabilities } = context;
+    await using second = capabilities.crossProcess ? await secondOf(context) : undefined;
+    await enqueueNumbers(tasks, 20);
+    await claimSome(tasks, 20, { worker: 'dead', leaseMs: shortLeaseMs });
+    await clock.advance(shortLeaseMs);
+    const sweeps = [tasks, second ?? tasks].map((each) => createTaskSweep(each));
+    const swept = await Promise.all(sweeps.map(({ sweep }) => sweep()));
+    assert.equal(
+      swept.reduce((sum, { lost }) => sum + lost, 0),
+      20,
+    );
+    const claimed = await claimSome(tasks, 100);
+    assert.deepEqual(new Set(claimed.map(({ task }) => task.failures)), new Set([1]));
+  },
+};

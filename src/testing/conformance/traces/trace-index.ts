@@ -1,0 +1,118 @@
+// What every index of traces does.
+
+import assert from 'node:assert/strict';
+import { toPosition } from '../../../store/position.ts';
+import type { TraceEntry, TraceIndex } from '../../../traces/trace-index.ts';
+
+export interface TraceIndexCase {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+let runs = 0;
+
+/**
+ * The cases, for a test runner of any kind. Each uses flows of its own; nobody else may use the index.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { memoryTraceIndex } from 'millrace/traces';
+ * import { traceIndexConformance } from 'millrace/testing';
+ *
+ * for (const { name, run } of traceIndexConformance(async () => memoryTraceIndex())) test(name, run);
+ */
+export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly TraceIndexCase[] {
+  const cases: Readonly<Record<string, (index: TraceIndex, flow: string) => Promise<void>>> = {
+    async 'gives back what was added, in the order of the positions'(index, flow) {
+      const entries = [7, 3, 4_000_000_000_000, 5].map((at) => entryOf(flow, at));
+      await index.add(entries);
+      assert.deepEqual(await index.find(flow, { limit: 10 }), [
+        entryOf(flow, 3),
+        entryOf(flow, 5),
+        entryOf(flow, 7),
+        entryOf(flow, 4_000_000_000_000),
+      ]);
+      assert.deepEqual(await index.find(`${flow}0`, { limit: 10 }), []);
+    },
+
+    async 'an entry that is added again changes nothing, also within one batch'(index, flow) {
+      const entry = entryOf(flow, 1);
+      await index.add([entry, entry]);
+      await index.add([entryOf(flow, 1, { stream: 'a.b.v1-core-other' }), entryOf(flow, 2)]);
+      assert.deepEqual(await index.find(flow, { limit: 10 }), [entry, entryOf(flow, 2)]);
+    },
+
+    async 'many that add the same at once leave one of each'(index, flow) {
+      const entries = Array.from({ length: 50 }, (_, at) => entryOf(flow, at + 1));
+      await Promise.all(Array.from({ length: 8 }, () => index.add(entries)));
+      assert.deepEqual(await index.find(flow, { limit: 100 }), entries);
+    },
+
+    async 'keeps whatever texts events have'(index, flow) {
+      const odd = entryOf(`${flow} Zoë "quoted" ' \\ 🙂 %_`, 1, { tenant: '', stream: "it's" });
+      await index.add([odd]);
+      assert.deepEqual(await index.find(odd.correlationId, { limit: 1 }), [odd]);
+    },
+
+    async 'finds those of one tenant'(index, flow) {
+      const tenants = ['core', 'demo', 'core', 'core-eu'];
+      await index.add(tenants.map((tenant, at) => entryOf(flow, at + 1, { tenant })));
+      const found = await index.find(flow, { tenant: 'core', limit: 10 });
+      assert.deepEqual(
+        found.map(({ position }) => position),
+        [toPosition(1), toPosition(3)],
+      );
+      assert.deepEqual(await index.find(flow, { tenant: 'nobody', limit: 10 }), []);
+    },
+
+    async 'comes page by page'(index, flow) {
+      const entries = Array.from({ length: 2_500 }, (_, at) => entryOf(flow, at + 1));
+      await index.add(entries);
+      const walked: TraceEntry[] = [];
+      for (;;) {
+        const after = walked.at(-1)?.position;
+        const page = await index.find(flow, { limit: 999, after });
+        walked.push(...page);
+        if (page.length < 999) break;
+      }
+      assert.deepEqual(walked, entries);
+    },
+
+    async 'adding nothing is nothing'(index, flow) {
+      await index.add([]);
+      assert.deepEqual(await index.find(flow, { limit: 1 }), []);
+    },
+
+    async 'forgets the oldest first, so many at a time, and nothing that is young'(index, flow) {
+      const times = [30, 10, 40, 20, 50];
+      await index.add(times.map((recordedAtMs, at) => entryOf(flow, at + 1, { recordedAtMs })));
+      const left = async (): Promise<number[]> =>
+        (await index.find(flow, { limit: 10 })).map(({ recordedAtMs }) => recordedAtMs);
+      assert.equal(await index.sweep(40, 2), 2);
+      assert.deepEqual(await left(), [30, 40, 50]);
+      assert.equal(await index.sweep(40, 2), 1);
+      assert.equal(await index.sweep(40, 2), 0);
+      assert.deepEqual(await left(), [40, 50]);
+      await index.sweep(100, 10);
+    },
+  };
+  return Object.entries(cases).map(([name, body]) => ({
+    name,
+    async run() {
+      runs += 1;
+      await body(await open(), `flow-${process.pid}-${runs}`);
+    },
+  }));
+}
+
+function entryOf(flow: string, at: number, more: Partial<TraceEntry> = {}): TraceEntry {
+  return {
+    correlationId: flow,
+    position: toPosition(at),
+    tenant: 'core',
+    stream: 'banking.account.v1-core-a1',
+    revision: at,
+    recordedAtMs: 1_759_226_400_000 + at,
+    ...more,
+  };
+}

@@ -1,0 +1,84 @@
+// What every store of keys must do, as cases that a test runner takes one by one.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as realSleep } from 'node:timers/promises';
+import type { KeyStore } from '../../../work/key-store.ts';
+
+export interface KeyStoreFixture {
+  readonly keys: KeyStore;
+  /** The same, as another process would have it. */
+  readonly second: KeyStore;
+}
+
+export interface KeyStoreCase {
+  /** A sentence. */
+  readonly name: string;
+  /** Rejects when the adapter does not do what the name says. */
+  readonly run: () => Promise<void>;
+}
+
+type Cases = Readonly<Record<string, (fixture: KeyStoreFixture, key: string) => Promise<void>>>;
+
+/**
+ * The suite of `KeyStore`.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { sqliteKeyStore } from 'millrace/adapters/sqlite';
+ * import { keyStoreConformance } from 'millrace/testing';
+ *
+ * const [keys, second] = [sqliteKeyStore('sqlite:a.db'), sqliteKeyStore('sqlite:a.db')];
+ * for (const { name, run } of keyStoreConformance({ keys, second })) test(name, run);
+ */
+export function keyStoreConformance(fixture: KeyStoreFixture): readonly KeyStoreCase[] {
+  return Object.entries(cases).map(([name, run]) => ({
+    name,
+    run: () => run(fixture, `suite:{core}:${randomUUID()}`),
+  }));
+}
+
+/** The engine's clock is its own: there is nothing else to wait for. */
+async function ended(keys: KeyStore, key: string): Promise<void> {
+  while ((await keys.get(key)) !== undefined) await realSleep(2);
+}
+
+const cases: Cases = {
+  'the first put of a key wins, and the others get its value': async ({ keys, second }, key) => {
+    assert.equal(await keys.get(key), undefined);
+    assert.deepEqual(await keys.putIfAbsent(key, 'a'), { value: 'a', expiresInMs: undefined });
+    assert.equal((await second.putIfAbsent(key, 'b')).value, 'a');
+    assert.deepEqual(await second.get(key), { value: 'a', expiresInMs: undefined });
+  },
+  'of concurrent puts of a key one wins': async ({ keys, second }, key) => {
+    const names = Array.from({ length: 40 }, (_, at) => `w${at}`);
+    const held = await Promise.all(
+      names.map((name, at) => (at % 2 === 0 ? keys : second).putIfAbsent(key, name)),
+    );
+    assert.equal(new Set(held.map(({ value }) => value)).size, 1);
+  },
+  'a key expires, and returns its remaining time': async ({ keys, second }, key) => {
+    await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
+    const { expiresInMs = 0 } = (await second.putIfAbsent(key, 'b', { ttlMs: 1 })) ?? {};
+    assert.ok(expiresInMs > 50_000 && expiresInMs <= 60_000, String(expiresInMs));
+    assert.equal(await keys.replace(key, { from: 'a', to: 'c', ttlMs: 5 }), true);
+    await ended(keys, key);
+    assert.equal(await keys.replace(key, { from: 'c', to: 'd' }), false);
+    assert.equal(await keys.remove(key, 'c'), false);
+    assert.equal((await second.putIfAbsent(key, 'e', { ttlMs: 60_000 })).value, 'e');
+  },
+  'a key is changed or removed only by its current value': async ({ keys, second }, key) => {
+    assert.equal(await keys.replace(key, { from: undefined, to: 'a' }), true);
+    assert.equal(await second.replace(key, { from: undefined, to: 'b' }), false);
+    assert.equal(await second.replace(key, { from: 'x', to: 'b' }), false);
+    assert.equal(await second.replace(key, { from: 'a', to: 'b' }), true);
+    assert.equal(await keys.remove(key, 'a'), false);
+    assert.equal(await keys.remove(key, 'b'), true);
+    assert.equal(await second.get(key), undefined);
+  },
+  'a change without a time to live lasts': async ({ keys }, key) => {
+    await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
+    await keys.replace(key, { from: 'a', to: 'b' });
+    assert.deepEqual(await keys.get(key), { value: 'b', expiresInMs: undefined });
+  },
+};

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryEventStore } from '../engines/memory/index.ts';
+import { hasCode } from '../foundation/error.ts';
+import { createAccessBook } from './access-rules.ts';
+import { hashNotifyPassword } from './notify-password.ts';
+import { createNotifyUsers } from './notify-users.ts';
+import { openUserDirectory } from './open-user-directory.ts';
+
+const passwordHash = await hashNotifyPassword('secret');
+const basic = (name: string): string => `Basic ${Buffer.from(`${name}:secret`).toString('base64')}`;
+const isRefused = (error: unknown): boolean => hasCode(error, 'NOTIFY_REFUSED');
+
+function changed(directory: { onChanged(listener: () => void): void }): Promise<void> {
+  return new Promise((resolve) => directory.onChanged(resolve));
+}
+
+test('a user added by one process can authenticate in another until it is removed', async () => {
+  await using store = memoryEventStore();
+  await using one = await openUserDirectory(store);
+  await using other = await openUserDirectory(store);
+  const users = createNotifyUsers({ directory: other });
+  await assert.rejects(users.authenticate(basic('ann')), isRefused);
+  const added = changed(other);
+  await one.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
+  await added;
+  const ann = await users.authenticate(basic('ann'));
+  assert.deepEqual(ann, { name: 'ann', role: 'user' });
+  const removed = changed(other);
+  await one.change(() => ({ kind: 'user-removed', name: 'ann' }));
+  await removed;
+  await assert.rejects(users.authenticate(basic('ann')), isRefused);
+  assert.equal(users.isKnown({ name: 'ann', role: 'user' }), false);
+});
+
+test('changes survive a restart, and the configuration has precedence', async () => {
+  await using store = memoryEventStore();
+  {
+    await using before = await openUserDirectory(store);
+    await before.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
+    await before.change(() => ({ kind: 'user-set', name: 'bob', passwordHash }));
+    const rule = { user: 'ann', topic: 'a-*', permission: 'read-only' } as const;
+    await before.change(() => ({ kind: 'access-set', ...rule }));
+  }
+  const other = await hashNotifyPassword('other');
+  await using after = await openUserDirectory(store, {
+    users: [{ name: 'ann', passwordHash: other, role: 'admin' }],
+  });
+  assert.deepEqual(
+    after.users.map(({ name, role, isProvisioned }) => [name, role, isProvisioned]),
+    [
+      ['ann', 'admin', true],
+      ['bob', 'user', false],
+    ],
+  );
+  assert.equal(after.find('ann')?.passwordHash, other);
+  const book = createAccessBook(after, 'deny');
+  assert.equal(book.may({ name: 'ann', role: 'user' }, 'a-1', 'read'), true);
+  await after.change(() => ({ kind: 'access-removed', user: 'ann' }));
+  assert.equal(book.may({ name: 'ann', role: 'user' }, 'a-1', 'read'), false);
+});
+
+test('of two concurrent changes, the second decides on the result of the first', async () => {
+  await using store = memoryEventStore();
+  await using one = await openUserDirectory(store);
+  await using other = await openUserDirectory(store);
+  const seen: number[] = [];
+  await Promise.all(
+    [one, other].map((directory, at) =>
+      directory.change((book) => {
+        seen.push(book.users.length);
+        return { kind: 'user-set', name: `u${at}`, passwordHash };
+      }),
+    ),
+  );
+  assert.deepEqual(
+    seen.toSorted((a, b) => a - b),
+    [0, 0, 1],
+  );
+  await one.change(() => ({ kind: 'access-removed' }));
+  assert.equal(one.users.length, 2);
+});
+
+test('the store contains no passwords, and ordinary readers skip the stream', async () => {
+  await using store = memoryEventStore();
+  await using directory = await openUserDirectory(store);
+  await directory.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
+  const kept = await store.readAll({ filter: { system: true } }).toArray();
+  assert.equal(kept.length, 1);
+  assert.equal(JSON.stringify(kept).includes('secret'), false);
+  assert.deepEqual(await store.readAll().toArray(), []);
+});
+
+test('an unreadable event is not skipped', async () => {
+  await using store = memoryEventStore();
+  const event = {
+    type: '$notify-user-gone',
+    eventId: 'e-1',
+    occurredAt: new Date(0).toISOString(),
+    correlationId: 'e-1',
+    tenant: '',
+    aggregate: { bc: '', type: '', id: '$millrace-notify-users' },
+    payload: {},
+  };
+  await store.append('$millrace-notify-users', [event], { expected: 'any', system: true });
+  await assert.rejects(openUserDirectory(store), (error) => hasCode(error, 'STORE_CORRUPT'));
+});
