@@ -91,7 +91,7 @@ test('what runs comes to its end, the rest is left for the next process, and not
   const { token } = first;
   const ids = await enqueueFive(first, cwd);
   first.signal('SIGTERM');
-  await first.hears('Stops');
+  await first.hears('Stopping');
   await writeFile(join(cwd, 'go'), '');
   assert.deepEqual(await first.ended, { code: 0, signal: null });
   const between = await stepsOf(cwd);
