@@ -15,8 +15,9 @@ interface Call {
   readonly expire: Expire;
 }
 
-/** The calls of one length. */
+/** The calls of one length; it exists while it has calls or a timer. */
 interface Lane {
+  readonly timeoutMs: number;
   readonly calls: Set<Call>;
   timer: AbortController | undefined;
   isLeaving: boolean;
@@ -46,7 +47,7 @@ export function createCallDeadlines(
   function laneOf(timeoutMs: number): Lane {
     const known = lanes.get(timeoutMs);
     if (known !== undefined) return known;
-    const lane: Lane = { calls: new Set(), timer: undefined, isLeaving: false };
+    const lane: Lane = { timeoutMs, calls: new Set(), timer: undefined, isLeaving: false };
     lanes.set(timeoutMs, lane);
     return lane;
   }
@@ -55,7 +56,13 @@ export function createCallDeadlines(
     lane.isLeaving = false;
     if (lane.calls.size > 0) return;
     lane.timer?.abort();
+    drop(lane);
+  }
+
+  /** Callers may choose any length, so a lane without calls must not stay. */
+  function drop(lane: Lane): void {
     lane.timer = undefined;
+    if (lanes.get(lane.timeoutMs) === lane) lanes.delete(lane.timeoutMs);
   }
 
   async function watch(lane: Lane, timer: AbortController): Promise<void> {
@@ -66,7 +73,7 @@ export function createCallDeadlines(
       if (lane.calls.delete(first)) first.expire('late');
     }
     // In the same step as the end of the loop: a call that begins later must start a new timer.
-    if (lane.timer === timer) lane.timer = undefined;
+    if (lane.timer === timer) drop(lane);
   }
 
   return {
