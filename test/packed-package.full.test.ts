@@ -187,6 +187,20 @@ function run(program: string, flags: readonly string[], cwd = root): string {
   return stdout;
 }
 
+/** Each public import path → its declarations in `dist/`, as seen from a folder of examples. */
+function declarationPaths(): Readonly<Record<string, readonly string[]>> {
+  const text = readFileSync(join(root, 'package.json'), 'utf8');
+  const { exports } = JSON.parse(text) as { readonly exports: Readonly<Record<string, string>> };
+  return Object.fromEntries(
+    Object.entries(exports)
+      .filter(([, file]) => file.endsWith('.ts'))
+      .map(([name, file]) => [
+        `millrace${name.slice(1)}`,
+        [file.replace('./src/', '../../dist/').replace(/\.ts$/, '.d.ts')],
+      ]),
+  );
+}
+
 /** What tsc says about the examples and the Nest app of the tests, with the declarations of the package in place of its sources. */
 function problemsOf(examples: readonly Example[]): string {
   mkdirSync(join(root, '.millrace'), { recursive: true });
@@ -201,7 +215,7 @@ function problemsOf(examples: readonly Example[]): string {
     const tsconfig = {
       extends: '../../tsconfig.json',
       compilerOptions: {
-        paths: { 'millrace/*': ['../../dist/*/index.d.ts'] },
+        paths: declarationPaths(),
         noUnusedLocals: false,
         noUnusedParameters: false,
         // As applications of Nest are compiled; no other example has decorators.

@@ -1,4 +1,4 @@
-// ntfy's API over topics: parses a request, calls the topics, and answers. The rules are in `src/notify`.
+// ntfy's API over topics: parses a request, calls the topics, and answers. The rules are in `src/topics`.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
