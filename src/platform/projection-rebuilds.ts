@@ -5,7 +5,7 @@ import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { RebuildOptions, RebuildResult } from '../projections/rebuild-projection.ts';
-import type { RebuildProgress } from '../projections/rebuild-progress.ts';
+import type { RebuildProgress } from '../projections/rules/rebuild-progress.ts';
 
 /** The state of a rebuild of this process; lost with the process. */
 export interface ProjectionRebuild {

@@ -4,7 +4,7 @@ import { filtersHash } from '../contracts/filters-hash.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './read-model-limits.ts';
+import { readModelLimits as limits } from './limits.ts';
 import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
 import type {
   DocumentOutcome,

@@ -13,7 +13,7 @@ import {
   toDocumentWrite,
   toState,
   type DocumentEvents,
-} from './fold-documents.ts';
+} from './rules/fold-documents.ts';
 import type { InlineHost, InlinePlan } from './inline-appends.ts';
 import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
 import type { ProjectedEvent, Projection } from './projection.ts';

@@ -4,9 +4,8 @@ import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import { createLiveMirror } from './live-mirror.ts';
-import type { MirrorPost } from './mirror-buffer.ts';
-import type { MirrorMessage } from './mirror-message.ts';
+import { createLiveMirror, type MirrorMessage } from './live-mirror.ts';
+import type { MirrorPost } from './run/mirror-buffer.ts';
 
 const stream = 'banking.account.v1-core-a-1';
 

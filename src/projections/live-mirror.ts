@@ -7,8 +7,8 @@ import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/li
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { createMirrorBuffer, type MirrorOutlet } from './mirror-buffer.ts';
-import { mirrorChannel, mirrorMessage, type MirrorMessage } from './mirror-message.ts';
+import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
 
 export type MirrorListener = (message: MirrorMessage) => void;
 
@@ -124,4 +124,39 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
       return () => void listeners.delete(own);
     },
   });
+}
+
+export interface MirrorMessage {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly aggregateId: string;
+  readonly payload: unknown;
+  readonly metadata: {
+    readonly correlationId: string;
+    readonly causationId: string | null;
+    readonly userId: string | null;
+  };
+}
+
+/**
+ * The channel that events of a type are mirrored on.
+ *
+ * @example
+ * import { mirrorChannel } from 'millrace/projections';
+ *
+ * console.log(mirrorChannel('task.status-changed.v1')); // events.task.status-changed.v1
+ */
+export function mirrorChannel(eventType: string): string {
+  return `events.${eventType}`;
+}
+
+function mirrorMessage(event: RecordedEvent): MirrorMessage {
+  const { eventId, type, aggregate, payload, correlationId, causationId, user } = event;
+  return {
+    eventId,
+    eventType: type,
+    aggregateId: aggregate.id,
+    payload,
+    metadata: { correlationId, causationId: causationId ?? null, userId: user?.id ?? null },
+  };
 }

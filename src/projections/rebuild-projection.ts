@@ -9,12 +9,12 @@ import { startPosition, toPosition, toSequence, type Position } from '../store/p
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import { projectionLimits as limits } from './projection-limits.ts';
+import { projectionLimits as limits } from './limits.ts';
 import type { Projection } from './projection.ts';
-import { createPageProjector } from './rebuild-pages.ts';
+import { createPageProjector } from './run/rebuild-pages.ts';
 import type { ReadModelVersion } from './read-model-versions.ts';
-import { createProgressMeter, type RebuildProgress } from './rebuild-progress.ts';
-import { takeAllShards, type ShardLeases } from './shard-leases.ts';
+import { createProgressMeter, type RebuildProgress } from './rules/rebuild-progress.ts';
+import { takeAllShards, type ShardLeases } from './run/shard-leases.ts';
 import { checkVersion, projectionSubscription } from './start-projection.ts';
 
 export interface RebuildOptions extends HostOptions {

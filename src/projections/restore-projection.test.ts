@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { documentsOf } from './documents.ts';
-import { memoryReadModels } from './memory-read-models.ts';
+import { memoryReadModels } from './memory/read-models.ts';
 import { projection } from './projection.ts';
 import { readModel } from './read-model.ts';
 import { restoreProjection } from './restore-projection.ts';

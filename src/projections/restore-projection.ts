@@ -3,8 +3,8 @@
 
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
-import { projectEvents } from './project-events.ts';
-import { projectionLimits } from './projection-limits.ts';
+import { projectEvents } from './run/project-events.ts';
+import { projectionLimits } from './limits.ts';
 import type { Projection } from './projection.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 

@@ -5,11 +5,10 @@ import { aborted } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import { projectionLimits as limits } from './projection-limits.ts';
+import { projectionLimits as limits, readModelLimits } from './limits.ts';
 import type { ModelKey } from './read-model-store.ts';
-import type { ReadModelVersion } from './read-model-versions.ts';
-import { readModelLimits } from './read-model-limits.ts';
-import { takeAllShards } from './shard-leases.ts';
+import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { takeAllShards } from './run/shard-leases.ts';
 
 /** As much of a projection as these need: its code may be gone already. */
 export interface ProjectionVersion {
@@ -157,4 +156,18 @@ async function knownVersion(
     `v${readModel.version} of ${family} was never started by ${name}`,
     { details: { name, family, version: readModel.version } },
   );
+}
+
+export async function namedVersion(
+  versions: Pick<ReadModelVersions, 'list'> | undefined,
+  name: string,
+): Promise<ProjectionVersion> {
+  const known = (await versions?.list())?.find(({ projection }) => projection === name);
+  if (known === undefined) {
+    throw new MillraceError('PROJECTION_UNKNOWN', `'${name}' was never started on this store`, {
+      details: { name },
+    });
+  }
+  const [bc = '', aggregate = ''] = known.family.split('.');
+  return { name, readModel: { bc, aggregate, version: known.version } };
 }

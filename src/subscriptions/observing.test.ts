@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { subscription, type Caused } from './subscription.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { subscription } from './subscription.ts';
 

@@ -4,10 +4,9 @@ import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { createSubscriptionRunner } from './subscription-runner.ts';
-import { startSubscription } from './start-subscription.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
+import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { subscription } from './subscription.ts';
 

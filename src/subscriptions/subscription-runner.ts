@@ -10,12 +10,12 @@ import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { nextTurn } from '../store/next-turn.ts';
 import type { Position } from '../store/position.ts';
-import { slept } from './deadline.ts';
+import { slept } from './run/deadline.ts';
 import type { DeadLetter } from './dead-letter.ts';
-import { decideShards } from './decide-shards.ts';
-import { createOwnedShards } from './owned-shards.ts';
-import type { RunnerTuning, ShardStatus } from './shard-runner.ts';
-import { createProgressWaiters } from './progress-waiters.ts';
+import { decideShards } from './rules/decide-shards.ts';
+import { createOwnedShards } from './run/owned-shards.ts';
+import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
+import { createProgressWaiters } from './run/progress-waiters.ts';
 import { safeObserver } from './safe-observer.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
@@ -68,6 +68,28 @@ export interface SubscriptionRunner extends Lifecycle {
 
 /** How long a shard rests that ended by a defect. */
 const restMs = 1_000;
+
+/**
+ * Runs a subscription in this process: from its checkpoint, then live, until it is stopped.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { startSubscription, subscription } from 'millrace/subscriptions';
+ *
+ * await using store = memoryEventStore();
+ * const log = subscription({ name: 'sub:demo:log:v1', handler: ({ type }) => console.log(type) });
+ * await using runner = await startSubscription(store, log);
+ * await runner.whenCaughtUp();
+ */
+export async function startSubscription<Transaction>(
+  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  subscription: Subscription<Transaction>,
+  options: SubscriptionOptions<Transaction> = {},
+): Promise<SubscriptionRunner> {
+  const runner = createSubscriptionRunner(store, subscription, options);
+  await runner.start();
+  return runner;
+}
 
 /**
  * Prepares a runner; `start` starts it. `startSubscription` does both.

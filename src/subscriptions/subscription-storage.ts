@@ -3,8 +3,9 @@
 
 import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
-import type { ShardLease } from './decide-shards.ts';
+import type { ShardLease } from './rules/decide-shards.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
+import { MillraceError } from '../foundation/error.ts';
 
 export interface SubscriptionCapabilities {
   /** Handlers can have their effect in the transaction that marks the event as done. */
@@ -240,4 +241,11 @@ export interface SubscriptionStorage<Transaction = unknown> {
 /** An event store whose database has room for it. */
 export interface SubscriptionHost<Transaction = unknown> {
   readonly subscriptions: SubscriptionStorage<Transaction>;
+}
+
+/** What an owner hears that was taken over from, whatever it wanted to write. */
+export function leaseLost({ subscription, shard, token }: Fence): MillraceError {
+  return new MillraceError('LEASE_LOST', `shard ${shard} of ${subscription} has another owner`, {
+    details: { subscription, shard, token },
+  });
 }

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
-import { createRig, labelOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
+import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:away:v1';

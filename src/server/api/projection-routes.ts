@@ -2,8 +2,8 @@
 // end of those that nobody asks.
 
 import { Type } from '../../contracts/type.ts';
-import { namedVersion } from '../../projections/named-version.ts';
 import {
+  namedVersion,
   projectionStatus,
   retireProjection,
   switchProjection,

@@ -1,0 +1,71 @@
+// Carries batches of events over into a store of read models; what every way to run a projection has
+// in common.
+
+import { MillraceError } from '../../foundation/error.ts';
+import {
+  foldDocument,
+  groupByDocument,
+  toDocumentWrite,
+  toState,
+  type DocumentState,
+} from '../rules/fold-documents.ts';
+import { projectionLimits } from '../limits.ts';
+import type { ProjectedEvent, Projection } from '../projection.ts';
+import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
+
+/** Done when it is written. Events of one stream in order; those of others in any. */
+export async function projectEvents<Document extends object>(
+  store: ReadModelStore,
+  projection: Projection<Document>,
+  events: readonly ProjectedEvent[],
+): Promise<void> {
+  const groups = [...groupByDocument(projection, events).values()];
+  const stored = await store.load(projection.readModel, groups);
+  const writes: DocumentWrite[] = [];
+  for (const [index, group] of groups.entries()) {
+    const kept = stored[index];
+    const state: DocumentState<Document> | undefined =
+      kept === undefined ? undefined : toState(projection, kept);
+    const folded = foldDocument(projection, state, group);
+    if (folded !== undefined) writes.push(toDocumentWrite(projection, group, folded));
+  }
+  await writeDocuments(store, projection, writes);
+}
+
+export async function writeDocuments<Document extends object>(
+  store: ReadModelStore,
+  { name, readModel }: Projection<Document>,
+  writes: readonly DocumentWrite[],
+): Promise<void> {
+  for (const chunk of chunksOf(writes, projectionLimits.writeChars)) {
+    const outcomes = await store.write(readModel, chunk);
+    const refused = chunk[outcomes.indexOf('foreign')];
+    if (refused === undefined) continue;
+    // Two streams brought the document at the same time; a moment later `foldDocument` would tell.
+    const { tenant, id, stream } = refused;
+    throw new MillraceError(
+      'DOCUMENT_FOREIGN',
+      `${name}: document '${id}' belongs to another stream than '${stream}'`,
+      { details: { name, tenant, id, stream } },
+    );
+  }
+}
+
+/** Long documents go in several steps: each of them is fenced for itself. */
+export function chunksOf(
+  writes: readonly DocumentWrite[],
+  charsMax: number,
+): readonly (readonly DocumentWrite[])[] {
+  const chunks: DocumentWrite[][] = [];
+  let left = 0;
+  for (const write of writes) {
+    const length = write.document?.length ?? 0;
+    if (chunks.length === 0 || length > left) {
+      chunks.push([]);
+      left = charsMax;
+    }
+    chunks.at(-1)?.push(write);
+    left -= length;
+  }
+  return chunks;
+}

@@ -1,0 +1,193 @@
+// One call of a handler: its context, its time limit, and the commit of what it did.
+
+import { buildIdempotencyKey } from '../../contracts/idempotency-key.ts';
+import { hasCode } from '../../foundation/error.ts';
+import type { TraceContext } from '../../foundation/observer.ts';
+import { traceOf } from '../../foundation/trace-of.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import type { CheckpointWriter } from './checkpoint-writer.ts';
+import type { Deadline } from './deadline.ts';
+import { Snooze } from '../handler-outcome.ts';
+import type { Caused, HandlerContext, Subscription } from '../subscription.ts';
+import type {
+  ClaimKey,
+  EffectTransaction,
+  Fence,
+  Settlement,
+  SettleResult,
+  SubscriptionStorage,
+} from '../subscription-storage.ts';
+
+export interface HandlerWork {
+  readonly events: readonly RecordedEvent[];
+  readonly attempt: number;
+  /** Of the events, where the checkpoint waits for them. */
+  readonly tickets: readonly number[];
+  /** Of the attempt's own span. */
+  readonly trace?: TraceContext;
+  /** Absent: delivered for the first time. */
+  readonly drained?: Settlement;
+}
+
+export interface HandlerCalls {
+  /** Undefined: done already. Throws or rejects as the handler does, or when the commit failed. */
+  run(work: HandlerWork, deadline: Deadline): Promise<void> | undefined;
+}
+
+/** How much longer a claim lives than the handler that took it. */
+const claimMarginMs = 5_000;
+
+export function createHandlerCalls<Transaction>(
+  subscription: Subscription<Transaction>,
+  storage: SubscriptionStorage<Transaction>,
+  options: {
+    readonly fence: Fence;
+    readonly signal: AbortSignal;
+    readonly carry: CheckpointWriter['carry'];
+  },
+): HandlerCalls {
+  const { fence, signal } = options;
+  const { name, service, handler, batchHandler, timeoutMs } = subscription;
+  const operation = name.split(':')[2] ?? name;
+  const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
+    buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
+
+  /** Had outside, but the confirmation did not arrive: the next attempt begins with it. */
+  const acted = new Map<string, number>();
+
+  return {
+    run({ events, attempt, tickets, trace, drained }, deadline) {
+      const [event] = events;
+      if (event === undefined) return undefined;
+      const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
+        correlationId,
+        causationId: eventId,
+        // What follows from one event of a batch stays in that event's own trace.
+        headers: {
+          ...(events.length > 1 ? (traceOf(headers) ?? trace) : (trace ?? traceOf(headers))),
+        },
+      });
+      let effect: Promise<EffectTransaction<Transaction>> | undefined;
+      let claiming: Promise<boolean> | undefined;
+      let claimToken: number | undefined;
+      let controller: AbortController | undefined;
+      let ownSignal: AbortSignal | undefined;
+
+      const context: HandlerContext<Transaction> = {
+        subscription: name,
+        attempt,
+        token: fence.token,
+        get signal() {
+          controller ??= new AbortController();
+          ownSignal ??= AbortSignal.any([signal, controller.signal]);
+          return ownSignal;
+        },
+        get idempotencyKey() {
+          return idempotencyKeyOf(event);
+        },
+        idempotencyKeyOf,
+        get caused() {
+          return causedBy(event);
+        },
+        causedBy,
+        async transaction() {
+          effect ??= storage.begin(fence);
+          return (await effect).transaction;
+        },
+        claim: () => (claiming ??= claim()),
+      };
+
+      const result =
+        batchHandler === undefined ? handler?.(event, context) : batchHandler(events, context);
+      const isOver =
+        result === undefined &&
+        effect === undefined &&
+        claiming === undefined &&
+        drained === undefined;
+      return isOver ? undefined : finish(result);
+
+      async function claim(): Promise<boolean> {
+        const before = acted.get(claimKey().eventId);
+        if (before !== undefined && (await confirm(before))) return false;
+        const ttlMs = subscription.claimTtlMs;
+        const leaseMs = timeoutMs + claimMarginMs;
+        const claimed = await storage.processed.claim(claimKey(), { leaseMs, ttlMs });
+        if (claimed.kind === 'done') return false;
+        if (claimed.kind === 'busy') {
+          throw new Snooze(claimed.retryInMs, 'another process may still be at it');
+        }
+        claimToken = claimed.token;
+        return true;
+      }
+
+      async function finish(running: void | Promise<void>): Promise<void> {
+        try {
+          if (running !== undefined) await deadline.race(running);
+          // Whatever comes after this line is ours: the handler has done its part. First what it did
+          // outside, which no rollback undoes: then an attempt that only the commit failed is not
+          // had twice there.
+          if (claimToken !== undefined) await confirm(claimToken);
+          if (effect !== undefined || drained !== undefined) await commit();
+        } catch (error) {
+          controller?.abort(error);
+          if (effect !== undefined || claimToken !== undefined) {
+            await undo(hasCode(error, 'HANDLER_TIMEOUT') ? 'late' : undefined);
+          }
+          throw error;
+        }
+      }
+
+      /** False: the claim has passed to somebody else. */
+      async function confirm(token: number): Promise<boolean> {
+        const key = claimKey();
+        claimToken = undefined;
+        acted.set(key.eventId, token);
+        const isConfirmed = await storage.processed.confirm(key, token);
+        acted.delete(key.eventId);
+        return isConfirmed;
+      }
+
+      function claimKey(): ClaimKey {
+        return { eventId: event?.eventId ?? '', handler: name };
+      }
+
+      async function commit(): Promise<void> {
+        if (effect !== undefined) {
+          const settled = await commitEffect(await effect);
+          // Repeated: the answer to an earlier commit was lost, and the effect is there. Of a batch
+          // that may be true of some only: one by one, each of them shows.
+          if (settled === 'repeated' && events.length > 1) throw new Error('partly done before');
+          effect = undefined;
+        } else if (drained !== undefined) {
+          await storage.settle(fence, drained);
+        }
+      }
+
+      async function commitEffect(open: EffectTransaction<Transaction>): Promise<SettleResult> {
+        if (drained !== undefined) return open.commit(drained);
+        const positions = events.map(({ position }) => position);
+        const carried = options.carry(tickets);
+        let settled: SettleResult | undefined;
+        try {
+          settled = await open.commit({
+            kind: 'delivered',
+            positions,
+            ...(carried === undefined ? {} : { checkpoint: carried.position }),
+          });
+          return settled;
+        } finally {
+          carried?.end(settled === 'settled');
+        }
+      }
+
+      async function undo(why: 'late' | undefined): Promise<void> {
+        const open = await effect?.catch(() => undefined);
+        // A connection that broke is the reason for what the handler met, and not the event's fault.
+        await open?.rollback(why);
+        if (claimToken !== undefined && why === undefined) {
+          await storage.processed.release(claimKey(), claimToken);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,165 @@
+// Aggregates whose events wait in the database: what comes for them goes there, too, in groups.
+
+import type { Position } from '../../store/position.ts';
+import type { LaneItem } from './lane-work.ts';
+import type { Fence, HeldStream, WaitingEvents } from '../subscription-storage.ts';
+
+interface Held {
+  buffer: LaneItem[];
+  /** To be written with the next group. */
+  due: number | undefined;
+  isDraining: boolean;
+  /** Done in this drain: what the feed brings again of it is not to be done again. */
+  drainedUpTo: Position | undefined;
+  /** What comes now is kept here until it is known whether anything still waits in the database. */
+  isClosing: boolean;
+}
+
+interface Taken {
+  readonly held: Held;
+  readonly buffer: LaneItem[];
+  readonly due: number | undefined;
+}
+
+export interface HeldStreams {
+  /** True: its aggregate waits, and so does this one. */
+  keep(item: LaneItem): boolean;
+  /** From memory to the database. */
+  spill(stream: string, items: readonly LaneItem[], dueAtMs: number): void;
+  /** The database has events of it that wait. */
+  add(stream: string): void;
+  /** False: somebody is at it already. */
+  beginDrain(stream: string): boolean;
+  drained(stream: string, position: Position): void;
+  endDrain(stream: string): void;
+  /** Nothing of it is in the database any more: returns what came meanwhile; undefined: there is more. */
+  close(stream: string): Promise<readonly LaneItem[] | undefined>;
+  /** Writes what has gathered. */
+  flush(): Promise<void>;
+  readonly buffered: number;
+  readonly size: number;
+}
+
+export interface HeldStreamsOptions {
+  readonly fence: Fence;
+  readonly waiting: WaitingEvents;
+  /** The database has it: the checkpoint may pass it. */
+  readonly onHeld: (item: LaneItem) => void;
+}
+
+export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions): HeldStreams {
+  const streams = new Map<string, Held>();
+  let buffered = 0;
+  let flushing: Promise<void> = Promise.resolve();
+
+  const entry = (stream: string): Held => {
+    let held = streams.get(stream);
+    if (held === undefined) {
+      held = {
+        buffer: [],
+        due: undefined,
+        isDraining: false,
+        drainedUpTo: undefined,
+        isClosing: false,
+      };
+      streams.set(stream, held);
+    }
+    return held;
+  };
+
+  async function write(): Promise<void> {
+    if (buffered === 0) return;
+    const groups: HeldStream[] = [];
+    const taken: Taken[] = [];
+    for (const [stream, held] of streams) {
+      const { buffer, due } = held;
+      if (buffer.length === 0 || held.isClosing) continue;
+      taken.push({ held, buffer, due });
+      held.buffer = [];
+      held.due = undefined;
+      const events = buffer.map(({ event: { position, eventId }, failures, history }) => ({
+        position,
+        eventId,
+        failures,
+        history,
+      }));
+      groups.push({ stream, due: due ?? 'behind', events });
+    }
+    if (groups.length === 0) return;
+    try {
+      await waiting.hold(fence, groups);
+    } catch (error) {
+      for (const { held, buffer, due } of taken) {
+        held.buffer = [...buffer, ...held.buffer];
+        held.due ??= due;
+      }
+      throw error;
+    }
+    for (const { buffer } of taken) {
+      buffered -= buffer.length;
+      for (const item of buffer) onHeld(item);
+    }
+  }
+
+  /** One after the other: two groups of one aggregate must not overtake each other. */
+  function flush(): Promise<void> {
+    const next = flushing.then(write);
+    flushing = next.catch(() => undefined);
+    return next;
+  }
+
+  return {
+    keep(item) {
+      const held = streams.get(item.event.stream);
+      if (held === undefined) return false;
+      held.buffer.push(item);
+      buffered += 1;
+      return true;
+    },
+    spill(stream, items, dueAtMs) {
+      const held = entry(stream);
+      held.buffer.unshift(...items);
+      held.due = dueAtMs;
+      buffered += items.length;
+    },
+    add: (stream) => void entry(stream),
+    beginDrain(stream) {
+      const held = entry(stream);
+      if (held.isDraining) return false;
+      held.isDraining = true;
+      return true;
+    },
+    drained(stream, position) {
+      const held = streams.get(stream);
+      if (held !== undefined) held.drainedUpTo = position;
+    },
+    endDrain(stream) {
+      const held = streams.get(stream);
+      if (held !== undefined) held.isDraining = false;
+    },
+    async close(stream) {
+      const held = entry(stream);
+      held.isClosing = true;
+      try {
+        // A group that is under way may still bring events of it.
+        await flushing;
+        if (!(await waiting.unblock(fence, stream))) return undefined;
+        streams.delete(stream);
+        buffered -= held.buffer.length;
+        const upTo = held.drainedUpTo;
+        const isNew = ({ event }: LaneItem): boolean => upTo === undefined || event.position > upTo;
+        for (const item of held.buffer) if (!isNew(item)) onHeld(item);
+        return held.buffer.filter(isNew);
+      } finally {
+        held.isClosing = false;
+      }
+    },
+    flush,
+    get buffered() {
+      return buffered;
+    },
+    get size() {
+      return streams.size;
+    },
+  };
+}

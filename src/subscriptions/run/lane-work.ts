@@ -1,0 +1,324 @@
+// The lanes of a shard: order within an aggregate, work on several at once. An event that waits for
+// its next attempt holds up its own aggregate only; under pressure, what waits moves to the database.
+
+import type { Clock } from '../../foundation/clock.ts';
+import { hasCode } from '../../foundation/error.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { createDeadline, slept, type Deadline } from './deadline.ts';
+import { withAttempt, type Attempt } from '../dead-letter.ts';
+import { decideRetry } from '../rules/decide-retry.ts';
+import type { HandlerCalls } from './handler-call.ts';
+import type { HeldStreams } from './held-streams.ts';
+import { laneOf } from '../rules/lane-of.ts';
+import type { Subscription } from '../subscription.ts';
+
+/** An event on its way through a lane. */
+export interface LaneItem {
+  readonly event: RecordedEvent;
+  readonly ticket: number;
+  readonly failures: number;
+  readonly history: readonly Attempt[];
+  /** Its batch failed: by itself it shows whether it was the reason. */
+  readonly alone?: boolean;
+}
+
+/** Events of this aggregate wait in the database, and may be tried now. */
+interface DrainEntry {
+  readonly drain: string;
+}
+
+type LaneEntry = LaneItem | DrainEntry;
+
+interface Blocked {
+  readonly items: LaneItem[];
+  readonly atMs: number;
+  /**
+   * What the handler works on is away, and so it will be for the next events: they wait here, and
+   * the reader behind them. Moved out, the whole backlog would end up as events that wait.
+   */
+  readonly isAway: boolean;
+}
+
+interface Lane {
+  queue: LaneEntry[];
+  head: number;
+  /** Before the queue, first one first. */
+  urgent: LaneEntry[];
+  isRunning: boolean;
+  readonly blocked: Map<string, Blocked>;
+  readonly deadline: Deadline;
+}
+
+export interface LaneWorkOptions {
+  readonly subscription: Subscription;
+  readonly calls: HandlerCalls;
+  readonly clock: Clock;
+  /** No lane goes on once it has fired. */
+  readonly signal: AbortSignal;
+  readonly held: HeldStreams;
+  /** Done, in one way or another: the checkpoint may pass it. */
+  readonly onDone: (item: LaneItem) => void;
+  readonly onFailed: (item: LaneItem, error: unknown) => void;
+  /** One more waits, in memory so far. */
+  readonly onSetAside: () => void;
+  /** Keeps the dead letter; rejects when it could not be kept. */
+  readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
+  /** Handles what waits of this aggregate; true when there is more, and others should have a turn. */
+  readonly drain: (stream: string, deadline: Deadline) => Promise<boolean>;
+  /** Nothing can go on: the lease is lost, or a defect of ours. */
+  readonly fail: (error: unknown) => void;
+}
+
+export interface LaneWork {
+  take(item: LaneItem): void;
+  /** Puts these before whatever the aggregate's lane has queued. */
+  takeFirst(items: readonly LaneItem[]): void;
+  drain(stream: string): void;
+  /** In memory behind an event that waits for its next attempt, and could move out. */
+  readonly blockedItems: number;
+  /** Moves those out of memory; `held` writes them down. */
+  spill(): void;
+  /** Lets handlers under way finish, and begins nothing more. */
+  stop(): Promise<void>;
+}
+
+export function createLaneWork(options: LaneWorkOptions): LaneWork {
+  const { subscription, calls, clock, signal, held } = options;
+  const { shards, retry, batchSize, timeoutMs } = subscription;
+  const lanes = Array.from({ length: subscription.lanes }, (): Lane => ({
+    queue: [],
+    head: 0,
+    urgent: [],
+    isRunning: false,
+    blocked: new Map(),
+    deadline: createDeadline(clock, timeoutMs, signal),
+  }));
+  const running = new Set<Promise<void>>();
+  let isStopping = false;
+  let blockedItems = 0;
+
+  const laneFor = (stream: string): Lane =>
+    lanes[laneOf(stream, { shards, lanes: lanes.length })] as Lane;
+
+  function start(lane: Lane): void {
+    if (lane.isRunning || isStopping) return;
+    lane.isRunning = true;
+    const pending = workOff(lane);
+    if (pending === undefined) {
+      lane.isRunning = false;
+      return;
+    }
+    const tracked = workOn(lane, pending)
+      .catch(options.fail)
+      .finally(() => {
+        lane.isRunning = false;
+        running.delete(tracked);
+        // What came in between its last look and now.
+        if (hasWork(lane)) start(lane);
+      });
+    running.add(tracked);
+  }
+
+  async function workOn(lane: Lane, first: Promise<void>): Promise<void> {
+    let pending: Promise<void> | undefined = first;
+    while (pending !== undefined) {
+      await pending;
+      pending = workOff(lane);
+    }
+  }
+
+  /** As long as handlers return at once, so does this: undefined when there is nothing left. */
+  function workOff(lane: Lane): Promise<void> | undefined {
+    for (;;) {
+      if (isStopping || signal.aborted) return undefined;
+      const pending = step(lane);
+      if (pending === 'empty') return undefined;
+      if (pending !== undefined) return pending;
+    }
+  }
+
+  /** Undefined: done at once. */
+  function step(lane: Lane): Promise<void> | undefined | 'empty' {
+    const first = next(lane);
+    if (first === undefined) return 'empty';
+    if ('drain' in first) return drain(lane, first.drain);
+    if (isSetAside(lane, first)) return undefined;
+    if (batchSize === 1 || first.alone === true) return handle(lane, [first]);
+    const batch = [first];
+    while (batch.length < batchSize) {
+      const more = peek(lane);
+      if (more === undefined || 'drain' in more || more.alone === true) break;
+      next(lane);
+      if (!isSetAside(lane, more)) batch.push(more);
+    }
+    return handle(lane, batch);
+  }
+
+  /** Its aggregate waits: then it waits behind. */
+  function isSetAside(lane: Lane, item: LaneItem): boolean {
+    const blocked = lane.blocked.get(item.event.stream);
+    if (blocked !== undefined) {
+      blocked.items.push(item);
+      if (!blocked.isAway) blockedItems += 1;
+    } else if (!held.keep(item)) {
+      return false;
+    }
+    options.onSetAside();
+    return true;
+  }
+
+  function handle(lane: Lane, items: readonly LaneItem[]): Promise<void> | undefined {
+    const attempt = (items[0]?.failures ?? 0) + 1;
+    try {
+      const pending = calls.run(
+        {
+          events: items.map(({ event }) => event),
+          attempt,
+          tickets: items.map((each) => each.ticket),
+        },
+        lane.deadline,
+      );
+      if (pending === undefined) return finished(items);
+      return pending.then(
+        () => finished(items),
+        (error: unknown) => failed(lane, items, error),
+      );
+    } catch (error) {
+      return failed(lane, items, error);
+    }
+  }
+
+  function finished(items: readonly LaneItem[]): undefined {
+    for (const item of items) options.onDone(item);
+  }
+
+  async function failed(lane: Lane, items: readonly LaneItem[], error: unknown): Promise<void> {
+    if (hasCode(error, 'LEASE_LOST')) throw error;
+    // Whatever a handler says that was told to stop: the event is not done, and comes again.
+    if (signal.aborted) return;
+    const [item] = items;
+    if (item === undefined) return;
+    const nowMs = clock.now();
+    if (isAway(error)) {
+      // None of them is the reason: a batch stays one, in the order of each stream.
+      for (const each of items) options.onFailed(each, error);
+      for (const own of Map.groupBy(items, ({ event }) => event.stream).values()) {
+        block(lane, { items: own, atMs: nowMs + retry.initialMs, isAway: true });
+      }
+      return;
+    }
+    if (items.length > 1) {
+      lane.urgent.unshift(...items.map((each) => ({ ...each, alone: true })));
+      return;
+    }
+    options.onFailed(item, error);
+    const decision = decideRetry(retry, { error, failures: item.failures, nowMs });
+    const tried = { ...item, history: withAttempt(item.history, error, nowMs) };
+    if (decision.kind === 'retry') {
+      const again = { ...tried, failures: decision.failures };
+      block(lane, { items: [again], atMs: decision.atMs, isAway: false });
+      return;
+    }
+    try {
+      await options.deadLetter({ ...tried, failures: decision.failures }, error);
+    } catch (reason) {
+      if (!hasCode(reason, 'STORE_UNAVAILABLE')) throw reason;
+      // Perhaps it only failed because the database was away: one more attempt before the letter.
+      block(lane, { items: [item], atMs: nowMs + retry.initialMs, isAway: true });
+      return;
+    }
+    options.onDone(item);
+  }
+
+  function block(lane: Lane, blocked: Blocked): void {
+    const stream = blocked.items[0]?.event.stream ?? '';
+    lane.blocked.set(stream, blocked);
+    if (!blocked.isAway) blockedItems += blocked.items.length;
+    options.onSetAside();
+    void wakeLater(lane, stream, blocked);
+  }
+
+  async function wakeLater(lane: Lane, stream: string, blocked: Blocked): Promise<void> {
+    const isDue = await slept(clock, blocked.atMs - clock.now(), signal);
+    // It may have moved out meanwhile.
+    if (!isDue || lane.blocked.get(stream) !== blocked) return;
+    unblock(lane, stream, blocked);
+    lane.urgent.unshift(...blocked.items);
+    start(lane);
+  }
+
+  function unblock(lane: Lane, stream: string, { items, isAway: wasAway }: Blocked): void {
+    lane.blocked.delete(stream);
+    if (!wasAway) blockedItems -= items.length;
+  }
+
+  async function drain(lane: Lane, stream: string): Promise<void> {
+    const hasMore = await options.drain(stream, lane.deadline);
+    if (hasMore) lane.queue.push({ drain: stream });
+  }
+
+  return {
+    take(item) {
+      const lane = laneFor(item.event.stream);
+      lane.queue.push(item);
+      start(lane);
+    },
+    takeFirst(items) {
+      const [first] = items;
+      if (first === undefined) return;
+      const lane = laneFor(first.event.stream);
+      lane.urgent.unshift(...items);
+      start(lane);
+    },
+    drain(stream) {
+      const lane = laneFor(stream);
+      lane.queue.push({ drain: stream });
+      start(lane);
+    },
+    get blockedItems() {
+      return blockedItems;
+    },
+    spill() {
+      for (const lane of lanes) {
+        for (const [stream, blocked] of lane.blocked) {
+          if (blocked.isAway) continue;
+          unblock(lane, stream, blocked);
+          held.spill(stream, blocked.items, blocked.atMs);
+        }
+      }
+    },
+    async stop() {
+      isStopping = true;
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** A database that does not answer: nobody's failure. */
+function isAway(error: unknown): boolean {
+  return hasCode(error, 'STORE_UNAVAILABLE') && error.retryable;
+}
+
+function hasWork(lane: Lane): boolean {
+  return lane.urgent.length > 0 || lane.head < lane.queue.length;
+}
+
+function peek(lane: Lane): LaneEntry | undefined {
+  return lane.urgent[0] ?? lane.queue[lane.head];
+}
+
+function next(lane: Lane): LaneEntry | undefined {
+  const urgent = lane.urgent.shift();
+  if (urgent !== undefined) return urgent;
+  const entry = lane.queue[lane.head];
+  if (entry === undefined) return undefined;
+  lane.head += 1;
+  if (lane.head === lane.queue.length) {
+    lane.queue = [];
+    lane.head = 0;
+  } else if (lane.head >= 1_024) {
+    lane.queue = lane.queue.slice(lane.head);
+    lane.head = 0;
+  }
+  return entry;
+}

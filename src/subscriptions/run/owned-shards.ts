@@ -1,0 +1,168 @@
+// The shards that this process owns: each with its lease, its token and its runner.
+
+import type { Clock } from '../../foundation/clock.ts';
+import { hasCode } from '../../foundation/error.ts';
+import type { IdSource } from '../../foundation/ids.ts';
+import type { Observer } from '../../foundation/observer.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { Position } from '../../store/position.ts';
+import { slept } from './deadline.ts';
+import { mayRelyOn } from '../rules/decide-lease.ts';
+import {
+  leaseLost,
+  type AddedDeadLetter,
+  type Fence,
+  type SubscriptionStorage,
+} from '../subscription-storage.ts';
+import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
+import { createSharedFeed } from './shared-feed.ts';
+import type { Subscription } from '../subscription.ts';
+import { subscriptionLimits } from '../subscription-limits.ts';
+
+interface Owned {
+  readonly fence: Fence;
+  readonly runner: ShardRunner;
+  readonly ending: AbortController;
+  askedAtMs: number;
+  givingUp: Promise<void> | undefined;
+}
+
+export interface OwnedShardsOptions<Transaction> {
+  readonly store: EventStore;
+  readonly storage: SubscriptionStorage<Transaction>;
+  readonly subscription: Subscription<Transaction>;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly observer: Observer;
+  readonly worker: string;
+  readonly leaseMs: number;
+  readonly tuning: RunnerTuning;
+  readonly restMs: number;
+  readonly onDeadLetter: (added: AddedDeadLetter) => void;
+  readonly onProgress: () => void;
+  readonly onEnded: () => void;
+}
+
+export interface OwnedShards {
+  readonly shards: readonly number[];
+  acquire(shard: number): Promise<void>;
+  renew(): Promise<void>;
+  /** Handlers under way finish, the checkpoint is written, the lease is free. */
+  giveUp(shards: readonly number[]): Promise<void>;
+  statuses(): readonly ShardStatus[];
+  positions(): ReadonlyMap<number, Position | undefined>;
+  look(): void;
+}
+
+export function createOwnedShards<Transaction>(
+  options: OwnedShardsOptions<Transaction>,
+): OwnedShards {
+  const { store, storage, subscription, clock, observer, worker, leaseMs } = options;
+  const { leases } = storage;
+  const { name } = subscription;
+  const feed = createSharedFeed({
+    store,
+    filter: subscription.filter,
+    shards: subscription.shards,
+    pageSize: options.tuning.pageSize,
+    pagesMax: subscriptionLimits.sharedPagesMax,
+  });
+  const owned = new Map<number, Owned>();
+  const restUntilMs = new Map<number, number>();
+
+  async function acquire(shard: number): Promise<void> {
+    if (owned.has(shard) || (restUntilMs.get(shard) ?? 0) > clock.now()) return;
+    const askedAtMs = clock.now();
+    const key = { subscription: name, shard };
+    const lease = await leases.acquire(key, worker, leaseMs);
+    if (lease.kind === 'held') return;
+    const fence = { ...key, token: lease.token };
+    const runner = runShard({ ...options, feed, fence });
+    const each: Owned = {
+      fence,
+      runner,
+      ending: new AbortController(),
+      askedAtMs,
+      givingUp: undefined,
+    };
+    owned.set(shard, each);
+    observer.log?.info({ sub: name, shard, worker, token: lease.token }, 'shard acquired');
+    runner.ended.then(
+      () => forget(each),
+      (error: unknown) => ended(each, error),
+    );
+    void guard(each);
+  }
+
+  /** By its own clock: a process that cannot renew stops before others may take over. */
+  async function guard(each: Owned): Promise<void> {
+    for (;;) {
+      const leftMs = each.askedAtMs + leaseMs - clock.now();
+      if (!(await slept(clock, leftMs, each.ending.signal))) return;
+      if (mayRelyOn({ askedAtMs: each.askedAtMs, ttlMs: leaseMs }, clock.now())) continue;
+      each.runner.abandon(leaseLost(each.fence));
+      return;
+    }
+  }
+
+  function forget(each: Owned): void {
+    each.ending.abort();
+    if (owned.get(each.fence.shard) === each) owned.delete(each.fence.shard);
+  }
+
+  function ended(each: Owned, err: unknown): void {
+    const { shard } = each.fence;
+    forget(each);
+    if (hasCode(err, 'LEASE_LOST')) {
+      observer.log?.warn({ sub: name, shard, worker }, 'shard lost to another owner');
+      // It may be that nobody has it: a reset takes the token away, and leases may be kept elsewhere.
+      void release(each.fence);
+    } else {
+      observer.log?.error({ sub: name, shard, worker, err }, 'shard ended, and is started again');
+      restUntilMs.set(shard, clock.now() + options.restMs);
+      void release(each.fence);
+    }
+    options.onEnded();
+  }
+
+  async function release(fence: Fence): Promise<void> {
+    try {
+      await leases.release(fence);
+    } catch (err) {
+      // It runs out by itself.
+      observer.log?.debug({ sub: name, shard: fence.shard, err }, 'lease could not be released');
+    }
+  }
+
+  async function renewOne(each: Owned): Promise<void> {
+    const askedAtMs = clock.now();
+    const isHeld = await leases.renew(each.fence, leaseMs);
+    if (isHeld) each.askedAtMs = askedAtMs;
+    else each.runner.abandon(leaseLost(each.fence));
+  }
+
+  return {
+    get shards() {
+      return [...owned.keys()];
+    },
+    acquire,
+    async renew() {
+      await Promise.all([...owned.values()].map(renewOne));
+    },
+    async giveUp(shards) {
+      const leaving = shards.flatMap((shard) => owned.get(shard) ?? []);
+      await Promise.all(
+        leaving.map((each) => {
+          each.givingUp ??= each.runner.stop().then(() => release(each.fence));
+          return each.givingUp;
+        }),
+      );
+    },
+    statuses: () => [...owned.values()].map(({ runner }) => runner.status),
+    positions: () =>
+      new Map([...owned].map(([shard, { runner }]) => [shard, runner.status.position])),
+    look() {
+      for (const { runner } of owned.values()) runner.look();
+    },
+  };
+}
