@@ -10,11 +10,11 @@ import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.
 import type { ReadModel } from './read-model.ts';
 
 export interface ActiveDocumentsOptions {
-  readonly readModels?: ReadModelStore;
-  readonly versions?: ReadModelVersions;
-  readonly clock?: Clock;
+  readonly readModels?: ReadModelStore | undefined;
+  readonly versions?: ReadModelVersions | undefined;
+  readonly clock?: Clock | undefined;
   /** For so long a program may go on to ask the version before. Default: 0, it looks each time. */
-  readonly refreshMs?: number;
+  readonly refreshMs?: number | undefined;
 }
 
 const versioned = /^v([1-9][0-9]{0,8})\.(.*)$/s;

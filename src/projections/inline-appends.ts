@@ -59,7 +59,7 @@ export function planInline(): InlineAppends {
   };
 }
 
-type Outcome = Pick<WriteOutcome, 'kind'> & { readonly revision?: number };
+type Outcome = Pick<WriteOutcome, 'kind'> & { readonly revision?: number | undefined };
 
 export function hasMoved(revisions: readonly number[], outcomes: readonly Outcome[]): boolean {
   return outcomes.some(

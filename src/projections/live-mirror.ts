@@ -14,12 +14,12 @@ export type MirrorListener = (message: MirrorMessage) => void;
 
 export interface LiveMirrorOptions {
   /** Where to beside the listeners: `redisMirror`, or one of your own. */
-  readonly outlet?: MirrorOutlet;
-  readonly filter?: EventFilter;
+  readonly outlet?: MirrorOutlet | undefined;
+  readonly filter?: EventFilter | undefined;
   /** Messages that wait for the outlet; beyond it the oldest are dropped. Default: 1,000. */
-  readonly bufferMax?: number;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly bufferMax?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface LiveMirror extends Lifecycle {

@@ -16,13 +16,13 @@ export type ProjectionStore = EventStore & Partial<SubscriptionHost> & Partial<R
 
 export interface HostOptions {
   /** Where the documents are. Default: the store's own database. */
-  readonly readModels?: ReadModelStore;
+  readonly readModels?: ReadModelStore | undefined;
   /** Where the checkpoints are. Default: the store's own database. */
-  readonly storage?: SubscriptionStorage;
+  readonly storage?: SubscriptionStorage | undefined;
   /** Where it is known which version is asked. Default: the store's own database. */
-  readonly versions?: ReadModelVersions;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly versions?: ReadModelVersions | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface ProjectionHost {

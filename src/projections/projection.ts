@@ -31,18 +31,18 @@ export interface ProjectionDefinition<
   readonly name: string;
   readonly readModel: ReadModel<Document>;
   /** Beside the types of `on`. */
-  readonly filter?: Omit<EventFilter, 'types'>;
+  readonly filter?: Omit<EventFilter, 'types'> | undefined;
   /** By the event's type. Handlers depend on nothing but their arguments. */
   readonly on: { readonly [Type in keyof Payloads]: Apply<Document, Payloads[Type]> };
   /** For events whose person was forgotten. Default: the document stays as it is. */
-  readonly onForgotten?: Apply<Document, Forgotten>;
+  readonly onForgotten?: Apply<Document, Forgotten> | undefined;
   /** All events of one document come from one stream. Default: the id in the stream's name. */
-  readonly id?: (event: ProjectedEvent) => string;
-  readonly batchSize?: number;
-  readonly lanes?: number;
-  readonly shards?: number;
-  readonly retry?: BackoffPolicy;
-  readonly timeoutMs?: number;
+  readonly id?: ((event: ProjectedEvent) => string) | undefined;
+  readonly batchSize?: number | undefined;
+  readonly lanes?: number | undefined;
+  readonly shards?: number | undefined;
+  readonly retry?: BackoffPolicy | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** As runners take it: checked, with its defaults. */
@@ -115,13 +115,7 @@ export function projection<
       if (applied !== undefined) return applied;
       throw invalid(`'${event.type}' must give a document, or null to remove it`);
     },
-    tuning: {
-      ...(batchSize === undefined ? {} : { batchSize }),
-      ...(lanes === undefined ? {} : { lanes }),
-      ...(shards === undefined ? {} : { shards }),
-      ...(retry === undefined ? {} : { retry }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    },
+    tuning: { batchSize, lanes, shards, retry, timeoutMs },
   };
 }
 

@@ -12,23 +12,27 @@ import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-stor
 
 export interface ReadModelDefinition<Document extends object> extends ModelKey {
   /** Documents are checked by it before they are written. */
-  readonly schema?: StandardSchemaV1<unknown, Document>;
+  readonly schema?: StandardSchemaV1<unknown, Document> | undefined;
   /** Unique values: `code` becomes `…:index:by-code`. Undefined: not in this index. */
-  readonly indexes?: Readonly<Record<string, (document: Document) => string | undefined>>;
+  readonly indexes?:
+    | Readonly<Record<string, (document: Document) => string | undefined>>
+    | undefined;
   /** Beside `all`, which every document belongs to. */
-  readonly sets?: Readonly<Record<string, (document: Document) => boolean>>;
+  readonly sets?: Readonly<Record<string, (document: Document) => boolean>> | undefined;
   /** Numbers to sort by: `updated` becomes `…:zset:by-updated`. Undefined: not in this range. */
-  readonly ranges?: Readonly<Record<string, (document: Document) => number | undefined>>;
+  readonly ranges?:
+    | Readonly<Record<string, (document: Document) => number | undefined>>
+    | undefined;
   /**
    * Ranges of which there is one for each value: the score by the group that the document belongs to,
    * in as many as it does. `chat` with `c-1` becomes `…:zset:by-chat:c-1`. Groups are ids, not texts.
    */
-  readonly groups?: Readonly<
-    Record<string, (document: Document) => Readonly<Record<string, number>>>
-  >;
+  readonly groups?:
+    | Readonly<Record<string, (document: Document) => Readonly<Record<string, number>>>>
+    | undefined;
   /** How long a cached list lives when nothing is written. Default: 30 s. */
-  readonly listTtlMs?: number;
-  readonly documentBytesMax?: number;
+  readonly listTtlMs?: number | undefined;
+  readonly documentBytesMax?: number | undefined;
 }
 
 export interface DocumentSource {

@@ -18,12 +18,12 @@ import { takeAllShards, type ShardLeases } from './run/shard-leases.ts';
 import { checkVersion, projectionSubscription } from './start-projection.ts';
 
 export interface RebuildOptions extends HostOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Told after every page, and at the end. */
-  readonly onProgress?: (progress: RebuildProgress) => void;
-  readonly pageSize?: number;
+  readonly onProgress?: ((progress: RebuildProgress) => void) | undefined;
+  readonly pageSize?: number | undefined;
   /** Of the process; after it another one may take over. Default: 10 s. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 }
 
 export interface RebuildResult {
@@ -170,7 +170,7 @@ export async function rebuildProjection<Document extends object>(
       clock,
       leaseMs,
       checkpointMs: limits.rebuildCheckpointMs,
-      ...(options.observer === undefined ? {} : { observer: options.observer }),
+      observer: options.observer,
     });
     await runner.start();
     await runner.whenCaughtUp(signal);

@@ -10,7 +10,7 @@ import type { ReadModelStore } from './read-model-store.ts';
 
 export interface RestoreOptions {
   readonly readModels: ReadModelStore;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

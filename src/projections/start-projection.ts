@@ -104,11 +104,12 @@ export function projectionSubscription<Document extends object>(
   projection: Projection<Document>,
   readModels: ReadModelStore,
 ): Subscription {
+  const { tuning } = projection;
   return subscription({
-    batchSize: projectionLimits.batchSize,
-    lanes: projectionLimits.lanes,
+    ...tuning,
+    batchSize: tuning.batchSize ?? projectionLimits.batchSize,
+    lanes: tuning.lanes ?? projectionLimits.lanes,
     inFlightMax: projectionLimits.inFlightMax,
-    ...projection.tuning,
     name: projection.name,
     filter: projection.filter,
     // The order of a document's events is all that it is made of.

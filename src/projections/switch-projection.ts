@@ -17,10 +17,10 @@ export interface ProjectionVersion {
 }
 
 export interface RetireOptions extends HostOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Told after every step, with how many documents were removed so far. */
-  readonly onProgress?: (removed: number) => void;
-  readonly leaseMs?: number;
+  readonly onProgress?: ((removed: number) => void) | undefined;
+  readonly leaseMs?: number | undefined;
 }
 
 /**

@@ -65,18 +65,18 @@ export type NewDeadLetter = Omit<
 
 /** All given parts must hold. */
 export interface DeadLetterFilter {
-  readonly ids?: readonly string[];
-  readonly eventIds?: readonly string[];
-  readonly handler?: string;
-  readonly status?: DeadLetterStatus;
-  readonly eventType?: string;
-  readonly aggregateId?: string;
-  readonly tenant?: string;
-  readonly stream?: string;
+  readonly ids?: readonly string[] | undefined;
+  readonly eventIds?: readonly string[] | undefined;
+  readonly handler?: string | undefined;
+  readonly status?: DeadLetterStatus | undefined;
+  readonly eventType?: string | undefined;
+  readonly aggregateId?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly stream?: string | undefined;
   /** Created then or later, ISO 8601. */
-  readonly since?: string;
+  readonly since?: string | undefined;
   /** Whether a replay was asked for that has not ended yet. */
-  readonly replayRequested?: boolean;
+  readonly replayRequested?: boolean | undefined;
 }
 
 export interface DeadLetterContext {

@@ -49,10 +49,10 @@ export interface SubscriptionAdmin {
 
 export interface ResetOptions {
   /** Default: the start. */
-  readonly to?: Position;
-  readonly by?: string;
+  readonly to?: Position | undefined;
+  readonly by?: string | undefined;
   /** Those who work on it lose it, and begin again from there. */
-  readonly evenIfRunning?: boolean;
+  readonly evenIfRunning?: boolean | undefined;
 }
 
 interface DiscardRequest {
@@ -73,7 +73,7 @@ interface DiscardRequest {
  */
 export function subscriptionAdmin(
   store: EventStore,
-  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock },
+  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock | undefined },
 ): SubscriptionAdmin {
   const { clock = systemClock } = options;
   const { checkpoints, deadLetters, leases } = options.storage;

@@ -23,23 +23,25 @@ import { subscriptionLimits as limits } from './subscription-limits.ts';
 import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
 import { withLeases } from './with-leases.ts';
 
-export interface SubscriptionOptions<Transaction = unknown> extends Partial<RunnerTuning> {
+type TuningOptions = { readonly [Name in keyof RunnerTuning]?: RunnerTuning[Name] | undefined };
+
+export interface SubscriptionOptions<Transaction = unknown> extends TuningOptions {
   /** Default: the store's own. */
-  readonly storage?: SubscriptionStorage<Transaction>;
+  readonly storage?: SubscriptionStorage<Transaction> | undefined;
   /** Kept elsewhere, in Redis or NATS. Default: in the storage. The same in all processes. */
-  readonly leases?: LeaseStore;
-  readonly clock?: Clock;
-  readonly ids?: IdSource;
-  readonly observer?: Observer;
+  readonly leases?: LeaseStore | undefined;
+  readonly clock?: Clock | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly observer?: Observer | undefined;
   /** Of this process, new at every start. */
-  readonly worker?: string;
+  readonly worker?: string | undefined;
   /** After which others take over from a process that died. Default: 10 s. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * Told of every new dead letter, after it was kept; not of a replay that failed. A process that
    * dies in between tells nobody: `dead_letter_queue_size` does.
    */
-  readonly onAlert?: (letter: DeadLetter) => void | Promise<void>;
+  readonly onAlert?: ((letter: DeadLetter) => void | Promise<void>) | undefined;
 }
 
 export interface SubscriptionStatus {
@@ -369,7 +371,7 @@ export function createSubscriptionRunner<Transaction>(
         wake();
       },
       async reset(to) {
-        await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
+        await admin.reset(name, { evenIfRunning: true, to });
         wake();
       },
       look() {

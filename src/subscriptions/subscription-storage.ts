@@ -73,7 +73,7 @@ export type Settlement =
       readonly kind: 'delivered';
       readonly positions: readonly Position[];
       /** Everything up to here is done once these are: moves with them, and never back. */
-      readonly checkpoint?: Position;
+      readonly checkpoint?: Position | undefined;
     }
   /** One that waited; a dead letter of it is replayed by this. */
   | {
@@ -140,7 +140,7 @@ export interface DeadLetterStore {
   /** Oldest first; `after` is the id of the last one of the page before. */
   list(
     filter: DeadLetterFilter,
-    page?: { readonly limit?: number; readonly after?: string },
+    page?: { readonly limit?: number | undefined; readonly after?: string | undefined },
   ): Promise<readonly DeadLetter[]>;
   count(filter: DeadLetterFilter): Promise<number>;
   /** Of pending ones: lets the owner try them again. Returns how many. */
@@ -192,7 +192,7 @@ export interface LeaseStore {
     key: ShardKey,
     owner: string,
     ttlMs: number,
-    options?: { readonly above?: number },
+    options?: { readonly above?: number | undefined },
   ): Promise<AcquiredLease>;
   /** False: lost, or released. */
   renew(fence: Fence, ttlMs: number): Promise<boolean>;

@@ -59,30 +59,30 @@ export type BatchHandler<Transaction> = (
 export interface SubscriptionDefinition<Transaction = unknown> {
   /** `sub:<service>:<name>:v<n>`: what the checkpoint is kept under. */
   readonly name: string;
-  readonly filter?: EventFilter;
+  readonly filter?: EventFilter | undefined;
   /** Where a new one begins. Default: `start`. */
-  readonly from?: 'start' | 'end' | Position;
-  readonly handler?: Handler<Transaction>;
+  readonly from?: 'start' | 'end' | Position | undefined;
+  readonly handler?: Handler<Transaction> | undefined;
   /** Several events at once, those of one aggregate in order; if it fails, one by one. */
-  readonly batchHandler?: BatchHandler<Transaction>;
-  readonly batchSize?: number;
+  readonly batchHandler?: BatchHandler<Transaction> | undefined;
+  readonly batchSize?: number | undefined;
   /** How many handlers run at once in each shard. Default: 8. */
-  readonly lanes?: number;
+  readonly lanes?: number | undefined;
   /** Default: 1, 2, 4, 8, 16 s, then the dead letter. */
-  readonly retry?: BackoffPolicy;
+  readonly retry?: BackoffPolicy | undefined;
   /** Default: 30 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * After a dead letter, the aggregate's later events go on (`continue`, the default), or wait in
    * order until it was replayed or discarded (`park`).
    */
-  readonly onDeadLetter?: 'continue' | 'park';
+  readonly onDeadLetter?: 'continue' | 'park' | undefined;
   /** How long a claimed effect is remembered. Default: 7 days. */
-  readonly claimTtlMs?: number;
+  readonly claimTtlMs?: number | undefined;
   /** How many processes can share the work. It stays what it was at the first start. Default: 1. */
-  readonly shards?: number;
+  readonly shards?: number | undefined;
   /** Events given out and not done yet, per shard. Default: 2,000. */
-  readonly inFlightMax?: number;
+  readonly inFlightMax?: number | undefined;
 }
 
 /** As the runner takes it: checked, with its defaults. */

@@ -33,7 +33,7 @@ interface Space {
  * console.log(await readModels.load(model, [{ tenant: 'core', id: 'USD' }])); // [undefined]
  */
 export function memoryReadModels(
-  options: { readonly clock?: Clock } = {},
+  options: { readonly clock?: Clock | undefined } = {},
 ): ReadModelStore & AsyncDisposable {
   const { clock = systemClock } = options;
   /** Model → tenant. */

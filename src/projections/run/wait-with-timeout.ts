@@ -6,9 +6,9 @@ import { slept } from '../../subscriptions/run/deadline.ts';
 import { projectionLimits } from '../limits.ts';
 
 export interface WaitOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Then: `WAIT_TIMEOUT`. Default: 30 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export async function waitWithTimeout<T>(

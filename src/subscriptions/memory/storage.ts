@@ -40,7 +40,7 @@ export interface MemoryTransaction {
  * await storage.checkpoints.open('sub:core-lookup:currency-projection:v1', 1);
  */
 export function memorySubscriptionStorage(
-  options: { readonly clock?: Clock } = {},
+  options: { readonly clock?: Clock | undefined } = {},
 ): SubscriptionStorage<MemoryTransaction> {
   const { clock = systemClock } = options;
   const tables = createMemoryTables();

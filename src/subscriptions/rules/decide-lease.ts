@@ -17,7 +17,7 @@ interface LeaseClaim {
   readonly nowMs: number;
   readonly ttlMs: number;
   /** A token that was seen elsewhere: the new one is higher. */
-  readonly above?: number;
+  readonly above?: number | undefined;
 }
 
 /** When a lease that was given up expired: long ago. */

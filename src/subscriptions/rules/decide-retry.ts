@@ -14,7 +14,7 @@ export interface FailedAttempt {
   /** Failures before this one. */
   readonly failures: number;
   readonly nowMs: number;
-  readonly random?: number;
+  readonly random?: number | undefined;
 }
 
 /**

@@ -24,9 +24,9 @@ export interface HandlerWork {
   /** Of the events, where the checkpoint waits for them. */
   readonly tickets: readonly number[];
   /** Of the attempt's own span. */
-  readonly trace?: TraceContext;
+  readonly trace?: TraceContext | undefined;
   /** Absent: delivered for the first time. */
-  readonly drained?: Settlement;
+  readonly drained?: Settlement | undefined;
 }
 
 export interface HandlerCalls {
@@ -172,7 +172,7 @@ export function createHandlerCalls<Transaction>(
           settled = await open.commit({
             kind: 'delivered',
             positions,
-            ...(carried === undefined ? {} : { checkpoint: carried.position }),
+            checkpoint: carried?.position,
           });
           return settled;
         } finally {

@@ -19,7 +19,7 @@ export interface LaneItem {
   readonly failures: number;
   readonly history: readonly Attempt[];
   /** Its batch failed: by itself it shows whether it was the reason. */
-  readonly alone?: boolean;
+  readonly alone?: boolean | undefined;
 }
 
 /** Events of this aggregate wait in the database, and may be tried now. */

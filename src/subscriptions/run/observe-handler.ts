@@ -59,8 +59,10 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
         throw error;
       };
       try {
-        const trace = span?.context;
-        const pending = calls.run(trace === undefined ? work : { ...work, trace }, deadline);
+        const pending = calls.run(
+          span === undefined ? work : { ...work, trace: span.context },
+          deadline,
+        );
         if (pending !== undefined) return pending.then(succeeded, failed);
       } catch (error) {
         failed(error);

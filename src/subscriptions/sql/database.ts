@@ -12,7 +12,7 @@ export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlCell[];
   /** Otherwise nothing is committed, and `run` rejects with `SqlExpectationFailed`. */
-  readonly expect?: { readonly what: SqlExpectation; readonly rows: number };
+  readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
 }
 
 export class SqlExpectationFailed extends Error {

@@ -117,7 +117,10 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
 
   async function find(
     filter: DeadLetterFilter,
-    { limit = 100, after }: { readonly limit?: number; readonly after?: string } = {},
+    {
+      limit = 100,
+      after,
+    }: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
   ): Promise<DeadLetter[]> {
     const { text, values } = condition(filter);
     const last = after === undefined ? undefined : await get(after);
@@ -170,10 +173,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     let count = 0;
     let after: string | undefined;
     for (;;) {
-      const page = await find(
-        { ...filter, status: 'pending' },
-        after === undefined ? {} : { after },
-      );
+      const page = await find({ ...filter, status: 'pending' }, { after });
       for (const letter of page) {
         if (await isChanged(statements(letter))) count += 1;
       }
