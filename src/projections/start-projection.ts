@@ -91,7 +91,7 @@ export async function startProjection<Document extends object>(
     lag: () => runner.lag(),
     pause: () => runner.pause(),
     resume: () => runner.resume(),
-    look: () => runner.look(),
+    poll: () => runner.poll(),
     waitFor: (position, waitOptions = {}) =>
       waitWithTimeout(name, { ...waitOptions, clock }, (signal) =>
         runner.waitFor(position, signal),

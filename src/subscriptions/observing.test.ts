@@ -223,7 +223,7 @@ test('a dead letter is told of once: not again after a restart, nor when its rep
     await until(clock, () => alerts.length === 1);
     const [letter] = await store.subscriptions.deadLetters.list({});
     await admin.replay(letter?.id ?? '', { by: 'ada' });
-    runner.look();
+    runner.poll();
     await until(clock, async () => {
       const [again] = await store.subscriptions.deadLetters.list({});
       return again?.replayRequestedAt === null && again.attempts === restart + 2;

@@ -1,5 +1,5 @@
-// The storage of subscriptions in memory: for unit tests, and the plain statement of what the
-// durable ones do.
+// The storage of subscriptions in memory, for unit tests and as the reference for the durable
+// implementations.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { memoryDeadLetters } from './dead-letters.ts';
@@ -25,13 +25,13 @@ import type {
 } from '../subscription-storage.ts';
 import { decideAcquire, decideRenew, releasedAtMs } from '../rules/decide-lease.ts';
 
-/** Effects in memory: they happen when the transaction commits, and not at all when it does not. */
+/** Effects in memory, which run when the transaction commits. */
 export interface MemoryTransaction {
   readonly onCommit: (effect: () => void) => void;
 }
 
 /**
- * Lives and dies with the process; runners that share one behave as processes that share a database.
+ * Lost with the process. Runners that share one storage behave like processes that share a database.
  *
  * @example
  * import { memorySubscriptionStorage } from 'millrace/subscriptions';
@@ -131,9 +131,9 @@ function memoryCheckpoints(tables: MemoryTables): CheckpointStore {
         }
       }
       for (const [id, letter] of tables.letters) {
-        const isOver =
+        const isReset =
           letter.handler === subscription && letter.status === 'pending' && letter.position > to;
-        if (!isOver) continue;
+        if (!isReset) continue;
         tables.letters.set(id, {
           ...letter,
           status: 'discarded',
@@ -225,8 +225,8 @@ function memoryProcessed(clock: Clock): ProcessedEvents {
       const key = `${handler} ${eventId}`;
       const nowMs = clock.now();
       const held = claims.get(key);
-      const isOver = held !== undefined && held.expiresAtMs <= nowMs;
-      if (held?.isDone === true && !isOver) return { kind: 'done' };
+      const isExpired = held !== undefined && held.expiresAtMs <= nowMs;
+      if (held?.isDone === true && !isExpired) return { kind: 'done' };
       if (held !== undefined && !held.isDone && held.leasedUntilMs > nowMs) {
         return { kind: 'busy', retryInMs: held.leasedUntilMs - nowMs };
       }
@@ -276,12 +276,12 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
         blocked.set(stream, held);
         if (due !== 'behind') {
           held.due = due;
-          // The first one has been tried again: what is known of it has changed.
+          // The first event has been retried, so replace its attempts.
           const known = new Set(events.map(({ position }) => position));
           held.events = held.events.filter(({ position }) => !known.has(position));
         }
         for (const event of events) {
-          // The feed may bring again what was drained above the checkpoint.
+          // The feed may deliver an event again that was drained above the checkpoint.
           if (due === 'behind' && done.has(event.position)) continue;
           insertWaiting(held, event);
         }

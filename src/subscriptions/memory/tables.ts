@@ -1,4 +1,4 @@
-// What the storage in memory consists of, and the rules that its parts share.
+// The tables of the in-memory storage and the functions that its parts share.
 
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { Position } from '../../store/position.ts';
@@ -14,7 +14,7 @@ import {
 } from '../subscription-storage.ts';
 
 export interface MemoryHeld {
-  /** Undefined: until a dead letter is replayed or discarded. */
+  /** Undefined while the stream is parked by a dead letter. */
   due: number | undefined;
   events: WaitingEvent[];
 }

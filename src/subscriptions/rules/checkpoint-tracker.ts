@@ -1,30 +1,30 @@
-// The checkpoint is the highest position below which everything is done. Lanes finish out of order;
-// this knows how far the unbroken part reaches, and forgets what lies below it.
+// The checkpoint is the highest position up to which all events are processed. Lanes finish out of order;
+// the tracker knows the end of the gapless part and drops the entries below it.
 
 import type { Position } from '../../store/position.ts';
 
 export interface CheckpointTracker {
-  /** The next position, in ascending order; the ticket says later that it is done. */
+  /** Adds the next position, in ascending order, and returns its ticket for `done`. */
   add(position: Position): number;
-  /** Nothing up to here is left to be given out. */
+  /** All events up to this position have been added. */
   pass(position: Position): void;
   done(ticket: number): void;
-  /** What `position` will be once these are done as well. */
+  /** The value of `position` once these tickets are done. */
   positionWith(tickets: readonly number[]): Position | undefined;
-  /** Safe to keep; undefined before the first. */
+  /** The checkpoint; undefined before the first. */
   readonly position: Position | undefined;
-  /** From the oldest that is not done to the newest: what memory and a restart have to bear. */
+  /** Entries from the oldest unprocessed event to the newest. */
   readonly size: number;
   readonly isIdle: boolean;
-  /** The position and the ticket that hold the checkpoint back. */
+  /** The entry that holds the checkpoint back. */
   readonly oldest: { readonly position: Position; readonly ticket: number } | undefined;
 }
 
-/** Below it, moving the rest down costs more than the room is worth. */
+/** Below this length, compaction costs more than it saves. */
 const compactAt = 1_024;
 
 /**
- * Starts above `after`, everything up to which is done.
+ * Starts after the position `after`.
  *
  * @example
  * import { parsePosition } from 'millrace/store';
@@ -42,7 +42,7 @@ export function createCheckpointTracker(after?: Position): CheckpointTracker {
   let position = after;
   let positions: Position[] = [];
   let isDone: boolean[] = [];
-  /** Of the first entry in the arrays. */
+  /** Ticket of the first entry in the arrays. */
   let baseTicket = 0;
   let head = 0;
 
@@ -87,9 +87,9 @@ export function createCheckpointTracker(after?: Position): CheckpointTracker {
     },
     positionWith(tickets) {
       let ahead = position;
-      const these = new Set(tickets);
+      const assumed = new Set(tickets);
       for (let at = head; at < positions.length; at += 1) {
-        if (isDone[at] !== true && !these.has(baseTicket + at)) break;
+        if (isDone[at] !== true && !assumed.has(baseTicket + at)) break;
         ahead = positions[at];
       }
       return ahead;

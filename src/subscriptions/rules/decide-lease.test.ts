@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideAcquire, decideRenew, mayRelyOn, type LeaseRow } from './decide-lease.ts';
+import { decideAcquire, decideRenew, isLeaseValid, type LeaseRow } from './decide-lease.ts';
 
 const ttlMs = 1_000;
 
@@ -34,8 +34,8 @@ test('an owner that is late keeps what nobody took', () => {
 });
 
 test('an owner counts from before it asked', () => {
-  assert.ok(mayRelyOn({ askedAtMs: 0, ttlMs }, 999));
-  assert.ok(!mayRelyOn({ askedAtMs: 0, ttlMs }, 1_000));
+  assert.ok(isLeaseValid({ requestedAtMs: 0, ttlMs }, 999));
+  assert.ok(!isLeaseValid({ requestedAtMs: 0, ttlMs }, 1_000));
 });
 
 test('over any history, at most one token is the newest and tokens only grow', () => {

@@ -1,7 +1,7 @@
-// Who owns a shard: one at a time, for a while, with a token that grows by each owner. A write that
-// carries an older token changes nothing.
+// Lease rules: a shard has one owner at a time, for a limited time, with a token that grows with each
+// owner. A write with an older token changes nothing.
 
-/** A lease as it is kept; a name that nobody ever held has none. */
+/** A stored lease. */
 export interface LeaseRow {
   readonly owner: string;
   readonly token: number;
@@ -16,14 +16,14 @@ interface LeaseClaim {
   readonly owner: string;
   readonly nowMs: number;
   readonly ttlMs: number;
-  /** A token that was seen elsewhere: the new one is higher. */
+  /** A token known from another store; the new one is higher. */
   readonly above?: number | undefined;
 }
 
-/** When a lease that was given up expired: long ago. */
+/** Expiry time of a released lease. */
 export const releasedAtMs = 0;
 
-/** A free or expired lease goes to whoever asks, also to its last owner: always with a new token. */
+/** A free or expired lease goes to the claimant, even to its last owner, always with a new token. */
 export function decideAcquire(current: LeaseRow | undefined, claim: LeaseClaim): LeaseDecision {
   const { owner, nowMs, ttlMs, above = 0 } = claim;
   if (current !== undefined && current.expiresAtMs > nowMs) {
@@ -34,8 +34,8 @@ export function decideAcquire(current: LeaseRow | undefined, claim: LeaseClaim):
 }
 
 /**
- * Late is not lost: as long as nobody else took it, the token still is the newest. Undefined: lost,
- * or given up, which is for good: a renewal that was under way must not bring it back.
+ * An expired lease can be renewed while no other process has acquired it. Undefined: the lease is lost or
+ * released; a renewal that was already on its way must not restore a released lease.
  */
 export function decideRenew(
   current: LeaseRow | undefined,
@@ -45,13 +45,10 @@ export function decideRenew(
   return { ...current, expiresAtMs: nowMs + ttlMs };
 }
 
-/**
- * What the owner may rely on by its own clock: from before it asked, as the answer may have been
- * under way for long.
- */
-export function mayRelyOn(
-  lease: { readonly askedAtMs: number; readonly ttlMs: number },
+/** Whether the owner can rely on its lease. Counts from the request, because the response may be slow. */
+export function isLeaseValid(
+  lease: { readonly requestedAtMs: number; readonly ttlMs: number },
   nowMs: number,
 ): boolean {
-  return nowMs < lease.askedAtMs + lease.ttlMs;
+  return nowMs < lease.requestedAtMs + lease.ttlMs;
 }

@@ -1,11 +1,11 @@
-// What follows a failed attempt: another one at a time, or the dead letter.
+// Decides what follows a failed attempt: a retry at a given time, or a dead letter.
 
 import { nextAttempt, type BackoffPolicy } from '../../foundation/backoff.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { outcomeOf } from '../handler-outcome.ts';
 
 export type RetryDecision =
-  /** `failures` counts this one where it counts. */
+  /** `failures` includes this attempt if it counts as one. */
   | { readonly kind: 'retry'; readonly atMs: number; readonly failures: number }
   | { readonly kind: 'dead-letter'; readonly failures: number };
 
@@ -18,13 +18,13 @@ export interface FailedAttempt {
 }
 
 /**
- * Pure: the runner carries it out.
+ * Decides between a retry and a dead letter, without side effects.
  *
  * @example
  * import { eventFlowBackoff } from 'millrace/foundation';
  * import { decideRetry } from 'millrace/subscriptions';
  *
- * const decision = decideRetry(eventFlowBackoff, { error: new Error('away'), failures: 0, nowMs: 0 });
+ * const decision = decideRetry(eventFlowBackoff, { error: new Error('timeout'), failures: 0, nowMs: 0 });
  * console.log(decision); // { kind: 'retry', atMs: 1000, failures: 1 }
  */
 export function decideRetry(policy: BackoffPolicy, failed: FailedAttempt): RetryDecision {
@@ -33,7 +33,7 @@ export function decideRetry(policy: BackoffPolicy, failed: FailedAttempt): Retry
   if (outcome.kind === 'snooze') {
     return { kind: 'retry', atMs: nowMs + outcome.ms, failures: failed.failures };
   }
-  // The database is away: that is nobody's failure, and it may take long.
+  // An unavailable database is not a failure of the event, and the outage may be long.
   if (hasCode(error, 'STORE_UNAVAILABLE') && error.retryable) {
     return { kind: 'retry', atMs: nowMs + policy.initialMs, failures: failed.failures };
   }

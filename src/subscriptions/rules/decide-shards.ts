@@ -1,17 +1,17 @@
-// Which shards a process should own, so that all of them are owned and nobody has much more than
-// its share; every process decides for itself from the same facts.
+// Decides which shards a process should own, so that all shards have an owner and the load is even. Every
+// process decides for itself from the same facts.
 
 export interface ShardLease {
   readonly shard: number;
   readonly owner: string;
-  /** How long the lease still runs; none or less: it is free. */
+  /** Remaining time of the lease; 0 or less means that it is free. */
   readonly remainingMs: number;
 }
 
 export interface ShardFacts {
   readonly shards: number;
   readonly self: string;
-  /** Processes that are alive, this one included or not. */
+  /** Live processes; this one may be missing. */
   readonly workers: readonly string[];
   readonly leases: readonly ShardLease[];
 }
@@ -22,7 +22,7 @@ export interface ShardDecision {
 }
 
 /**
- * Takes free shards up to the share, and gives up what is above it.
+ * Acquires free shards up to the fair share and releases shards above it.
  *
  * @example
  * import { decideShards } from 'millrace/subscriptions';
@@ -34,7 +34,7 @@ export function decideShards({ shards, self, workers, leases }: ShardFacts): Sha
   const share = Math.ceil(shards / alive.size);
   const held = leases.filter(({ remainingMs }) => remainingMs > 0);
   const mine = held.filter(({ owner }) => owner === self).map(({ shard }) => shard);
-  // Down to the larger share at any rate; to the smaller one when somebody has less than that.
+  // Keep the rounded-up share; keep the rounded-down share while another worker has less than that.
   const least = Math.floor(shards / alive.size);
   const isShort = [...alive].some(
     (worker) => held.filter(({ owner }) => owner === worker).length < least,
@@ -45,13 +45,13 @@ export function decideShards({ shards, self, workers, leases }: ShardFacts): Sha
   const free = Array.from({ length: shards }, (_, shard) => shard).filter(
     (shard) => !taken.has(shard),
   );
-  // Each starts looking at another place, so that processes that start together rarely collide.
+  // Each worker starts at a different shard, so that workers that start together rarely collide.
   const order = [...alive].toSorted();
   const offset = Math.floor((order.indexOf(self) * shards) / order.length);
-  const turned = free.toSorted(
+  const rotated = free.toSorted(
     (a, b) => ((a - offset + shards) % shards) - ((b - offset + shards) % shards),
   );
-  return { acquire: turned.slice(0, keep - mine.length), release: [] };
+  return { acquire: rotated.slice(0, keep - mine.length), release: [] };
 }
 
 function ascending(a: number, b: number): number {

@@ -1,10 +1,10 @@
-// Which shard and which lane an aggregate belongs to: always the same one, so that its order holds,
-// and a bounded number of them, whatever the number of aggregates.
+// Maps a stream to its shard and lane. The mapping is stable, which preserves the order of a stream, and
+// the number of lanes does not depend on the number of streams.
 
 const offsetBasis = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** FNV-1a with a last mix: names that differ only in their last character still spread evenly. */
+/** FNV-1a with a final mix, so that names that differ only in the last character spread evenly. */
 function hashOf(stream: string): number {
   let hash = offsetBasis;
   for (let at = 0; at < stream.length; at += 1) {
@@ -15,7 +15,7 @@ function hashOf(stream: string): number {
 }
 
 /**
- * The shard of a stream: what one process owns.
+ * The shard of a stream. One process owns a shard.
  *
  * @example
  * import { shardOf } from 'millrace/subscriptions';
@@ -26,7 +26,7 @@ export function shardOf(stream: string, shards: number): number {
   return shards === 1 ? 0 : hashOf(stream) % shards;
 }
 
-/** The lane within its shard; independent of the shard's number, so that all lanes get work. */
+/** The lane within the shard, independent of the shard number, so that all lanes get work. */
 export function laneOf(
   stream: string,
   { shards, lanes }: { readonly shards: number; readonly lanes: number },

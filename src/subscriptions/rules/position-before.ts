@@ -1,15 +1,15 @@
-// Where in the store a time lies: events are numbered as they are recorded, so bisecting finds it in a
-// few reads. Clocks of appending processes may differ a little, and so may the answer.
+// Finds the position of a time by bisection, because events are numbered in the order of recording. The
+// result is as precise as the clocks of the appending processes.
 
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../../store/position.ts';
 
-/** Behind the last event that was recorded before this time. */
+/** The position of the last event recorded before this time. */
 export async function positionBefore(
   store: Pick<EventStore, 'readAll' | 'head'>,
   atMs: number,
 ): Promise<Position> {
-  // Everything up to `low` was recorded before; what follows `high` was not.
+  // Events up to `low` were recorded before `atMs`; events after `high` were not.
   let low = toSequence(startPosition);
   let high = toSequence(await store.head());
   while (low < high) {

@@ -1,5 +1,5 @@
-// Writes the checkpoint: with the commits of handlers that have one, and for all others in groups,
-// after so many events, or a moment after the first of them.
+// Writes the checkpoint: as part of a handler's transaction where there is one, else after a number of
+// events or a delay.
 
 import type { Clock } from '../../foundation/clock.ts';
 import type { Position } from '../../store/position.ts';
@@ -11,48 +11,48 @@ export interface CheckpointWriterOptions {
   readonly every: number;
   readonly afterMs: number;
   readonly position: () => Position | undefined;
-  /** What it will be once these tickets are done. */
+  /** The position once these tickets are done. */
   readonly positionWith: (tickets: readonly number[]) => Position | undefined;
-  /** What must be in the database before the checkpoint may pass it. */
+  /** Stores what the checkpoint is about to pass. */
   readonly beforeSave: () => Promise<void>;
   readonly save: (position: Position) => Promise<void>;
-  /** Also told of what will be tried again. */
+  /** Called for every failed write, even if it is retried. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A checkpoint that goes with a handler's commit. */
+/** A checkpoint that is part of a handler's commit. */
 interface CarriedCheckpoint {
   readonly position: Position;
-  /** Told once, whatever became of the commit. */
+  /** Called once after the commit, with its result. */
   end(isSaved: boolean): void;
 }
 
 export interface CheckpointWriter {
   /**
-   * Undefined: nothing would move, or another commit has one with it; two at once would wait for
-   * each other in the database.
+   * The checkpoint for a handler's commit. Undefined if it would not advance, or if another commit already
+   * carries one, because two would lock each other in the database.
    */
   carry(tickets: readonly number[]): CarriedCheckpoint | undefined;
-  /** Something is done. */
+  /** Counts a processed event. */
   note(): void;
-  /** Writes the last one; rejects when it could not. */
+  /** Writes the last checkpoint; rejects if that fails. */
   finish(): Promise<void>;
   stop(): void;
 }
 
 export function createCheckpointWriter(options: CheckpointWriterOptions): CheckpointWriter {
   const { clock, signal, every, afterMs } = options;
-  let since = 0;
+  let unsaved = 0;
   let saved: Position | undefined;
   let isWaiting = false;
   let isStopped = false;
   let isCarrying = false;
-  /** Commits have left marks that the checkpoint has passed since. */
+  /** Commits have left marks that the next checkpoint can remove. */
   let hasMarks = false;
   let saving: Promise<void> | undefined;
 
   async function write(): Promise<void> {
-    since = 0;
+    unsaved = 0;
     await options.beforeSave();
     const position = options.position();
     if (position === undefined || (position === saved && !hasMarks)) return;
@@ -71,11 +71,11 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
       .catch((error: unknown) => {
         options.onFailure(error);
         hasMarks = true;
-        since += 1;
+        unsaved += 1;
       })
       .finally(() => {
         saving = undefined;
-        if (since > 0) void saveLater();
+        if (unsaved > 0) void saveLater();
       });
   }
 
@@ -103,8 +103,8 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
       };
     },
     note() {
-      since += 1;
-      if (since >= every) save();
+      unsaved += 1;
+      if (unsaved >= every) save();
       else if (!isWaiting) void saveLater();
     },
     async finish() {

@@ -1,10 +1,10 @@
-// The time limit of a lane's handler: one timer for many calls, as most of them end long before it.
+// The time limit of a lane's handler: one timer for many calls, because most calls end long before it.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
 export interface Deadline {
-  /** One at a time: the work, or `HANDLER_TIMEOUT`. */
+  /** Awaits the work or rejects with `HANDLER_TIMEOUT`. One call at a time. */
   race(work: PromiseLike<unknown>): Promise<void>;
 }
 
@@ -30,27 +30,27 @@ export function createDeadline(clock: Clock, timeoutMs: number, signal: AbortSig
   return {
     race: (work) =>
       new Promise((resolve, reject) => {
-        const mine = (): void => {
+        const timeOut = (): void => {
           expire = undefined;
-          reject(new MillraceError('HANDLER_TIMEOUT', `the handler took over ${timeoutMs} ms`));
+          reject(new MillraceError('HANDLER_TIMEOUT', `the handler exceeded ${timeoutMs} ms`));
         };
-        expire = mine;
+        expire = timeOut;
         dueMs = clock.now() + timeoutMs;
         if (!isArmed) void arm();
-        const over = (end: () => void): void => {
-          if (expire === mine) expire = undefined;
+        const finish = (end: () => void): void => {
+          if (expire === timeOut) expire = undefined;
           end();
         };
         work.then(
-          () => over(resolve),
+          () => finish(resolve),
           (error: unknown) =>
-            over(() => reject(error instanceof Error ? error : new Error(String(error)))),
+            finish(() => reject(error instanceof Error ? error : new Error(String(error)))),
         );
       }),
   };
 }
 
-/** False: the signal came first. */
+/** Returns false if the signal fired first. */
 export function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   return clock.sleep(Math.max(0, ms), signal).then(
     () => true,

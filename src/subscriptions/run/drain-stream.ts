@@ -1,5 +1,5 @@
-// Handles what waits in the database of one aggregate, in order, each with its own attempts; what is
-// left when it stops is tried again later.
+// Handles the waiting events of one stream in order, each with its own attempts. The remaining events are
+// retried later.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -31,14 +31,14 @@ export interface DrainOptions {
   readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   readonly signal: AbortSignal;
   readonly isStopping: () => boolean;
-  /** The aggregate waits no more: these came meanwhile. */
+  /** The stream is unblocked; these items arrived during the drain. */
   readonly onReleased: (items: readonly LaneItem[]) => void;
 }
 
-/** Then the lane's other aggregates have a turn. */
+/** Events per turn, so that other streams of the lane get a turn. */
 const eventsPerTurn = 50;
 
-/** Of a lane's items, those from the database need none. */
+/** Waiting events have no ticket, because the checkpoint already passed them. */
 const noTicket = -1;
 
 export function createDrain(
@@ -47,7 +47,7 @@ export function createDrain(
   const { store, storage, subscription, fence, clock, held, calls, signal } = options;
   const { waiting } = storage;
 
-  /** True: go on with the next. */
+  /** Returns true to continue with the next event. */
   async function handle(stream: string, row: WaitingEvent, deadline: Deadline): Promise<boolean> {
     const { eventId, position, failures } = row;
     const event = await store.findEvent(stream, eventId);
@@ -55,7 +55,7 @@ export function createDrain(
     if (event === undefined) {
       options.observer.log?.warn(
         { handler: subscription.name, stream, eventId },
-        'an event that waited is not in the store any more',
+        'waiting event no longer in the store',
       );
       await storage.settle(fence, drained);
       return true;
@@ -109,7 +109,7 @@ export function createDrain(
       hasMore = await drain(stream, deadline);
       return hasMore;
     } catch (error) {
-      // It stays where it is; the next look finds it again.
+      // The event stays in the database, and the next poll finds it.
       if (hasCode(error, 'STORE_UNAVAILABLE')) return false;
       throw error;
     } finally {

@@ -1,4 +1,4 @@
-// One call of a handler: its context, its time limit, and the commit of what it did.
+// One call of a handler: its context, its time limit, and the commit of its effects.
 
 import { buildIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -21,20 +21,20 @@ import type {
 export interface HandlerWork {
   readonly events: readonly RecordedEvent[];
   readonly attempt: number;
-  /** Of the events, where the checkpoint waits for them. */
+  /** Checkpoint tickets of the events. */
   readonly tickets: readonly number[];
-  /** Of the attempt's own span. */
+  /** Trace context of the attempt's span. */
   readonly trace?: TraceContext | undefined;
-  /** Absent: delivered for the first time. */
+  /** Set when the event comes from the waiting events. */
   readonly drained?: Settlement | undefined;
 }
 
 export interface HandlerCalls {
-  /** Undefined: done already. Throws or rejects as the handler does, or when the commit failed. */
+  /** Undefined if the call completed synchronously. Fails if the handler or the commit fails. */
   run(work: HandlerWork, deadline: Deadline): Promise<void> | undefined;
 }
 
-/** How much longer a claim lives than the handler that took it. */
+/** Time that a claim outlives its handler's timeout. */
 const claimMarginMs = 5_000;
 
 export function createHandlerCalls<Transaction>(
@@ -52,8 +52,8 @@ export function createHandlerCalls<Transaction>(
   const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
     buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
 
-  /** Had outside, but the confirmation did not arrive: the next attempt begins with it. */
-  const acted = new Map<string, number>();
+  /** Claims whose external effect happened but is not confirmed yet; the next attempt confirms it first. */
+  const unconfirmed = new Map<string, number>();
 
   return {
     run({ events, attempt, tickets, trace, drained }, deadline) {
@@ -62,7 +62,7 @@ export function createHandlerCalls<Transaction>(
       const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
         correlationId,
         causationId: eventId,
-        // What follows from one event of a batch stays in that event's own trace.
+        // An event caused by one event of a batch stays in the trace of that event.
         headers: {
           ...(events.length > 1 ? (traceOf(headers) ?? trace) : (trace ?? traceOf(headers))),
         },
@@ -99,22 +99,22 @@ export function createHandlerCalls<Transaction>(
 
       const result =
         batchHandler === undefined ? handler?.(event, context) : batchHandler(events, context);
-      const isOver =
+      const isComplete =
         result === undefined &&
         effect === undefined &&
         claiming === undefined &&
         drained === undefined;
-      return isOver ? undefined : finish(result);
+      return isComplete ? undefined : finish(result);
 
       async function claim(): Promise<boolean> {
-        const before = acted.get(claimKey().eventId);
+        const before = unconfirmed.get(claimKey().eventId);
         if (before !== undefined && (await confirm(before))) return false;
         const ttlMs = subscription.claimTtlMs;
         const leaseMs = timeoutMs + claimMarginMs;
         const claimed = await storage.processed.claim(claimKey(), { leaseMs, ttlMs });
         if (claimed.kind === 'done') return false;
         if (claimed.kind === 'busy') {
-          throw new Snooze(claimed.retryInMs, 'another process may still be at it');
+          throw new Snooze(claimed.retryInMs, 'another process holds the claim');
         }
         claimToken = claimed.token;
         return true;
@@ -123,9 +123,8 @@ export function createHandlerCalls<Transaction>(
       async function finish(running: void | Promise<void>): Promise<void> {
         try {
           if (running !== undefined) await deadline.race(running);
-          // Whatever comes after this line is ours: the handler has done its part. First what it did
-          // outside, which no rollback undoes: then an attempt that only the commit failed is not
-          // had twice there.
+          // Confirm the external effect before the commit, because no rollback undoes it: if only the
+          // commit fails, the next attempt must not repeat the effect.
           if (claimToken !== undefined) await confirm(claimToken);
           if (effect !== undefined || drained !== undefined) await commit();
         } catch (error) {
@@ -137,13 +136,13 @@ export function createHandlerCalls<Transaction>(
         }
       }
 
-      /** False: the claim has passed to somebody else. */
+      /** Returns false if another process took over the claim. */
       async function confirm(token: number): Promise<boolean> {
         const key = claimKey();
         claimToken = undefined;
-        acted.set(key.eventId, token);
+        unconfirmed.set(key.eventId, token);
         const isConfirmed = await storage.processed.confirm(key, token);
-        acted.delete(key.eventId);
+        unconfirmed.delete(key.eventId);
         return isConfirmed;
       }
 
@@ -154,9 +153,10 @@ export function createHandlerCalls<Transaction>(
       async function commit(): Promise<void> {
         if (effect !== undefined) {
           const settled = await commitEffect(await effect);
-          // Repeated: the answer to an earlier commit was lost, and the effect is there. Of a batch
-          // that may be true of some only: one by one, each of them shows.
-          if (settled === 'repeated' && events.length > 1) throw new Error('partly done before');
+          // The response to an earlier commit was lost, so its effects exist. For a batch this may hold for
+          // some events only, so retry them one by one.
+          if (settled === 'repeated' && events.length > 1)
+            throw new Error('partly processed before');
           effect = undefined;
         } else if (drained !== undefined) {
           await storage.settle(fence, drained);
@@ -182,7 +182,7 @@ export function createHandlerCalls<Transaction>(
 
       async function undo(why: 'late' | undefined): Promise<void> {
         const open = await effect?.catch(() => undefined);
-        // A connection that broke is the reason for what the handler met, and not the event's fault.
+        // On a broken connection the rollback throws as well; that error does not count against the event.
         await open?.rollback(why);
         if (claimToken !== undefined && why === undefined) {
           await storage.processed.release(claimKey(), claimToken);

@@ -1,4 +1,4 @@
-// Aggregates whose events wait in the database: what comes for them goes there, too, in groups.
+// Streams whose events wait in the database. New events of these streams are stored there too, in batches.
 
 import type { Position } from '../../store/position.ts';
 import type { LaneItem } from './lane-work.ts';
@@ -6,12 +6,12 @@ import type { Fence, HeldStream, WaitingEvents } from '../subscription-storage.t
 
 interface Held {
   buffer: LaneItem[];
-  /** To be written with the next group. */
+  /** Retry time to write with the next batch. */
   due: number | undefined;
   isDraining: boolean;
-  /** Done in this drain: what the feed brings again of it is not to be done again. */
+  /** Last event that this drain processed; the feed may deliver it again. */
   drainedUpTo: Position | undefined;
-  /** What comes now is kept here until it is known whether anything still waits in the database. */
+  /** New events stay in the buffer until `unblock` has decided. */
   isClosing: boolean;
 }
 
@@ -22,19 +22,19 @@ interface Taken {
 }
 
 export interface HeldStreams {
-  /** True: its aggregate waits, and so does this one. */
+  /** Buffers the item and returns true if its stream is blocked. */
   keep(item: LaneItem): boolean;
-  /** From memory to the database. */
+  /** Moves items from memory to the database. */
   spill(stream: string, items: readonly LaneItem[], dueAtMs: number): void;
-  /** The database has events of it that wait. */
+  /** Registers a stream that has waiting events in the database. */
   add(stream: string): void;
-  /** False: somebody is at it already. */
+  /** Returns false if the stream is already being drained. */
   beginDrain(stream: string): boolean;
   drained(stream: string, position: Position): void;
   endDrain(stream: string): void;
-  /** Nothing of it is in the database any more: returns what came meanwhile; undefined: there is more. */
+  /** Unblocks an empty stream and returns its buffered items; undefined if more events wait. */
   close(stream: string): Promise<readonly LaneItem[] | undefined>;
-  /** Writes what has gathered. */
+  /** Writes the buffered items. */
   flush(): Promise<void>;
   readonly buffered: number;
   readonly size: number;
@@ -43,7 +43,7 @@ export interface HeldStreams {
 export interface HeldStreamsOptions {
   readonly fence: Fence;
   readonly waiting: WaitingEvents;
-  /** The database has it: the checkpoint may pass it. */
+  /** The database stores the event, so the checkpoint may pass it. */
   readonly onHeld: (item: LaneItem) => void;
 }
 
@@ -69,7 +69,7 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
 
   async function write(): Promise<void> {
     if (buffered === 0) return;
-    const groups: HeldStream[] = [];
+    const batch: HeldStream[] = [];
     const taken: Taken[] = [];
     for (const [stream, held] of streams) {
       const { buffer, due } = held;
@@ -83,11 +83,11 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
         failures,
         history,
       }));
-      groups.push({ stream, due: due ?? 'behind', events });
+      batch.push({ stream, due: due ?? 'behind', events });
     }
-    if (groups.length === 0) return;
+    if (batch.length === 0) return;
     try {
-      await waiting.hold(fence, groups);
+      await waiting.hold(fence, batch);
     } catch (error) {
       for (const { held, buffer, due } of taken) {
         held.buffer = [...buffer, ...held.buffer];
@@ -101,7 +101,7 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
     }
   }
 
-  /** One after the other: two groups of one aggregate must not overtake each other. */
+  /** Writes batches one after another, to keep the order within a stream. */
   function flush(): Promise<void> {
     const next = flushing.then(write);
     flushing = next.catch(() => undefined);
@@ -141,7 +141,7 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
       const held = entry(stream);
       held.isClosing = true;
       try {
-        // A group that is under way may still bring events of it.
+        // A running flush may still store events of the stream.
         await flushing;
         if (!(await waiting.unblock(fence, stream))) return undefined;
         streams.delete(stream);

@@ -1,5 +1,5 @@
-// The lanes of a shard: order within an aggregate, work on several at once. An event that waits for
-// its next attempt holds up its own aggregate only; under pressure, what waits moves to the database.
+// The lanes of a shard process events in order per stream and several streams in parallel. An event that
+// waits for a retry blocks only its own stream; under load, waiting events move to the database.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -12,17 +12,17 @@ import type { HeldStreams } from './held-streams.ts';
 import { laneOf } from '../rules/lane-of.ts';
 import type { Subscription } from '../subscription.ts';
 
-/** An event on its way through a lane. */
+/** An event in a lane. */
 export interface LaneItem {
   readonly event: RecordedEvent;
   readonly ticket: number;
   readonly failures: number;
   readonly history: readonly Attempt[];
-  /** Its batch failed: by itself it shows whether it was the reason. */
+  /** Its batch failed, so the event is retried alone to find the cause. */
   readonly alone?: boolean | undefined;
 }
 
-/** Events of this aggregate wait in the database, and may be tried now. */
+/** Events of this stream wait in the database and are due. */
 interface DrainEntry {
   readonly drain: string;
 }
@@ -33,16 +33,16 @@ interface Blocked {
   readonly items: LaneItem[];
   readonly atMs: number;
   /**
-   * What the handler works on is away, and so it will be for the next events: they wait here, and
-   * the reader behind them. Moved out, the whole backlog would end up as events that wait.
+   * The database of the handler is unavailable. The events stay in memory and stop the reader; otherwise
+   * the whole backlog would move to the waiting events.
    */
-  readonly isAway: boolean;
+  readonly isUnavailable: boolean;
 }
 
 interface Lane {
   queue: LaneEntry[];
   head: number;
-  /** Before the queue, first one first. */
+  /** Processed before the queue. */
   urgent: LaneEntry[];
   isRunning: boolean;
   readonly blocked: Map<string, Blocked>;
@@ -53,32 +53,32 @@ export interface LaneWorkOptions {
   readonly subscription: Subscription;
   readonly calls: HandlerCalls;
   readonly clock: Clock;
-  /** No lane goes on once it has fired. */
+  /** Stops all lanes. */
   readonly signal: AbortSignal;
   readonly held: HeldStreams;
-  /** Done, in one way or another: the checkpoint may pass it. */
+  /** The event is processed or dead-lettered, so the checkpoint may pass it. */
   readonly onDone: (item: LaneItem) => void;
   readonly onFailed: (item: LaneItem, error: unknown) => void;
-  /** One more waits, in memory so far. */
+  /** One more event waits in memory. */
   readonly onSetAside: () => void;
-  /** Keeps the dead letter; rejects when it could not be kept. */
+  /** Stores the dead letter; rejects if that fails. */
   readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
-  /** Handles what waits of this aggregate; true when there is more, and others should have a turn. */
+  /** Handles the waiting events of a stream; returns true if more remain after its turn. */
   readonly drain: (stream: string, deadline: Deadline) => Promise<boolean>;
-  /** Nothing can go on: the lease is lost, or a defect of ours. */
+  /** Ends the shard: the lease is lost, or an internal error occurred. */
   readonly fail: (error: unknown) => void;
 }
 
 export interface LaneWork {
   take(item: LaneItem): void;
-  /** Puts these before whatever the aggregate's lane has queued. */
+  /** Puts the items before the queue of their lane. */
   takeFirst(items: readonly LaneItem[]): void;
   drain(stream: string): void;
-  /** In memory behind an event that waits for its next attempt, and could move out. */
+  /** Number of events in memory that wait for a retry and can move to the database. */
   readonly blockedItems: number;
-  /** Moves those out of memory; `held` writes them down. */
+  /** Moves the blocked items to `held`, which stores them. */
   spill(): void;
-  /** Lets handlers under way finish, and begins nothing more. */
+  /** Waits for running handlers and starts no new ones. */
   stop(): Promise<void>;
 }
 
@@ -103,32 +103,32 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
   function start(lane: Lane): void {
     if (lane.isRunning || isStopping) return;
     lane.isRunning = true;
-    const pending = workOff(lane);
+    const pending = runQueue(lane);
     if (pending === undefined) {
       lane.isRunning = false;
       return;
     }
-    const tracked = workOn(lane, pending)
+    const tracked = continueQueue(lane, pending)
       .catch(options.fail)
       .finally(() => {
         lane.isRunning = false;
         running.delete(tracked);
-        // What came in between its last look and now.
+        // Items may have arrived after the lane found its queue empty.
         if (hasWork(lane)) start(lane);
       });
     running.add(tracked);
   }
 
-  async function workOn(lane: Lane, first: Promise<void>): Promise<void> {
+  async function continueQueue(lane: Lane, first: Promise<void>): Promise<void> {
     let pending: Promise<void> | undefined = first;
     while (pending !== undefined) {
       await pending;
-      pending = workOff(lane);
+      pending = runQueue(lane);
     }
   }
 
-  /** As long as handlers return at once, so does this: undefined when there is nothing left. */
-  function workOff(lane: Lane): Promise<void> | undefined {
+  /** Runs synchronous handlers without awaiting; undefined when the queue is empty. */
+  function runQueue(lane: Lane): Promise<void> | undefined {
     for (;;) {
       if (isStopping || signal.aborted) return undefined;
       const pending = step(lane);
@@ -137,7 +137,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     }
   }
 
-  /** Undefined: done at once. */
+  /** Undefined if the step completed synchronously. */
   function step(lane: Lane): Promise<void> | undefined | 'empty' {
     const first = next(lane);
     if (first === undefined) return 'empty';
@@ -154,12 +154,12 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     return handle(lane, batch);
   }
 
-  /** Its aggregate waits: then it waits behind. */
+  /** Queues the item if its stream is blocked. */
   function isSetAside(lane: Lane, item: LaneItem): boolean {
     const blocked = lane.blocked.get(item.event.stream);
     if (blocked !== undefined) {
       blocked.items.push(item);
-      if (!blocked.isAway) blockedItems += 1;
+      if (!blocked.isUnavailable) blockedItems += 1;
     } else if (!held.keep(item)) {
       return false;
     }
@@ -194,16 +194,16 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
 
   async function failed(lane: Lane, items: readonly LaneItem[], error: unknown): Promise<void> {
     if (hasCode(error, 'LEASE_LOST')) throw error;
-    // Whatever a handler says that was told to stop: the event is not done, and comes again.
+    // The handler was aborted, so its event is not processed and is read again.
     if (signal.aborted) return;
     const [item] = items;
     if (item === undefined) return;
     const nowMs = clock.now();
-    if (isAway(error)) {
-      // None of them is the reason: a batch stays one, in the order of each stream.
+    if (isOutage(error)) {
+      // No event caused the failure, so the items of each stream stay together.
       for (const each of items) options.onFailed(each, error);
       for (const own of Map.groupBy(items, ({ event }) => event.stream).values()) {
-        block(lane, { items: own, atMs: nowMs + retry.initialMs, isAway: true });
+        block(lane, { items: own, atMs: nowMs + retry.initialMs, isUnavailable: true });
       }
       return;
     }
@@ -216,15 +216,15 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const tried = { ...item, history: withAttempt(item.history, error, nowMs) };
     if (decision.kind === 'retry') {
       const again = { ...tried, failures: decision.failures };
-      block(lane, { items: [again], atMs: decision.atMs, isAway: false });
+      block(lane, { items: [again], atMs: decision.atMs, isUnavailable: false });
       return;
     }
     try {
       await options.deadLetter({ ...tried, failures: decision.failures }, error);
     } catch (reason) {
       if (!hasCode(reason, 'STORE_UNAVAILABLE')) throw reason;
-      // Perhaps it only failed because the database was away: one more attempt before the letter.
-      block(lane, { items: [item], atMs: nowMs + retry.initialMs, isAway: true });
+      // The outage may also have caused the failure, so retry once more before dead-lettering.
+      block(lane, { items: [item], atMs: nowMs + retry.initialMs, isUnavailable: true });
       return;
     }
     options.onDone(item);
@@ -233,23 +233,27 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
   function block(lane: Lane, blocked: Blocked): void {
     const stream = blocked.items[0]?.event.stream ?? '';
     lane.blocked.set(stream, blocked);
-    if (!blocked.isAway) blockedItems += blocked.items.length;
+    if (!blocked.isUnavailable) blockedItems += blocked.items.length;
     options.onSetAside();
     void wakeLater(lane, stream, blocked);
   }
 
   async function wakeLater(lane: Lane, stream: string, blocked: Blocked): Promise<void> {
     const isDue = await slept(clock, blocked.atMs - clock.now(), signal);
-    // It may have moved out meanwhile.
+    // The events may have moved to the database while this timer ran.
     if (!isDue || lane.blocked.get(stream) !== blocked) return;
     unblock(lane, stream, blocked);
     lane.urgent.unshift(...blocked.items);
     start(lane);
   }
 
-  function unblock(lane: Lane, stream: string, { items, isAway: wasAway }: Blocked): void {
+  function unblock(
+    lane: Lane,
+    stream: string,
+    { items, isUnavailable: wasUnavailable }: Blocked,
+  ): void {
     lane.blocked.delete(stream);
-    if (!wasAway) blockedItems -= items.length;
+    if (!wasUnavailable) blockedItems -= items.length;
   }
 
   async function drain(lane: Lane, stream: string): Promise<void> {
@@ -281,7 +285,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     spill() {
       for (const lane of lanes) {
         for (const [stream, blocked] of lane.blocked) {
-          if (blocked.isAway) continue;
+          if (blocked.isUnavailable) continue;
           unblock(lane, stream, blocked);
           held.spill(stream, blocked.items, blocked.atMs);
         }
@@ -294,8 +298,8 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
   };
 }
 
-/** A database that does not answer: nobody's failure. */
-function isAway(error: unknown): boolean {
+/** An unavailable database is not a failure of the event. */
+function isOutage(error: unknown): boolean {
   return hasCode(error, 'STORE_UNAVAILABLE') && error.retryable;
 }
 

@@ -1,5 +1,5 @@
-// What the outside hears of handlers: how many events, how long each took, with what result, and a
-// span for every attempt, below that of whoever appended the event.
+// Metrics and spans of handlers: events by status, duration, and one span per attempt as a child of the
+// span that appended the event.
 
 import type { Clock } from '../../foundation/clock.ts';
 import type { Attributes, Observer, Span } from '../../foundation/observer.ts';
@@ -26,13 +26,13 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
       const attributes = { handler, attempt, ...attributesOf(event) };
       return startSpan('handle event', attributes, traceOf(event.headers));
     }
-    // A batch has many parents, and a span only one: it is in none of their traces, and linked to all.
+    // A span has only one parent, so the span of a batch links to the traces of all its events.
     const links = events.map((each) => traceOf(each.headers)).filter((each) => each !== undefined);
     const attributes = { handler, attempt, events: events.length };
     return startSpan('handle event', attributes, undefined, links);
   }
 
-  function tell({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {
+  function report({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {
     const seconds = (clock.now() - startedMs) / 1_000 / events.length;
     for (const { type, tenant, aggregate } of events) {
       const { bc } = aggregate;
@@ -46,14 +46,14 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
       const startedMs = clock.now();
       const span = begin(work);
       const succeeded = (): void => {
-        tell(work, 'success', startedMs);
+        report(work, 'success', startedMs);
         span?.end();
       };
       const failed = (error: unknown): never => {
-        tell(work, 'error', startedMs);
+        report(work, 'error', startedMs);
         const { kind } = outcomeOf(error);
         span?.set({ outcome: kind });
-        // Not yet is no error.
+        // A postponed event is not an error.
         if (kind !== 'snooze') span?.fail(error);
         span?.end();
         throw error;

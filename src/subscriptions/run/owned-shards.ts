@@ -1,4 +1,4 @@
-// The shards that this process owns: each with its lease, its token and its runner.
+// The shards that this process owns, each with its lease, fence token and runner.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -7,7 +7,7 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Position } from '../../store/position.ts';
 import { slept } from './deadline.ts';
-import { mayRelyOn } from '../rules/decide-lease.ts';
+import { isLeaseValid } from '../rules/decide-lease.ts';
 import {
   leaseLost,
   type AddedDeadLetter,
@@ -23,8 +23,8 @@ interface Owned {
   readonly fence: Fence;
   readonly runner: ShardRunner;
   readonly ending: AbortController;
-  askedAtMs: number;
-  givingUp: Promise<void> | undefined;
+  requestedAtMs: number;
+  releasing: Promise<void> | undefined;
 }
 
 export interface OwnedShardsOptions<Transaction> {
@@ -37,7 +37,7 @@ export interface OwnedShardsOptions<Transaction> {
   readonly worker: string;
   readonly leaseMs: number;
   readonly tuning: RunnerTuning;
-  readonly restMs: number;
+  readonly restartDelayMs: number;
   readonly onDeadLetter: (added: AddedDeadLetter) => void;
   readonly onProgress: () => void;
   readonly onEnded: () => void;
@@ -47,11 +47,11 @@ export interface OwnedShards {
   readonly shards: readonly number[];
   acquire(shard: number): Promise<void>;
   renew(): Promise<void>;
-  /** Handlers under way finish, the checkpoint is written, the lease is free. */
-  giveUp(shards: readonly number[]): Promise<void>;
+  /** Waits for running handlers, writes the checkpoint and releases the lease. */
+  release(shards: readonly number[]): Promise<void>;
   statuses(): readonly ShardStatus[];
   positions(): ReadonlyMap<number, Position | undefined>;
-  look(): void;
+  poll(): void;
 }
 
 export function createOwnedShards<Transaction>(
@@ -68,11 +68,11 @@ export function createOwnedShards<Transaction>(
     pagesMax: subscriptionLimits.sharedPagesMax,
   });
   const owned = new Map<number, Owned>();
-  const restUntilMs = new Map<number, number>();
+  const restartAtMs = new Map<number, number>();
 
   async function acquire(shard: number): Promise<void> {
-    if (owned.has(shard) || (restUntilMs.get(shard) ?? 0) > clock.now()) return;
-    const askedAtMs = clock.now();
+    if (owned.has(shard) || (restartAtMs.get(shard) ?? 0) > clock.now()) return;
+    const requestedAtMs = clock.now();
     const key = { subscription: name, shard };
     const lease = await leases.acquire(key, worker, leaseMs);
     if (lease.kind === 'held') return;
@@ -82,8 +82,8 @@ export function createOwnedShards<Transaction>(
       fence,
       runner,
       ending: new AbortController(),
-      askedAtMs,
-      givingUp: undefined,
+      requestedAtMs,
+      releasing: undefined,
     };
     owned.set(shard, each);
     observer.log?.info({ sub: name, shard, worker, token: lease.token }, 'shard acquired');
@@ -94,12 +94,13 @@ export function createOwnedShards<Transaction>(
     void guard(each);
   }
 
-  /** By its own clock: a process that cannot renew stops before others may take over. */
+  /** Stops a shard by the local clock before its unrenewed lease expires for other processes. */
   async function guard(each: Owned): Promise<void> {
     for (;;) {
-      const leftMs = each.askedAtMs + leaseMs - clock.now();
+      const leftMs = each.requestedAtMs + leaseMs - clock.now();
       if (!(await slept(clock, leftMs, each.ending.signal))) return;
-      if (mayRelyOn({ askedAtMs: each.askedAtMs, ttlMs: leaseMs }, clock.now())) continue;
+      if (isLeaseValid({ requestedAtMs: each.requestedAtMs, ttlMs: leaseMs }, clock.now()))
+        continue;
       each.runner.abandon(leaseLost(each.fence));
       return;
     }
@@ -114,30 +115,30 @@ export function createOwnedShards<Transaction>(
     const { shard } = each.fence;
     forget(each);
     if (hasCode(err, 'LEASE_LOST')) {
-      observer.log?.warn({ sub: name, shard, worker }, 'shard lost to another owner');
-      // It may be that nobody has it: a reset takes the token away, and leases may be kept elsewhere.
-      void release(each.fence);
+      observer.log?.warn({ sub: name, shard, worker }, 'shard lease lost');
+      // After a reset no process owns the shard, but a lease on another server may remain.
+      void releaseLease(each.fence);
     } else {
-      observer.log?.error({ sub: name, shard, worker, err }, 'shard ended, and is started again');
-      restUntilMs.set(shard, clock.now() + options.restMs);
-      void release(each.fence);
+      observer.log?.error({ sub: name, shard, worker, err }, 'shard failed and restarts');
+      restartAtMs.set(shard, clock.now() + options.restartDelayMs);
+      void releaseLease(each.fence);
     }
     options.onEnded();
   }
 
-  async function release(fence: Fence): Promise<void> {
+  async function releaseLease(fence: Fence): Promise<void> {
     try {
       await leases.release(fence);
     } catch (err) {
-      // It runs out by itself.
-      observer.log?.debug({ sub: name, shard: fence.shard, err }, 'lease could not be released');
+      // The lease expires anyway.
+      observer.log?.debug({ sub: name, shard: fence.shard, err }, 'could not release the lease');
     }
   }
 
   async function renewOne(each: Owned): Promise<void> {
-    const askedAtMs = clock.now();
+    const requestedAtMs = clock.now();
     const isHeld = await leases.renew(each.fence, leaseMs);
-    if (isHeld) each.askedAtMs = askedAtMs;
+    if (isHeld) each.requestedAtMs = requestedAtMs;
     else each.runner.abandon(leaseLost(each.fence));
   }
 
@@ -149,20 +150,20 @@ export function createOwnedShards<Transaction>(
     async renew() {
       await Promise.all([...owned.values()].map(renewOne));
     },
-    async giveUp(shards) {
-      const leaving = shards.flatMap((shard) => owned.get(shard) ?? []);
+    async release(shards) {
+      const released = shards.flatMap((shard) => owned.get(shard) ?? []);
       await Promise.all(
-        leaving.map((each) => {
-          each.givingUp ??= each.runner.stop().then(() => release(each.fence));
-          return each.givingUp;
+        released.map((each) => {
+          each.releasing ??= each.runner.stop().then(() => releaseLease(each.fence));
+          return each.releasing;
         }),
       );
     },
     statuses: () => [...owned.values()].map(({ runner }) => runner.status),
     positions: () =>
       new Map([...owned].map(([shard, { runner }]) => [shard, runner.status.position])),
-    look() {
-      for (const { runner } of owned.values()) runner.look();
+    poll() {
+      for (const { runner } of owned.values()) runner.poll();
     },
   };
 }

@@ -13,10 +13,10 @@ test('those are woken whose position was reached; where nobody knows, all of the
   const waits = [3, 5, 7].map((target) =>
     waiters.wait(at(target), undefined).then(() => woken.push(target)),
   );
-  waiters.tell(at(5));
+  waiters.notify(at(5));
   await Promise.all(waits.slice(0, 2));
   assert.deepEqual([woken, waiters.size], [[3, 5], 1]);
-  waiters.tell(undefined);
+  waiters.notify(undefined);
   await Promise.all(waits);
   assert.equal(waiters.size, 0);
 });
@@ -45,6 +45,6 @@ test('a signal wakes its own waiter only, also one that had fired before', async
   await mine;
   await waiters.wait(at(1), ending.signal);
   assert.equal(waiters.size, 1);
-  waiters.tell(at(1));
+  waiters.notify(at(1));
   await other;
 });

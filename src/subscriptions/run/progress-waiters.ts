@@ -1,4 +1,4 @@
-// Those who wait until a subscription has got somewhere: each is woken once it may be there.
+// Callers that wait until a subscription reaches a position.
 
 import type { Clock } from '../../foundation/clock.ts';
 import type { Position } from '../../store/position.ts';
@@ -6,53 +6,53 @@ import { slept } from './deadline.ts';
 
 export interface ProgressWaiters {
   readonly size: number;
-  /** `reached`: what all of it has got to, if that is known here; else everybody has to look. */
-  tell(reached: Position | undefined): void;
-  /** Resolves when it is worth to look again, or the signal has fired. */
+  /** Wakes the waiters up to `reached`, or all of them if the position is unknown here. */
+  notify(reached: Position | undefined): void;
+  /** Resolves when the caller should check again, or when the signal fires. */
   wait(target: Position, signal: AbortSignal | undefined): Promise<void>;
 }
 
 interface Waiter {
   readonly target: Position;
-  readonly look: () => void;
+  readonly wake: () => void;
 }
 
 export function createProgressWaiters(clock: Clock, pollMs: number): ProgressWaiters {
   const waiters = new Set<Waiter>();
   let polling: AbortController | undefined;
 
-  /** One for all of them: what other processes write down brings no wake-up. */
+  /** One timer for all waiters, because the progress of other processes sends no notification. */
   async function poll(): Promise<void> {
     const end = new AbortController();
     polling = end;
-    while (await slept(clock, pollMs, end.signal)) tell(undefined);
+    while (await slept(clock, pollMs, end.signal)) notify(undefined);
   }
 
-  function tell(reached: Position | undefined): void {
-    for (const { target, look } of waiters) if (reached === undefined || reached >= target) look();
+  function notify(reached: Position | undefined): void {
+    for (const { target, wake } of waiters) if (reached === undefined || reached >= target) wake();
   }
 
   return {
     get size() {
       return waiters.size;
     },
-    tell,
+    notify,
     wait: (target, signal) =>
       new Promise((resolve) => {
-        const look = (): void => {
+        const wake = (): void => {
           waiters.delete(waiter);
-          signal?.removeEventListener('abort', look);
+          signal?.removeEventListener('abort', wake);
           if (waiters.size === 0) {
-            polling?.abort('nobody waits');
+            polling?.abort('no waiters');
             polling = undefined;
           }
           resolve();
         };
-        const waiter = { target, look };
+        const waiter = { target, wake };
         waiters.add(waiter);
         if (polling === undefined) void poll();
-        signal?.addEventListener('abort', look, { once: true });
-        if (signal?.aborted === true) look();
+        signal?.addEventListener('abort', wake, { once: true });
+        if (signal?.aborted === true) wake();
       }),
   };
 }

@@ -1,5 +1,5 @@
-// One shard for as long as its lease lasts: reads on from the checkpoint, gives events to the lanes,
-// and writes down how far everything is done.
+// Runs one shard while its lease lasts: reads events from the checkpoint on, passes them to the lanes,
+// and writes the checkpoint.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -21,9 +21,9 @@ import type { Subscription } from '../subscription.ts';
 import type { AddedDeadLetter, Fence, SubscriptionStorage } from '../subscription-storage.ts';
 
 export interface RunnerTuning {
-  /** Write a checkpoint after so many events, … */
+  /** Number of events between checkpoints. */
   readonly checkpointEvery: number;
-  /** … or so much later. */
+  /** Maximum delay of a checkpoint. */
   readonly checkpointMs: number;
   readonly pollMs: number;
   readonly drainMs: number;
@@ -42,30 +42,30 @@ export interface ShardRunnerOptions<Transaction> {
   readonly observer: Observer;
   readonly tuning: RunnerTuning;
   readonly onDeadLetter: (added: AddedDeadLetter) => void;
-  /** Something moved: whoever waits may look again. */
+  /** The position changed, so waiters should check again. */
   readonly onProgress: () => void;
 }
 
 export interface ShardStatus {
   readonly shard: number;
-  /** Everything up to here is done. */
+  /** All events up to this position are processed. */
   readonly position: Position | undefined;
   readonly inFlight: number;
-  /** Aggregates whose events wait in the database. */
+  /** Number of streams whose events wait in the database. */
   readonly held: number;
   readonly isLive: boolean;
 }
 
 export interface ShardRunner {
   readonly status: ShardStatus;
-  /** Resolves when it was stopped; rejects with what ended it, `LEASE_LOST` among others. */
+  /** Resolves after `stop`; rejects with the error that ended the shard, for example `LEASE_LOST`. */
   readonly ended: Promise<void>;
-  /** Lets handlers under way finish, then writes the checkpoint. */
+  /** Waits for running handlers, then writes the checkpoint. */
   stop(): Promise<void>;
-  /** The lease is gone: nothing may be finished or written any more. */
+  /** Ends the shard without waiting or writing, because the lease is lost. */
   abandon(reason: unknown): void;
-  /** Looks now for what may be tried again. */
-  look(): void;
+  /** Checks now for events that are due for a retry. */
+  poll(): void;
 }
 
 const dueMax = 100;
@@ -74,17 +74,17 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   const { store, storage, subscription, fence, clock, observer, tuning } = options;
   const { inFlightMax } = subscription;
   const ended = Promise.withResolvers<void>();
-  // Nobody need listen: the owner hears of it when it asks.
+  // Avoid an unhandled rejection; the owner handles `ended`.
   ended.promise.catch(() => undefined);
-  /** Ends everything, handlers included. */
+  /** Aborts everything, including handlers. */
   const ending = new AbortController();
-  /** Ends the reading only. */
+  /** Aborts only the reader. */
   const reading = new AbortController();
   let tracker = createCheckpointTracker();
   let done = new Set<Position>();
   let inFlight = 0;
   let isLive = false;
-  let roomFor: (() => void) | undefined;
+  let resumeReader: (() => void) | undefined;
   let stopping: Promise<void> | undefined;
 
   const fail = (error: unknown): void => {
@@ -96,8 +96,8 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   };
 
   const wakeReader = (): void => {
-    roomFor?.();
-    roomFor = undefined;
+    resumeReader?.();
+    resumeReader = undefined;
   };
 
   const settled = (item: LaneItem): void => {
@@ -144,7 +144,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     held,
     onDone: settled,
     onFailed({ event, failures }, err) {
-      // A database that is away is told once, where the leases are, not for each event.
+      // The runner logs an unavailable database once, not per event.
       if (hasCode(err, 'STORE_UNAVAILABLE') && err.retryable) return;
       observer.log?.warn(
         {
@@ -203,24 +203,24 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     done = new Set(progress.done);
     for (const stream of progress.blocked) held.add(stream);
     options.onProgress();
-    void poll();
+    void pollRegularly();
     for await (const item of options.feed.read({
       shard: fence.shard,
       after,
       signal: reading.signal,
     })) {
       if (reading.signal.aborted) return;
-      if (item.kind === 'events') for (const event of item.events) give(event);
+      if (item.kind === 'events') for (const event of item.events) dispatch(event);
       if (item.kind === 'caughtUp') isLive = true;
       if (item.kind === 'fellBehind') isLive = false;
       tracker.pass(item.position);
       if (tracker.isIdle) writer.note();
       options.onProgress();
-      if (inFlight >= inFlightMax || tracker.size >= tuning.windowMax) await room();
+      if (inFlight >= inFlightMax || tracker.size >= tuning.windowMax) await waitForRoom();
     }
   }
 
-  /** A new subscription keeps where it began, so that `end` is the same end after a restart. */
+  /** Stores the start position of a new subscription, so that `end` means the same after a restart. */
   async function firstPosition(): Promise<Position> {
     const { from } = subscription;
     const position = from === 'start' ? startPosition : from === 'end' ? await store.head() : from;
@@ -228,8 +228,8 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     return position;
   }
 
-  function give(event: LaneItem['event']): void {
-    // Done before the last owner ended, above its checkpoint.
+  function dispatch(event: LaneItem['event']): void {
+    // The previous owner processed this event, but its checkpoint was below it.
     if (done.size > 0 && done.delete(event.position)) {
       tracker.pass(event.position);
       return;
@@ -239,8 +239,8 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     lanes.take({ event, ticket, failures: 0, history: [] });
   }
 
-  /** Waits until there is room; what only waits for a next attempt makes room by moving out. */
-  async function room(): Promise<void> {
+  /** Waits for free capacity. Events that wait for a retry move to the database to free it. */
+  async function waitForRoom(): Promise<void> {
     while (
       !reading.signal.aborted &&
       (inFlight >= inFlightMax || tracker.size >= tuning.windowMax)
@@ -254,24 +254,24 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
         continue;
       }
       await new Promise<void>((resolve) => {
-        roomFor = resolve;
+        resumeReader = resolve;
       });
     }
   }
 
-  async function poll(): Promise<void> {
+  async function pollRegularly(): Promise<void> {
     do {
-      await look();
+      await poll();
     } while (await slept(clock, tuning.pollMs, reading.signal));
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     try {
       const due = await storage.waiting.due(fence, clock.now(), dueMax);
       if (reading.signal.aborted) return;
       for (const stream of due) if (held.beginDrain(stream)) lanes.drain(stream);
     } catch (err) {
-      // The next look will tell; reading and checkpoints meet the same database.
+      // Poll again later; the reader and the checkpoints report an unavailable database.
       if (!hasCode(err, 'STORE_UNAVAILABLE')) fail(err);
     }
   }
@@ -286,7 +286,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     ended.resolve();
   }
 
-  /** Their events come again: a handler that does not end must not hold up the process. */
+  /** Aborts handlers that do not end in time; their events are read again. */
   async function drainDeadline(): Promise<void> {
     const isLate = await slept(clock, tuning.drainMs, ending.signal);
     if (isLate) ending.abort(new Error('stopped'));
@@ -312,6 +312,6 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
         .catch(fail)
         .then(() => running)),
     abandon: fail,
-    look: () => void look(),
+    poll: () => void poll(),
   };
 }

@@ -1,5 +1,5 @@
-// One read of the store for all shards that a process owns of a subscription. The last pages are kept:
-// a shard that is further behind reads by itself, holds up nobody, and comes back once it is close.
+// One read of the store for all shards of a subscription in a process. The last pages are buffered. A shard
+// that lags further behind reads alone, does not delay the others, and rejoins once it has caught up.
 
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventStore, FeedItem } from '../../store/event-store.ts';
@@ -12,7 +12,7 @@ export interface SharedFeedOptions {
   readonly filter: EventFilter | undefined;
   readonly shards: number;
   readonly pageSize: number;
-  /** How many pages are kept for those who are behind. */
+  /** Number of buffered pages for shards that lag behind. */
   readonly pagesMax: number;
 }
 
@@ -23,27 +23,27 @@ interface ReadShardOptions {
 }
 
 export interface SharedFeed {
-  /** What the store's own feed gives, of one shard. */
+  /** The items of the store's feed for one shard. */
   read(options: ReadShardOptions): AsyncIterable<FeedItem>;
 }
 
 interface Page {
   readonly kind: FeedItem['kind'];
   readonly position: Position;
-  /** By shard; none where the page has no event of it. */
+  /** By shard; undefined if the page has no event of the shard. */
   readonly events: readonly (readonly RecordedEvent[] | undefined)[];
 }
 
-/** One read that is under way. */
+/** A running read with its buffered pages. */
 interface Hub {
   readonly feed: AsyncIterator<FeedItem>;
   readonly ending: AbortController;
   readonly readers: Set<Reader>;
   readonly waiters: Set<() => void>;
   pages: Page[];
-  /** How many were dropped: the number of the first that is kept. */
+  /** Number of dropped pages, which is the number of the first buffered page. */
   dropped: number;
-  /** The pages that are kept begin behind it. */
+  /** The buffered pages start after this position. */
   base: Position;
   head: Position;
   isLive: boolean;
@@ -53,7 +53,7 @@ interface Hub {
 }
 
 interface Reader {
-  /** Of the page that it takes next. */
+  /** Number of the next page. */
   next: number;
 }
 
@@ -83,7 +83,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     return hub;
   }
 
-  /** Whoever is a little ahead skips what it has had; whoever is far ahead would drag the others on. */
+  /** A reader slightly ahead skips known events; a reader far ahead would force the others to skip ahead. */
   function isClose({ base, head }: Hub, position: Position): boolean {
     return position >= base && toSequence(position) - toSequence(head) <= pageSize * 2;
   }
@@ -99,18 +99,18 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     hub.readers.delete(reader);
     if (hub.readers.size > 0) return;
     hub.ending.abort();
-    // What it still has to say is for nobody.
+    // The feed has no reader left.
     hub.feed.return?.().catch(() => undefined);
     if (current === hub) current = undefined;
   }
 
-  /** Whoever is in front asks for the next page; the others find it there. */
+  /** The first reader fetches the next page; the others read it from the buffer. */
   async function pull(hub: Hub): Promise<void> {
     hub.isPulling = true;
     try {
       const { done = false, value } = await hub.feed.next();
       if (done) hub.isOver = true;
-      else keep(hub, value);
+      else buffer(hub, value);
     } catch (error) {
       hub.failure = { error };
       if (current === hub) current = undefined;
@@ -121,7 +121,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     }
   }
 
-  function keep(hub: Hub, item: FeedItem): void {
+  function buffer(hub: Hub, item: FeedItem): void {
     if (item.kind === 'caughtUp') hub.isLive = true;
     if (item.kind === 'fellBehind') hub.isLive = false;
     if (item.position > hub.head) hub.head = item.position;
@@ -132,7 +132,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     hub.dropped += 1;
   }
 
-  function moved(hub: Hub, signal: AbortSignal): Promise<void> {
+  function nextPage(hub: Hub, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         hub.waiters.delete(wake);
@@ -145,7 +145,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     });
   }
 
-  /** Ends where it was left behind; returns how far it got. */
+  /** Ends when its next page is no longer buffered; returns its position. */
   async function* together(
     hub: Hub,
     { shard, after, signal }: ReadShardOptions,
@@ -163,14 +163,14 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
           isLive = page.kind === 'caughtUp' || (isLive && page.kind !== 'fellBehind');
           yield itemOf(page, { shard, from, position });
         } else if (hub.isLive && !isLive) {
-          // It came when the others had caught up already.
+          // This reader joined after the others had caught up.
           isLive = true;
           yield { kind: 'caughtUp', position };
         } else if (hub.failure !== undefined) {
           throw hub.failure.error;
         } else {
           if (!hub.isPulling && !hub.isOver) void pull(hub);
-          await moved(hub, signal);
+          await nextPage(hub, signal);
         }
       }
       return position;
@@ -179,7 +179,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     }
   }
 
-  /** Ends where it is close to the others; returns how far it got. */
+  /** Ends when it is close to the other readers; returns its position. */
   async function* alone({
     shard,
     after,
@@ -200,8 +200,8 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
       let position = after;
       while (!signal.aborted) {
         current ??= open(position);
-        const given = { shard, after: position, signal };
-        position = yield* isClose(current, position) ? together(current, given) : alone(given);
+        const request = { shard, after: position, signal };
+        position = yield* isClose(current, position) ? together(current, request) : alone(request);
       }
     },
   };
@@ -224,7 +224,7 @@ function itemOf(
   if (page.kind !== 'events') return { kind: page.kind, position };
   const all = page.events[shard] ?? [];
   const [first] = all;
-  // Only whoever came in the middle of a page has had a part of it.
+  // A reader that joined within a page has already read a part of it.
   const isNew = first === undefined || first.position > from;
   const events = isNew ? all : all.filter((event) => event.position > from);
   return events.length === 0

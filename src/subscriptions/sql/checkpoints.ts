@@ -23,7 +23,7 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
       and m.position > coalesce((select p.position from ${shardsTable} p
         where p.subscription = ?1 and p.shard = ?2), -1)`,
     blocked: `select stream from ${blocked} where subscription = ?1 and shard = ?2`,
-    forget: `delete from ${marks} where subscription = ?1 and shard = ?2 and position <= ?3`,
+    removeMarks: `delete from ${marks} where subscription = ?1 and shard = ?2 and position <= ?3`,
     pause: `update ${subscriptions} set paused = ?2 where name = ?1 returning 1`,
     lock: `select shard from ${shardsTable} where subscription = ?1 order by shard${dialect.takeRow}`,
     reset: `update ${shardsTable} set position = ?2, token = token + 1, expires_at_ms = 0
@@ -73,7 +73,10 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
       const { subscription, shard } = fence;
       const at = toSequence(position);
       await fenced(fence, () =>
-        run([moveCheckpoint(fence, at), { sql: sql.forget, values: [subscription, shard, at] }]),
+        run([
+          moveCheckpoint(fence, at),
+          { sql: sql.removeMarks, values: [subscription, shard, at] },
+        ]),
       );
     },
     async setPaused(subscription, paused) {
@@ -101,7 +104,7 @@ export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
   };
 }
 
-/** A row for each shard that was ever owned; at least one for each subscription. */
+/** Input: one row per shard that ever had an owner, at least one per subscription. */
 function statesOf(rows: readonly SqlCells[]): SubscriptionState[] {
   const states = new Map<
     string,

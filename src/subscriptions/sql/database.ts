@@ -1,17 +1,17 @@
-// As much of an SQL database as subscriptions and read models need: statements that commit together,
-// and the few places in which dialects differ. Adapters bring it.
+// The part of an SQL database that subscriptions and read models need: statements that commit together,
+// and the differences between dialects. Engines implement it.
 
 export type SqlCell = string | number | null;
 export type SqlCells = readonly SqlCell[];
 
-/** What must hold for the statements to commit: so many rows came back. */
+/** Names of the row-count checks that a commit depends on. */
 export type SqlExpectation = 'fence' | 'new';
 
 export interface SqlStatement {
-  /** Parameters are `?1`, `?2`, …; columns come back in the order in which they are named. */
+  /** Parameters are `?1`, `?2`, …; columns are returned in the order of the statement. */
   readonly sql: string;
   readonly values: readonly SqlCell[];
-  /** Otherwise nothing is committed, and `run` rejects with `SqlExpectationFailed`. */
+  /** With another number of rows, nothing is committed and `run` rejects with `SqlExpectationFailed`. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
 }
 
@@ -20,15 +20,15 @@ export class SqlExpectationFailed extends Error {
   readonly what: SqlExpectation;
 
   constructor(what: SqlExpectation) {
-    super(`expected: ${what}`);
+    super(`unmet expectation: ${what}`);
     this.what = what;
   }
 }
 
 export interface SqlDialect {
-  /** `marks` → the table's full name. */
+  /** The qualified name of a table. */
   readonly table: (name: SqlTable) => string;
-  /** The database's own clock, in milliseconds. */
+  /** SQL expression for the database's clock, in milliseconds. */
   readonly nowMs: string;
   /** A JSON array as rows of one column, `value`. */
   readonly values: (parameter: string) => string;
@@ -37,11 +37,11 @@ export interface SqlDialect {
     parameter: string,
     columns: Readonly<Record<string, 'text' | 'bigint' | 'double precision'>>,
   ) => string;
-  /** Whether a row is among those of its own table that are selected, by its primary key or faster. */
+  /** Condition that selects the rows of a subquery on the same table, by primary key or faster. */
   readonly isAmong: (primaryKey: string, tableAndWhere: string) => string;
-  /** Lets others see the row but not take it over until this commits. */
+  /** Suffix of a select: share lock, so that no other transaction changes the row until the commit. */
   readonly shareRow: string;
-  /** Waits for those who share it. */
+  /** Suffix of a select: exclusive lock, which waits for share locks. */
   readonly takeRow: string;
 }
 
@@ -67,6 +67,6 @@ type SqlTable =
 
 export interface SqlDatabase {
   readonly dialect: SqlDialect;
-  /** All in one transaction, in order; the rows of each. */
+  /** Runs the statements in order in one transaction and returns the rows of each. */
   readonly run: (statements: readonly SqlStatement[]) => Promise<readonly (readonly SqlCells[])[]>;
 }

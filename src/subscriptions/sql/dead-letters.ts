@@ -22,7 +22,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const waiting = dialect.table('subscription_waiting');
   const isWaiting = `subscription = ?1 and shard = ?2 and stream = ?3`;
   const sql = {
-    before: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
+    existing: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
     insert: `insert into ${letters} (id, event_id, event_type, aggregate_id, payload, error, attempts,
         created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history)
       values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
@@ -31,11 +31,11 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         parked = ?5, replayed_at_ms = null, replay_requested_at_ms = null where id = ?1`,
     block: `insert into ${blocked} (subscription, shard, stream, due_at_ms) values (?1, ?2, ?3, ?4)
       on conflict (subscription, shard, stream) do update set due_at_ms = excluded.due_at_ms`,
-    wait: `insert into ${waiting} (subscription, shard, stream, position, event_id, failures, history)
+    addWaiting: `insert into ${waiting} (subscription, shard, stream, position, event_id, failures, history)
       values (?1, ?2, ?3, ?4, ?5, 0, '[]')
       on conflict (subscription, shard, stream, position) do update set failures = 0, history = '[]'`,
-    waitNo: `delete from ${waiting} where ${isWaiting} and position = ?4`,
-    go: `update ${blocked} set due_at_ms = 0 where ${isWaiting}`,
+    removeWaiting: `delete from ${waiting} where ${isWaiting} and position = ?4`,
+    unblock: `update ${blocked} set due_at_ms = 0 where ${isWaiting}`,
     get: `select ${columns} from ${letters} where id = ?1`,
     request: `update ${letters} set replayed_by = ?2, replay_requested_at_ms = ?3
       where id = ?1 and status = 'pending' returning 1`,
@@ -55,7 +55,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     letter: NewDeadLetter,
   ): Promise<{ readonly id: string; readonly isNew: boolean }> {
     const [[before] = []] = await run([
-      { sql: sql.before, values: [letter.eventId, letter.handler] },
+      { sql: sql.existing, values: [letter.eventId, letter.handler] },
     ]);
     const position = toSequence(letter.position);
     const place = placeOf(letter);
@@ -67,9 +67,9 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         ...(letter.parked
           ? [
               { sql: sql.block, values: [...place, null] },
-              { sql: sql.wait, values: [...place, position, letter.eventId] },
+              { sql: sql.addWaiting, values: [...place, position, letter.eventId] },
             ]
-          : [{ sql: sql.waitNo, values: [...place, position] }]),
+          : [{ sql: sql.removeWaiting, values: [...place, position] }]),
       ]),
     );
     const [id = letter.id, , , requested = null] = before ?? [];
@@ -126,10 +126,10 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     const last = after === undefined ? undefined : await get(after);
     const page = [...(last === undefined ? [] : [Date.parse(last.createdAt), last.id]), limit];
     const at = (offset: number): string => `?${values.length + 1 + offset}`;
-    const beyond = last === undefined ? '' : ` and (created_at_ms, id) > (${at(0)}, ${at(1)})`;
+    const afterLast = last === undefined ? '' : ` and (created_at_ms, id) > (${at(0)}, ${at(1)})`;
     const [rows = []] = await run([
       {
-        sql: `select ${columns} from ${letters} where ${text}${beyond}
+        sql: `select ${columns} from ${letters} where ${text}${afterLast}
           order by created_at_ms, id limit ${at(page.length - 1)}`,
         values: [...values, ...page],
       },
@@ -165,7 +165,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     return row === undefined ? undefined : toLetter(row);
   }
 
-  /** Page by page, each letter in a commit of its own: however many there are. */
+  /** Page by page, with one commit per dead letter, so that the number of dead letters does not matter. */
   async function eachPending(
     filter: DeadLetterFilter,
     statements: (letter: DeadLetter) => readonly SqlStatement[],
@@ -182,7 +182,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     }
   }
 
-  /** False: meanwhile it is not pending any more. */
+  /** Returns false if the dead letter is no longer pending. */
   async function isChanged(statements: readonly SqlStatement[]): Promise<boolean> {
     try {
       await run(statements);
@@ -212,7 +212,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         { sql: sql.request, values: [letter.id, by, atMs], expect: { what: 'new', rows: 1 } },
         { sql: sql.block, values: [...placeOf(letter), 0] },
         {
-          sql: sql.wait,
+          sql: sql.addWaiting,
           values: [...placeOf(letter), toSequence(letter.position), letter.eventId],
         },
       ]),
@@ -223,8 +223,8 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
           values: [letter.id, atMs, by, reason],
           expect: { what: 'new', rows: 1 },
         },
-        { sql: sql.go, values: placeOf(letter) },
-        { sql: sql.waitNo, values: [...placeOf(letter), toSequence(letter.position)] },
+        { sql: sql.unblock, values: placeOf(letter) },
+        { sql: sql.removeWaiting, values: [...placeOf(letter), toSequence(letter.position)] },
       ]),
     async note(id, notes) {
       const [rows = []] = await run([{ sql: sql.note, values: [id, notes] }]);

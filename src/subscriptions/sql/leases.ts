@@ -11,7 +11,7 @@ export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
     acquire: `update ${shards} set owner = ?3, expires_at_ms = ${now} + ?4,
       token = case when token < ?5 then ?5 else token end + 1
       where subscription = ?1 and shard = ?2 and expires_at_ms <= ${now} returning token`,
-    left: `select expires_at_ms - ${now} from ${shards} where subscription = ?1 and shard = ?2`,
+    remaining: `select expires_at_ms - ${now} from ${shards} where subscription = ?1 and shard = ?2`,
     renew: `update ${shards} set expires_at_ms = ${now} + ?4
       where subscription = ?1 and shard = ?2 and token = ?3 and expires_at_ms > 0 returning 1`,
     release: `update ${shards} set expires_at_ms = 0
@@ -29,10 +29,10 @@ export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
       const key = [subscription, shard];
       const results = await run([
         { sql: sql.create, values: key },
-        // Only an expired one is waited for: its last owner may be committing right now.
+        // Lock only an expired lease, because its last owner may still be committing.
         { sql: sql.lock, values: key },
         { sql: sql.acquire, values: [...key, owner, ttlMs, above] },
-        { sql: sql.left, values: key },
+        { sql: sql.remaining, values: key },
       ]);
       const token = results[2]?.[0]?.[0];
       if (token !== undefined) return { kind: 'acquired', token: Number(token) };
@@ -48,10 +48,10 @@ export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
     },
     async list(subscription) {
       const [rows = []] = await run([{ sql: sql.list, values: [subscription] }]);
-      return rows.map(([shard, owner, left]) => ({
+      return rows.map(([shard, owner, remainingMs]) => ({
         shard: Number(shard),
         owner: String(owner),
-        remainingMs: Math.max(0, Number(left)),
+        remainingMs: Math.max(0, Number(remainingMs)),
       }));
     },
     async announce(subscription, worker, ttlMs) {
@@ -86,7 +86,7 @@ export function sqlTokens({ dialect, run }: SqlDatabase): FenceTokens {
       const key = [subscription, shard];
       const results = await run([
         { sql: sql.create, values: key },
-        // The last owner may be committing right now: the next one must see what it did.
+        // The last owner may still be committing, and the next owner must see its writes.
         { sql: sql.lock, values: key },
         { sql: sql.raise, values: [...key, token] },
       ]);

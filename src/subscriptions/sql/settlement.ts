@@ -1,4 +1,4 @@
-// Marks and fences as SQL: what commits together with a handler's effect.
+// SQL for marks and fences, which commit together with a handler's effects.
 
 import { toSequence } from '../../store/position.ts';
 import {
@@ -10,11 +10,11 @@ import {
 import { SqlExpectationFailed, type SqlDialect, type SqlStatement } from './database.ts';
 
 export interface SqlSettlements {
-  /** First of an owner's statements: nothing commits once another one has taken over. */
+  /** The first statement of an owner's transaction; it fails once another owner took over. */
   readonly fence: (fence: Fence) => SqlStatement;
   statements(fence: Fence, settlement: Settlement): readonly SqlStatement[];
   mark(fence: Fence, position: number): SqlStatement;
-  /** A fence as well. A late one does not undo what went further meanwhile. */
+  /** Also checks the fence. Never moves the checkpoint back. */
   readonly moveCheckpoint: (fence: Fence, position: number) => SqlStatement;
 }
 
@@ -61,7 +61,7 @@ export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
         const { checkpoint } = settlement;
         return [
           checkpoint === undefined ? fence(owner) : moveCheckpoint(owner, toSequence(checkpoint)),
-          // Also below the checkpoint: whoever had no answer and tries again must meet the mark.
+          // Keep marks below the checkpoint too, because a retry after a lost response must find them.
           {
             sql: markNewSql,
             values: [subscription, shard, JSON.stringify(positions)],
@@ -73,7 +73,7 @@ export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
       const position = toSequence(settlement.position);
       return [
         fence(owner),
-        // The letter first, as everybody does who touches both.
+        // Update the dead letter first: all transactions lock the two tables in this order.
         { sql: replayedSql, values: [eventId, subscription, atMs] },
         {
           sql: drainSql,
@@ -86,7 +86,7 @@ export function sqlSettlements(dialect: SqlDialect): SqlSettlements {
   };
 }
 
-/** Says in the port's words what an expectation that failed means. */
+/** Translates a failed expectation into the port's result or error. */
 export async function settling(
   fence: Fence,
   commit: () => Promise<unknown>,
@@ -101,7 +101,7 @@ export async function settling(
   }
 }
 
-/** For writes that nobody can have done before. */
+/** For writes that cannot be duplicates: every failed expectation is a lost lease. */
 export async function fenced<T>(fence: Fence, write: () => Promise<T>): Promise<T> {
   try {
     return await write();

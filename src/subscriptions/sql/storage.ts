@@ -1,4 +1,4 @@
-// The storage of subscriptions on an SQL database: everything but the transaction that a handler gets.
+// The storage of subscriptions on an SQL database, except the transactions for handlers.
 
 import { sqlCheckpoints } from './checkpoints.ts';
 import type { SqlDatabase, SqlDialect } from './database.ts';
@@ -27,7 +27,7 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
   const table = dialect.table('processed_events');
   const now = dialect.nowMs;
   const sql = {
-    // A claim that ran out, confirmed or not, is one that nobody has.
+    // An expired claim is free, whether it was confirmed or not.
     claim: `insert into ${table} as p (event_id, handler_name, token, leased_until_ms, expires_at_ms)
       values (?1, ?2, 1, ${now} + ?3, ${now} + ?4)
       on conflict (event_id, handler_name) do update set token = p.token + 1,
@@ -35,7 +35,7 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
         processed_at_ms = null
       where (p.processed_at_ms is null and p.leased_until_ms <= ${now}) or p.expires_at_ms <= ${now}
       returning token`,
-    look: `select processed_at_ms, leased_until_ms - ${now} from ${table}
+    state: `select processed_at_ms, leased_until_ms - ${now} from ${table}
       where event_id = ?1 and handler_name = ?2`,
     confirm: `update ${table} set processed_at_ms = ${now}
       where event_id = ?1 and handler_name = ?2 and token = ?3 returning 1`,
@@ -47,7 +47,7 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
     async claim({ eventId, handler }, { leaseMs, ttlMs }) {
       const [claimed = [], held = []] = await run([
         { sql: sql.claim, values: [eventId, handler, leaseMs, ttlMs] },
-        { sql: sql.look, values: [eventId, handler] },
+        { sql: sql.state, values: [eventId, handler] },
       ]);
       const token = claimed[0]?.[0];
       if (token !== undefined) return { kind: 'claimed', token: Number(token) };
@@ -70,10 +70,10 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
   };
 }
 
-/** Along the index of expiry, and no further than the limit. */
+/** Deletes by the index on the expiry time, up to the limit. */
 export function sweepSql({ table, nowMs, isAmong }: SqlDialect): string {
   const processed = table('processed_events');
-  // In a query of its own the time is one value, by which an index can be searched.
+  // In a subquery the time is a single value, so the index can be used.
   const first = `${processed} where expires_at_ms <= (select ${nowMs}) order by expires_at_ms limit ?1`;
   return `delete from ${processed} where ${isAmong('event_id, handler_name', first)} returning 1`;
 }

@@ -22,20 +22,20 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     select cast(?1 as text), cast(?2 as integer), r.stream, r.position, r.event_id, r.failures, r.history
     from ${rows} where ${where}
     on conflict (subscription, shard, stream, position)`;
-  // The feed may bring again what was drained above the checkpoint.
-  const isUndone = `not exists (select 1 from ${marks} m
+  // The feed may deliver an event again that was drained above the checkpoint.
+  const isUnprocessed = `not exists (select 1 from ${marks} m
     where m.subscription = ?1 and m.shard = ?2 and m.position = r.position)`;
   const sql = {
     block: `insert into ${blocked} (subscription, shard, stream, due_at_ms)
       select cast(?1 as text), cast(?2 as integer), r.stream, r.due
       from ${dialect.rows('?3', { stream: 'text', due: 'bigint' })} where true
       on conflict (subscription, shard, stream) do update set due_at_ms = excluded.due_at_ms`,
-    behind: `insert into ${blocked} (subscription, shard, stream, due_at_ms)
+    blockIfNew: `insert into ${blocked} (subscription, shard, stream, due_at_ms)
       select cast(?1 as text), cast(?2 as integer), r.stream, 0
       from ${dialect.rows('?3', { stream: 'text' })} where true
       on conflict (subscription, shard, stream) do nothing`,
-    put: `${insert('true')} do update set failures = excluded.failures, history = excluded.history`,
-    add: `${insert(isUndone)} do nothing`,
+    upsert: `${insert('true')} do update set failures = excluded.failures, history = excluded.history`,
+    append: `${insert(isUnprocessed)} do nothing`,
     due: `select stream from ${blocked}
       where subscription = ?1 and shard = ?2 and due_at_ms <= ?3 order by due_at_ms limit ?4`,
     next: `select position, event_id, failures, history from ${waiting}
@@ -44,13 +44,13 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     unblock: `delete from ${blocked} where subscription = ?1 and shard = ?2 and stream = ?3
       and not exists (select 1 from ${waiting} w
         where w.subscription = ?1 and w.shard = ?2 and w.stream = ?3)`,
-    rest: `select 1 from ${waiting} where subscription = ?1 and shard = ?2 and stream = ?3 limit 1`,
+    remaining: `select 1 from ${waiting} where subscription = ?1 and shard = ?2 and stream = ?3 limit 1`,
     count: `select count(*) from ${waiting} where subscription = ?1`,
   };
   return {
     async hold(fence, streams) {
       const { subscription, shard } = fence;
-      const [due, behind] = [
+      const [due, queued] = [
         streams.filter((each) => each.due !== 'behind'),
         streams.filter((each) => each.due === 'behind'),
       ];
@@ -71,11 +71,11 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
       await fenced(fence, () =>
         run([
           fenceStatement(fence),
-          // In one order for everybody: whoever replays locks the same rows.
+          // Lock rows in a fixed order, because a replay locks the same rows.
           ...write(sql.block, due.toSorted(byStream)),
-          ...write(sql.behind, behind.toSorted(byStream)),
-          ...write(sql.put, eventsOf(due)),
-          ...write(sql.add, eventsOf(behind)),
+          ...write(sql.blockIfNew, queued.toSorted(byStream)),
+          ...write(sql.upsert, eventsOf(due)),
+          ...write(sql.append, eventsOf(queued)),
         ]),
       );
     },
@@ -101,10 +101,10 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
       const results = await fenced(fence, () =>
         run([
           fenceStatement(fence),
-          // First the lock, then the look: somebody may be asking for a replay.
+          // Lock before reading, because another process may be requesting a replay.
           { sql: sql.lock, values },
           { sql: sql.unblock, values },
-          { sql: sql.rest, values },
+          { sql: sql.remaining, values },
         ]),
       );
       return results[3]?.length === 0;

@@ -138,7 +138,7 @@ export const runningCases: ProjectionCases = {
     assert.equal(await store.subscriptions.deadLetters.count(letters), 1);
     isBroken = false;
     await store.subscriptions.deadLetters.replay(letters, { by: 'test', atMs: Date.now() });
-    runner.look();
+    runner.poll();
     await eventually('the letter is replayed', async () => {
       const found = await counters.documents(store).get('core', 'a');
       return found?.document.events === 3;

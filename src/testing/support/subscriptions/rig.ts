@@ -1,4 +1,4 @@
-// What the tests of subscriptions share: a store in memory, a clock of its own, events, waiting.
+// Shared setup of the subscription tests: a store in memory with a fake clock, events, and `until`.
 
 import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
 import type { EventStore } from '../../../store/event-store.ts';
@@ -13,7 +13,7 @@ type MemoryStore = EventStore & SubscriptionHost<MemoryTransaction>;
 export interface Rig {
   readonly clock: FakeClock;
   readonly store: MemoryStore;
-  /** Numbers in payloads, one stream a letter. */
+  /** Appends one event per number; each letter is a stream. */
   readonly append: (stream: string, ...numbers: readonly number[]) => Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function labelOf({ stream, payload }: RecordedEvent): string {
   return `${stream.slice(streamOf('').length)}${(payload as { number: number }).number}`;
 }
 
-/** Moves time on until it holds. */
+/** Advances the clock until the condition holds. */
 export async function until(
   clock: FakeClock,
   holds: () => boolean | Promise<boolean>,
@@ -51,5 +51,5 @@ export async function until(
     await new Promise(setImmediate);
     await clock.advance(round < 20 ? 0 : 50);
   }
-  throw new Error('it did not happen');
+  throw new Error('the condition never held');
 }

@@ -1,5 +1,5 @@
-// Processes of a simulation: each sees the shared storage through calls that wait for the scheduler,
-// and can be killed or frozen at any of them.
+// A simulated process: each call to the shared storage waits for the scheduler, and the process can be
+// killed or frozen at any call.
 
 import type fc from 'fast-check';
 import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
@@ -13,19 +13,19 @@ type Storage = SubscriptionStorage<MemoryTransaction>;
 
 export interface SimulatedProcess {
   readonly storage: Storage;
-  /** Whatever it waits for next, it never gets there. */
+  /** Its next pending call never resolves. */
   kill(): void;
-  /** Stands still; the world goes on. */
+  /** Suspends the process while the others continue. */
   freeze(): void;
   thaw(): void;
-  /** A place at which it can be killed, frozen or overtaken. */
+  /** A point at which the process can be killed, frozen or overtaken. */
   pause(label: string): Promise<void>;
 }
 
 export function simulateProcess(
   scheduler: Pick<fc.Scheduler, 'schedule'>,
   shared: Storage,
-  /** A checkpoint is in the database, by itself or with these effects. */
+  /** Called when a checkpoint is stored, alone or with these effects. */
   onSaved: (position: string, effects?: readonly string[]) => void,
 ): SimulatedProcess {
   let isDead = false;
@@ -37,7 +37,7 @@ export function simulateProcess(
     if (isDead) await new Promise<never>(() => undefined);
   }
 
-  /** Before the call, and behind it: the answer, too, may never arrive. */
+  /** Pauses before and after the call, because the response may also get lost. */
   function guarded<T extends object>(part: T, name: string): T {
     const methods = Object.entries(part).map(([method, call]) => {
       if (typeof call !== 'function') return [method, call];
