@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { toPosition, type Position } from '../../store/position.ts';
 import { createCheckpointTracker } from './checkpoint-tracker.ts';
 
-test('the checkpoint is the highest position below which everything is done', () => {
+test('the checkpoint is the highest position up to which all events are processed', () => {
   const tracker = createCheckpointTracker();
   const tickets = [1, 2, 3].map((at) => tracker.add(toPosition(at)));
   tracker.done(tickets[1] ?? -1);
@@ -17,7 +17,7 @@ test('the checkpoint is the highest position below which everything is done', ()
   assert.ok(tracker.isIdle);
 });
 
-test('a stretch without a match moves the checkpoint, but not past what is under way', () => {
+test('a range without matches moves the checkpoint, but not past an unprocessed event', () => {
   const tracker = createCheckpointTracker(toPosition(5));
   tracker.pass(toPosition(100));
   assert.equal(tracker.position, toPosition(100));
@@ -28,7 +28,7 @@ test('a stretch without a match moves the checkpoint, but not past what is under
   assert.equal(tracker.position, toPosition(200));
 });
 
-test('it knows beforehand how far it will reach', () => {
+test('positionWith returns the position after the given tickets', () => {
   const tracker = createCheckpointTracker(toPosition(0));
   const [first = -1, second = -1, third = -1] = [1, 2, 3].map((at) => tracker.add(toPosition(at)));
   tracker.pass(toPosition(9));
@@ -40,7 +40,7 @@ test('it knows beforehand how far it will reach', () => {
   assert.equal(tracker.position, toPosition(0));
 });
 
-test('in any order of completion it agrees with the plain definition', () => {
+test('for any order of completion the tracker agrees with the definition', () => {
   const order = fc
     .integer({ min: 1, max: 200 })
     .chain((count) =>
@@ -66,13 +66,13 @@ test('in any order of completion it agrees with the plain definition', () => {
   );
 });
 
-test('what is done is forgotten: a million positions leave nothing behind', () => {
+test('processed entries are dropped: a million positions leave none', () => {
   const tracker = createCheckpointTracker();
   const window: number[] = [];
   let sizeMax = 0;
   for (let at = 1; at <= 1_000_000; at += 1) {
     window.push(tracker.add(toPosition(at)));
-    // Half of the window always finishes in the wrong order.
+    // Half of the window finishes out of order.
     if (window.length === 256)
       for (const ticket of window.splice(0, 128).toReversed()) tracker.done(ticket);
     sizeMax = Math.max(sizeMax, tracker.size);

@@ -18,7 +18,7 @@ test('a free lease is acquired with the first token, a held one is not', () => {
   });
 });
 
-test('an expired lease goes to another owner with a higher token, and its last owner has lost it', () => {
+test('an expired lease goes to another owner with a higher token, and its last owner loses it', () => {
   const old: LeaseRow = { owner: 'a', token: 7, expiresAtMs: 1_000 };
   const next = decideAcquire(old, { owner: 'b', nowMs: 1_000, ttlMs });
   assert.equal(next.kind === 'acquired' && next.row.token, 8);
@@ -28,12 +28,12 @@ test('an expired lease goes to another owner with a higher token, and its last o
   );
 });
 
-test('an owner that is late keeps what nobody took', () => {
+test('an owner can renew an expired lease that no process acquired', () => {
   const old: LeaseRow = { owner: 'a', token: 7, expiresAtMs: 1_000 };
   assert.equal(decideRenew(old, { token: 7, nowMs: 5_000, ttlMs })?.expiresAtMs, 6_000);
 });
 
-test('an owner counts from before it asked', () => {
+test('the owner counts the lease from its request', () => {
   assert.ok(isLeaseValid({ requestedAtMs: 0, ttlMs }, 999));
   assert.ok(!isLeaseValid({ requestedAtMs: 0, ttlMs }, 1_000));
 });

@@ -9,7 +9,7 @@ const nowMs = 1_000_000;
 const decide = (error: unknown, failures: number) =>
   decideRetry(eventFlowBackoff, { error, failures, nowMs });
 
-test('a failing event is tried again after 1, 2, 4, 8 and 16 s, then it is a dead letter', () => {
+test('a failing event is retried after 1, 2, 4, 8 and 16 s, then dead-lettered', () => {
   const waits = [0, 1, 2, 3, 4].map((failures) => {
     const decision = decide(new Error('away'), failures);
     return decision.kind === 'retry' ? decision.atMs - nowMs : undefined;
@@ -18,11 +18,11 @@ test('a failing event is tried again after 1, 2, 4, 8 and 16 s, then it is a dea
   assert.deepEqual(decide(new Error('away'), 5), { kind: 'dead-letter', failures: 6 });
 });
 
-test('a terminal failure is a dead letter at once', () => {
+test('a terminal failure is dead-lettered immediately', () => {
   assert.deepEqual(decide(new Terminal('no amount'), 0), { kind: 'dead-letter', failures: 1 });
 });
 
-test('a handler that says when to come back is believed, but not for ever', () => {
+test('RetryAfter sets the time of the retry and counts as an attempt', () => {
   assert.deepEqual(decide(new RetryAfter(90_000), 0), {
     kind: 'retry',
     atMs: nowMs + 90_000,
@@ -31,7 +31,7 @@ test('a handler that says when to come back is believed, but not for ever', () =
   assert.equal(decide(new RetryAfter(90_000), 5).kind, 'dead-letter');
 });
 
-test('snoozing is no failure: it may go on as long as it likes', () => {
+test('Snooze never counts as an attempt', () => {
   assert.deepEqual(decide(new Snooze(60_000), 5), {
     kind: 'retry',
     atMs: nowMs + 60_000,
@@ -39,19 +39,19 @@ test('snoozing is no failure: it may go on as long as it likes', () => {
   });
 });
 
-test('a database that is away is no attempt; one that refuses the work is', () => {
+test('an unavailable database does not count as an attempt, but a refusal does', () => {
   const away = new MillraceError('STORE_UNAVAILABLE', 'cut off');
   assert.deepEqual(decide(away, 5), { kind: 'retry', atMs: nowMs + 1_000, failures: 5 });
   const refused = new MillraceError('STORE_UNAVAILABLE', 'no such table', { retryable: false });
   assert.equal(decide(refused, 5).kind, 'dead-letter');
 });
 
-test('outcomes are known by their names, also those of another copy of the package', () => {
+test('outcomes are recognized by name, even from another copy of the package', () => {
   const foreign = Object.assign(new Error('later'), { name: 'Snooze', ms: 5 });
   assert.deepEqual(decide(foreign, 0), { kind: 'retry', atMs: nowMs + 5, failures: 0 });
 });
 
-test('what is thrown that is no error follows the policy, too', () => {
+test('a thrown value that is not an error follows the policy', () => {
   assert.equal(decide('oops', 0).kind, 'retry');
   assert.equal(decide(undefined, 5).kind, 'dead-letter');
 });

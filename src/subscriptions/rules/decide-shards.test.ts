@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decideShards, type ShardLease } from './decide-shards.ts';
 
-/** All processes decide in turn, some rounds long. */
+/** All processes decide in turn for several rounds. */
 function settle(shards: number, rounds: readonly (readonly string[])[]): Map<number, string> {
   let owners = new Map<number, string>();
   for (const workers of rounds) {
@@ -24,7 +24,7 @@ function settle(shards: number, rounds: readonly (readonly string[])[]): Map<num
   return owners;
 }
 
-test('as processes come and go, every shard has an owner and everybody has a fair share', () => {
+test('as processes start and stop, every shard has an owner and every process a fair share', () => {
   const workers = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { minLength: 1 });
   fc.assert(
     fc.property(
@@ -44,7 +44,7 @@ test('as processes come and go, every shard has an owner and everybody has a fai
   );
 });
 
-test('a shard whose lease has run out is free', () => {
+test('a shard with an expired lease is free', () => {
   const leases = [{ shard: 0, owner: 'gone', remainingMs: 0 }];
   assert.deepEqual(decideShards({ shards: 1, self: 'a', workers: [], leases }).acquire, [0]);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { laneOf, shardOf } from './lane-of.ts';
 
-test('a stream has one shard and one lane, within their bounds', () => {
+test('a stream maps to one shard and one lane within their limits', () => {
   const count = fc.integer({ min: 1, max: 64 });
   fc.assert(
     fc.property(fc.string(), count, count, (stream, shards, lanes) => {
@@ -16,7 +16,7 @@ test('a stream has one shard and one lane, within their bounds', () => {
   );
 });
 
-test('aggregates spread evenly over shards, and over the lanes of each shard', () => {
+test('streams spread evenly over shards, and over the lanes of each shard', () => {
   const streams = Array.from({ length: 20_000 }, (_, id) => `banking.account.v1-core-${id}`);
   const [shards, lanes] = [8, 8];
   const counts = new Map<string, number>();

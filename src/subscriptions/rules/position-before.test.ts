@@ -4,14 +4,14 @@ import { startPosition } from '../../store/position.ts';
 import { positionBefore } from './position-before.ts';
 import { createRig, streamOf } from '../../testing/support/subscriptions/rig.ts';
 
-test('a time lies behind the last event that was recorded before it', async () => {
+test('the position of a time is that of the last event recorded before it', async () => {
   const { clock, store, append } = createRig();
   assert.equal(await positionBefore(store, clock.now()), startPosition);
   for (let number = 0; number < 23; number += 1) {
     await append(`s${number % 3}`, number);
     if (number % 4 === 0) await clock.advance(1_000);
   }
-  // Numbers of events that are not there any more.
+  // The positions of deleted events.
   await store.setStreamMetadata(streamOf('s1'), { truncateBefore: 4 });
   await store.scavenge();
   const events = await store.readAll().toArray();

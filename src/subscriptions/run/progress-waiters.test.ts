@@ -7,7 +7,7 @@ import { createProgressWaiters } from './progress-waiters.ts';
 
 const at = (sequence: number) => toPosition(sequence);
 
-test('those are woken whose position was reached; where nobody knows, all of them look', async () => {
+test('notify wakes the waiters up to the position, and all waiters if the position is unknown', async () => {
   const waiters = createProgressWaiters(systemClock, 60_000);
   const woken: number[] = [];
   const waits = [3, 5, 7].map((target) =>
@@ -36,7 +36,7 @@ test('one timer wakes all waiters after the poll interval and ends with the last
   assert.equal(clock.sleepers, 0);
 });
 
-test('a signal wakes its own waiter only, also one that had fired before', async () => {
+test('a signal wakes only its own waiter, even if it fired before', async () => {
   const waiters = createProgressWaiters(systemClock, 60_000);
   const ending = new AbortController();
   const mine = waiters.wait(at(1), ending.signal);

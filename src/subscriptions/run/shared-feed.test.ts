@@ -14,7 +14,7 @@ import { subscription } from '../subscription.ts';
 
 const pageSize = 10;
 
-/** Counts what is read of it. */
+/** Counts the reads of the store. */
 function counted<Store extends EventStore>(store: Store) {
   const reads = { pages: 0, open: 0 };
   const subscribe: EventStore['subscribe'] = async function* (options) {
@@ -61,7 +61,7 @@ test('eight shards of one process read the store about as often as one', async (
   assert.equal(reads.open, 0);
 });
 
-test('a shard that is stuck holds up no other, and comes back to them when it is close again', async () => {
+test('a stuck shard does not delay the others and rejoins them when it has caught up', async () => {
   const { clock, store: memory } = createRig();
   await append(memory, 600);
   const { store, reads } = counted(memory);
@@ -93,7 +93,7 @@ test('a shard that is stuck holds up no other, and comes back to them when it is
   assert.equal(runner.status.shards.length, 8);
 });
 
-test('whatever the pace and the places that readers begin at, each gets its shard once, in order', async () => {
+test('for any pace and start positions, each reader receives its shard once and in order', async () => {
   const plan = fc.record({
     events: fc.integer({ min: 0, max: 120 }),
     late: fc.integer({ min: 0, max: 40 }),
@@ -155,7 +155,7 @@ test('whatever the pace and the places that readers begin at, each gets its shar
   );
 });
 
-test('what ends the read of the store ends that of every shard, and the next one begins anew', async () => {
+test('a failed read of the store fails every shard, and the next read starts again', async () => {
   const memory = memoryEventStore();
   await append(memory, 20);
   let isBroken = true;

@@ -1,4 +1,4 @@
-// What a handler writes to is away, and the store is not: the events wait where they are.
+// The database of the handler is unavailable, but the store is not: the events stay in memory.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,15 +7,16 @@ import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.
 import { startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
-const name = 'sub:banking:away:v1';
-const away = (): MillraceError => new MillraceError('STORE_UNAVAILABLE', 'away');
+const name = 'sub:banking:outage:v1';
+const unavailable = (): MillraceError =>
+  new MillraceError('STORE_UNAVAILABLE', 'connection refused');
 
-test('while it is away nothing moves to the database, the reader waits, and the lag shows', async () => {
+test('during an outage no event moves to the database, the reader waits, and the lag grows', async () => {
   const { store, clock, append } = createRig();
   const ids = Array.from({ length: 30 }, (_, index) => `s${index}-`);
   for (const number of [1, 2, 3]) for (const id of ids) await append(id, number);
   const seen: string[] = [];
-  let isAway = true;
+  let isDown = true;
   let attempts = 0;
   const each = subscription({
     name,
@@ -24,7 +25,7 @@ test('while it is away nothing moves to the database, the reader waits, and the 
     retry: { initialMs: 100, factor: 1, capMs: 100, jitterMs: 0, attemptsMax: 2 },
     handler(event) {
       attempts += 1;
-      if (isAway) throw away();
+      if (isDown) throw unavailable();
       seen.push(labelOf(event));
     },
   });
@@ -32,12 +33,12 @@ test('while it is away nothing moves to the database, the reader waits, and the 
   const startedMs = clock.now();
   await until(clock, () => clock.now() - startedMs > 5_000);
   assert.ok(attempts > 20);
-  // A page may be larger than what is wanted in flight; all that was given out stays in memory.
+  // A page may exceed inFlightMax; all its events stay in memory.
   const [shard] = runner.status.shards;
   assert.deepEqual([shard?.held, shard?.position], [0, '0000000000000000']);
   assert.equal(await store.subscriptions.waiting.count(name), 0);
   assert.ok((await runner.lag()).seconds >= 5);
-  isAway = false;
+  isDown = false;
   await until(clock, () => seen.length === 90);
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
   for (const id of ids) {
@@ -46,25 +47,25 @@ test('while it is away nothing moves to the database, the reader waits, and the 
   }
 });
 
-test('a batch stays one: it is nobody’s failure', async () => {
+test('a batch is not split during an outage', async () => {
   const { store, clock, append } = createRig();
   for (const id of ['a', 'b', 'c', 'd']) await append(id, 1, 2);
   const batches: string[][] = [];
-  let isAway = true;
+  let isDown = true;
   const each = subscription({
     name,
     lanes: 1,
     batchSize: 8,
     retry: { initialMs: 100, factor: 1, capMs: 100, jitterMs: 0, attemptsMax: 2 },
     batchHandler(events) {
-      if (isAway) throw away();
+      if (isDown) throw unavailable();
       batches.push(events.map(labelOf));
     },
   });
   await using runner = await startSubscription(store, each, { clock });
   const startedMs = clock.now();
   await until(clock, () => clock.now() - startedMs > 1_000);
-  isAway = false;
+  isDown = false;
   await until(clock, () => batches.flat().length === 8);
   assert.ok(batches.length < 8, JSON.stringify(batches));
   for (const id of ['a', 'b', 'c', 'd']) {
