@@ -1,4 +1,4 @@
-// Read models that are somewhere else than the events, and away for a while.
+// Read models on another server with an outage.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,19 +13,19 @@ import { assertTotal, newCounters } from '../testing/conformance/projections/pro
 import type { ReadModelStore } from './read-model-store.ts';
 import { startProjection } from './start-projection.ts';
 
-test('away for ten seconds: no line for each event, shown as lag, and made up for without a loss', async () => {
+test('a ten-second outage shows as lag, logs no line per event, and loses nothing', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   const remote = memoryReadModels({ clock });
-  let isAway = false;
-  const reaching = <T>(work: () => Promise<T>): Promise<T> =>
-    isAway
+  let isDown = false;
+  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+    isDown
       ? Promise.reject(new MillraceError('STORE_UNAVAILABLE', 'the connection broke'))
       : work();
   const readModels: ReadModelStore = {
     ...remote,
-    load: (model, keys) => reaching(() => remote.load(model, keys)),
-    write: (model, writes) => reaching(() => remote.write(model, writes)),
+    load: (model, keys) => guarded(() => remote.load(model, keys)),
+    write: (model, writes) => guarded(() => remote.write(model, writes)),
   };
   const lines: string[] = [];
   const lags: number[] = [];
@@ -38,7 +38,7 @@ test('away for ten seconds: no line for each event, shown as lag, and made up fo
     gauge: (name, value) => void (name === 'projection_lag_seconds' && lags.push(value)),
   };
   const counters = newCounters();
-  // With the usual patience between two attempts.
+  // With the default retry policy.
   const counted = { ...counters.projection(), tuning: {} };
   const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
   const append = () =>
@@ -47,14 +47,14 @@ test('away for ten seconds: no line for each event, shown as lag, and made up fo
   await using runner = await startProjection(store, counted, { clock, observer, readModels });
   await append();
   await until(clock, async () => (await runner.lag()).behind === 0);
-  isAway = true;
-  const awaySinceMs = clock.now();
+  isDown = true;
+  const downSinceMs = clock.now();
   for (let second = 0; second < 10; second += 1) {
     await append();
     await clock.advance(1_000);
   }
-  await until(clock, () => clock.now() - awaySinceMs >= 10_000 && Math.max(...lags) >= 5);
-  isAway = false;
+  await until(clock, () => clock.now() - downSinceMs >= 10_000 && Math.max(...lags) >= 5);
+  isDown = false;
   await until(clock, async () => (await runner.lag()).behind === 0);
   const documents = documentsOf(remote, counted.readModel);
   for (const id of ids) {

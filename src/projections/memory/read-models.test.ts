@@ -20,7 +20,7 @@ for (const { name, skip, run } of readModelsConformance({
   test(`read models in memory: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('a list lives as long as it was told, by the clock that it was given', async () => {
+test('a cached list expires after its TTL by the given clock', async () => {
   const clock = fakeClock();
   const readModels = memoryReadModels({ clock });
   const model = { bc: 'banking', aggregate: 'currency', version: 1 };
@@ -33,7 +33,7 @@ test('a list lives as long as it was told, by the clock that it was given', asyn
   assert.equal((await readModels.list(model, key)).ids, undefined);
 });
 
-test('a document in too many groups is refused, and so is one name for a range and a group', () => {
+test('a document in too many groups is refused, and so is a shared name of a range and a group', () => {
   const at = { bc: 'banking', aggregate: 'currency', version: 1 };
   const source = { tenant: 'core', id: 'USD', stream: 'banking.currency.v1-core-USD', revision: 0 };
   const model = readModel<{ readonly groups: number }>({

@@ -1,4 +1,4 @@
-// Read models in memory: for unit tests, and the plain statement of what the durable ones do.
+// Read models in memory, for unit tests and as the reference for the durable engines.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -23,7 +23,7 @@ interface Space {
 }
 
 /**
- * Lives and dies with the process.
+ * Lost with the process.
  *
  * @example
  * import { memoryReadModels } from 'millrace/projections';
@@ -39,11 +39,11 @@ export function memoryReadModels(
   /** Model → tenant. */
   const models = new Map<string, Map<string, Space>>();
   let isClosed = false;
-  /** Never starts again, so that a list of a cleared space is not taken for one of the next. */
+  /** Never reset, so that a list from before `clear` is not valid afterwards. */
   let generations = 0;
 
   function tenantsOf({ bc, aggregate, version }: ModelKey): Map<string, Space> {
-    if (isClosed) throw new MillraceError('STORE_CLOSED', 'the store of read models was closed');
+    if (isClosed) throw new MillraceError('STORE_CLOSED', 'the read model store is closed');
     const key = `${bc}:${aggregate}:v${version}`;
     const tenants = models.get(key) ?? new Map<string, Space>();
     models.set(key, tenants);
@@ -130,7 +130,7 @@ export function memoryReadModels(
       for (const [tenant, space] of tenants) {
         for (const id of space.documents.keys()) {
           if (removed === limit) return removed;
-          forget(space, id);
+          removeDocument(space, id);
           removed += 1;
         }
         tenants.delete(tenant);
@@ -143,7 +143,7 @@ export function memoryReadModels(
     },
   };
 
-  function forget(space: Space, id: string): void {
+  function removeDocument(space: Space, id: string): void {
     for (const [index, value] of Object.entries(space.documents.get(id)?.entries.indexes ?? {})) {
       if (space.indexes.get(index)?.get(value) === id) space.indexes.get(index)?.delete(value);
     }

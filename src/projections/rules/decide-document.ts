@@ -1,4 +1,4 @@
-// What a write does to what is kept: the rule of every engine, as plain functions.
+// The write rules of all engines: whether a write applies, and how the index entries change.
 
 import type { DocumentEntries, DocumentOutcome, DocumentWrite } from '../read-model-store.ts';
 
@@ -17,7 +17,7 @@ export const noEntries: DocumentEntries = { indexes: {}, sets: [], ranges: {} };
 
 export interface EntriesChange {
   readonly removed: DocumentEntries;
-  /** With index values that stay: another document may have taken them over meanwhile. */
+  /** Includes unchanged index values, because another document may own them by now. */
   readonly added: DocumentEntries;
 }
 
@@ -37,8 +37,10 @@ export function changeEntries(before: DocumentEntries, after: DocumentEntries): 
 }
 
 function without<Value>(
-  of: Readonly<Record<string, Value>>,
-  those: Readonly<Record<string, Value>>,
+  entries: Readonly<Record<string, Value>>,
+  excluded: Readonly<Record<string, Value>>,
 ): Record<string, Value> {
-  return Object.fromEntries(Object.entries(of).filter(([name, value]) => those[name] !== value));
+  return Object.fromEntries(
+    Object.entries(entries).filter(([name, value]) => excluded[name] !== value),
+  );
 }

@@ -1,5 +1,5 @@
-// A batch of events becomes one write for each document: load what is there, leave out what it holds
-// already, fold the rest, and write under the fence.
+// Folds a batch of events into one write per document: skips events that the document already includes and
+// applies the rest.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { ProjectedEvent, Projection } from '../projection.ts';
@@ -7,7 +7,7 @@ import type { DocumentKey, DocumentWrite, StoredDocument } from '../read-model-s
 
 export interface DocumentState<Document> {
   readonly stream: string;
-  /** Of the last event that is in it. */
+  /** Revision of the last event in the document. */
   readonly revision: number;
   readonly document: Document | null;
 }
@@ -40,7 +40,7 @@ export function groupByDocument<Document extends object>(
 }
 
 export function documentKey({ tenant, id }: DocumentKey): string {
-  // No tenant holds a space.
+  // A tenant contains no space.
   return `${tenant} ${id}`;
 }
 
@@ -52,7 +52,7 @@ export function toState<Document extends object>(
   return { stream, revision, document: document === null ? null : readModel.parse(document) };
 }
 
-/** Undefined: these events change nothing. */
+/** Undefined if the events change nothing. */
 export function foldDocument<Document extends object>(
   projection: Projection<Document>,
   state: DocumentState<Document> | undefined,
@@ -61,18 +61,18 @@ export function foldDocument<Document extends object>(
   if (state !== undefined && state.stream !== group.stream) {
     throw foreign(projection.name, { ...group, stream: state.stream }, group.stream);
   }
-  const seen = state?.revision ?? -1;
+  const known = state?.revision ?? -1;
   let document = state?.document ?? null;
-  let revision = seen;
-  // Nobody who folds fewer of these events has anything to write either.
-  let isAnything = state !== undefined;
+  let revision = known;
+  // A document that never existed needs no write, even as a removal.
+  let hasDocument = state !== undefined;
   for (const event of group.events) {
     if (event.revision <= revision) continue;
     document = projection.apply(document, event);
     revision = event.revision;
-    isAnything ||= document !== null;
+    hasDocument ||= document !== null;
   }
-  return revision === seen || !isAnything
+  return revision === known || !hasDocument
     ? undefined
     : { stream: group.stream, revision, document };
 }
@@ -92,7 +92,7 @@ function foreign(
 ): MillraceError {
   return new MillraceError(
     'DOCUMENT_FOREIGN',
-    `${name}: document '${id}' belongs to '${stream}', and '${other}' would change it`,
+    `${name}: document '${id}' belongs to stream '${stream}', not to '${other}'`,
     { details: { name, tenant, id, stream, other } },
   );
 }

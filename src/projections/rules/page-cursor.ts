@@ -1,8 +1,8 @@
-// Cursors of engines that sort: the place of the last document of a page, as an opaque text.
+// Cursors of engines with sorted pages: the last document of a page as an opaque text.
 
 import { MillraceError } from '../../foundation/error.ts';
 
-/** Where a page ended; without a score where ids alone are sorted. */
+/** The last document of a page; the score is 0 when pages are sorted by id only. */
 export interface PagePlace {
   readonly score: number;
   readonly id: string;
@@ -29,13 +29,13 @@ export function fromCursor(cursor: string): PagePlace {
 
 function cursorInvalid(cursor: string, cause?: unknown): MillraceError {
   const shown = cursor.slice(0, 60);
-  return new MillraceError('CURSOR_INVALID', `'${shown}' is not the cursor of a page`, {
+  return new MillraceError('CURSOR_INVALID', `invalid cursor '${shown}'`, {
     details: { cursor: shown },
     ...(cause === undefined ? {} : { cause }),
   });
 }
 
-/** As all engines sort ids: byte by byte. Ids hold ASCII only. */
+/** Compares ids byte by byte, like all engines. Ids are ASCII. */
 export function compareIds(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

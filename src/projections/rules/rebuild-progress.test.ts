@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { toPosition } from '../../store/position.ts';
 import { createProgressMeter } from './rebuild-progress.ts';
 
-test('the speed is that of the last seconds, and the time left follows from it', () => {
+test('the speed is measured over the last seconds and determines the remaining time', () => {
   const meter = createProgressMeter();
   const at = (seconds: number, events: number) =>
     meter.at({
@@ -22,7 +22,7 @@ test('the speed is that of the last seconds, and the time left follows from it',
   assert.equal(late.done, 0.42);
 });
 
-test('an empty store is done', () => {
+test('a rebuild of an empty store is complete', () => {
   const position = toPosition(0);
   const progress = createProgressMeter().at({ atMs: 0, events: 0, position, head: position });
   assert.deepEqual([progress.done, progress.secondsLeft], [1, 0]);

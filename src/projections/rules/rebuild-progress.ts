@@ -1,17 +1,17 @@
-// How far a rebuild is, how fast, and how long it will still take: plain arithmetic over moments.
+// Computes the progress, speed and remaining time of a rebuild.
 
 import { toSequence, type Position } from '../../store/position.ts';
 
 export interface RebuildProgress {
-  /** Events that this run has folded. */
+  /** Number of events that this run folded. */
   readonly events: number;
   readonly position: Position;
   readonly head: Position;
-  /** From 0 to 1, of all events that the store holds. */
+  /** Share of all events in the store, from 0 to 1. */
   readonly done: number;
-  /** Of the last seconds. */
+  /** Average of the last seconds. */
   readonly eventsPerSecond: number;
-  /** Undefined until it can be told. */
+  /** Undefined until it can be estimated. */
   readonly secondsLeft: number | undefined;
 }
 
@@ -21,7 +21,7 @@ interface Moment {
   readonly sequence: number;
 }
 
-/** Over so long the speed is measured. */
+/** Time window of the speed measurement. */
 const windowMs = 5_000;
 
 export interface ProgressMeter {
@@ -39,7 +39,7 @@ export function createProgressMeter(): ProgressMeter {
     at({ atMs, events, position, head }) {
       const now: Moment = { atMs, events, sequence: toSequence(position) };
       moments.push(now);
-      // One from before the window stays, to measure from.
+      // Keep one moment from before the window as the start of the measurement.
       const first = moments.findLastIndex((each) => each.atMs <= atMs - windowMs);
       if (first > 0) moments = moments.slice(first);
       const since = moments[0] ?? now;

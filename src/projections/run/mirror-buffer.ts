@@ -1,5 +1,5 @@
-// Between the events and the outlet: the reader never waits for it, memory is bounded, and what finds
-// no room is counted.
+// The buffer between the reader and the outlet: the reader never waits, memory is bounded, and dropped
+// messages are counted.
 
 import { aborted, type Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
@@ -10,7 +10,7 @@ export interface MirrorPost {
   readonly text: string;
 }
 
-/** Where mirrored events go. What it rejects is dropped: nobody tries again. */
+/** The destination of mirrored events. Rejected messages are dropped without a retry. */
 export interface MirrorOutlet {
   publish(posts: readonly MirrorPost[]): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface MirrorBufferOptions {
 export interface MirrorBuffer {
   readonly dropped: number;
   add(post: MirrorPost): void;
-  /** Passes on until the signal fires; what is left then is dropped. */
+  /** Publishes until the signal fires, then drops the rest. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -68,15 +68,15 @@ export function createMirrorBuffer(
     const end = (): void => ended.reject(aborted(signal));
     signal.addEventListener('abort', end, { once: true });
     try {
-      // An outlet that hangs must not hold up a stop.
+      // A hanging outlet must not delay a stop.
       await Promise.race([outlet.publish(posts), ended.promise]);
       observer.count?.('live_mirror_published_total', {}, posts.length);
       isFailing = false;
     } catch (err) {
       drop(posts.length);
       if (signal.aborted) return;
-      // Once, however long it takes.
-      if (!isFailing) observer.log?.warn({ err }, 'live mirror drops events');
+      // Log once per outage.
+      if (!isFailing) observer.log?.warn({ err }, 'live mirror publish failed; dropping events');
       isFailing = true;
       await clock.sleep(pauseMs, signal).catch(() => undefined);
     } finally {
@@ -91,7 +91,7 @@ export function createMirrorBuffer(
     add(post) {
       waiting.push(post);
       chars += post.text.length;
-      // The oldest: a screen wants what is now.
+      // Drop the oldest, because a user interface needs the newest.
       while (size() > bufferMax || (chars > bufferCharsMax && size() > 1)) {
         shift();
         drop(1);

@@ -1,5 +1,4 @@
-// Carries batches of events over into a store of read models; what every way to run a projection has
-// in common.
+// Folds a batch of events and writes the documents; shared by all ways to run a projection.
 
 import { MillraceError } from '../../foundation/error.ts';
 import {
@@ -13,7 +12,7 @@ import { projectionLimits } from '../limits.ts';
 import type { ProjectedEvent, Projection } from '../projection.ts';
 import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
 
-/** Done when it is written. Events of one stream in order; those of others in any. */
+/** Resolves when the documents are written. Events of one stream must be in order. */
 export async function projectEvents<Document extends object>(
   store: ReadModelStore,
   projection: Projection<Document>,
@@ -41,17 +40,17 @@ export async function writeDocuments<Document extends object>(
     const outcomes = await store.write(readModel, chunk);
     const refused = chunk[outcomes.indexOf('foreign')];
     if (refused === undefined) continue;
-    // Two streams brought the document at the same time; a moment later `foldDocument` would tell.
+    // Two streams wrote the document concurrently; on a later batch `foldDocument` reports this.
     const { tenant, id, stream } = refused;
     throw new MillraceError(
       'DOCUMENT_FOREIGN',
-      `${name}: document '${id}' belongs to another stream than '${stream}'`,
+      `${name}: document '${id}' belongs to another stream, not to '${stream}'`,
       { details: { name, tenant, id, stream } },
     );
   }
 }
 
-/** Long documents go in several steps: each of them is fenced for itself. */
+/** Splits long writes; each write is fenced separately. */
 export function chunksOf(
   writes: readonly DocumentWrite[],
   charsMax: number,

@@ -7,7 +7,7 @@ import { newCounters } from '../../testing/conformance/projections/projection-fi
 import { chunksOf } from './project-events.ts';
 import { createPageProjector } from './rebuild-pages.ts';
 
-test('with however little memory and however small pages, each event is folded once', async () => {
+test('for any cache and page size, each event is folded once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 60 }),
@@ -25,7 +25,7 @@ test('with however little memory and however small pages, each event is folded o
         let written = 0;
         const pages: (readonly RecordedEvent[])[] = [];
         for await (const page of store.readAll({ pageSize }).pages()) pages.push(page);
-        // The last page again, as after a kill between the write and the checkpoint.
+        // Repeat the last page, as after a kill between the write and the checkpoint.
         for (const page of [...pages, ...pages.slice(-1)]) {
           await projector.project(page, async () => {
             written += page.length;
@@ -43,7 +43,7 @@ test('with however little memory and however small pages, each event is folded o
   );
 });
 
-test('long documents are written in several steps, none of them left out', () => {
+test('long documents are split into several writes, and none is left out', () => {
   const writes = [5, 5, 1, 0, 20, 3, 7].map((length, index) => ({
     tenant: 'core',
     id: `s${index}`,

@@ -1,5 +1,5 @@
-// The fast way through all events: page by page, documents kept in memory between them, the next page
-// folded while the one before is written.
+// The fast rebuild: projects page by page, caches documents in memory, and folds a page while the previous
+// one is written.
 
 import type { ProjectedEvent, Projection } from '../projection.ts';
 import {
@@ -16,16 +16,16 @@ import type { ReadModelStore } from '../read-model-store.ts';
 
 export interface PageProjector {
   /**
-   * Folds a page and begins to write it, once the page before is written; `onWritten` is called when
-   * this one is. Rejects with what either of them failed with.
+   * Folds a page and starts to write it after the previous page is written. Calls `onWritten` after the
+   * write. Rejects if this page or the write of the previous one fails.
    */
   project(events: readonly ProjectedEvent[], onWritten: () => Promise<void>): Promise<void>;
-  /** Everything is written. */
+  /** Resolves when all pages are written. */
   finish(): Promise<void>;
 }
 
-interface Kept<Document> {
-  /** Undefined: nothing was ever written. */
+interface CachedDocument<Document> {
+  /** Undefined if the document was never written. */
   readonly state: DocumentState<Document> | undefined;
   readonly chars: number;
 }
@@ -35,8 +35,8 @@ export function createPageProjector<Document extends object>(
   projection: Projection<Document>,
   { documentsMax, charsMax }: { readonly documentsMax: number; readonly charsMax: number },
 ): PageProjector {
-  /** Least recently used first. Whatever is being written is in it; what is not in it, in the store. */
-  const kept = new Map<string, Kept<Document>>();
+  /** Least recently used first. Contains all documents whose write is pending. */
+  const cache = new Map<string, CachedDocument<Document>>();
   let chars = 0;
   let writing: Promise<void> = Promise.resolve();
 
@@ -46,22 +46,22 @@ export function createPageProjector<Document extends object>(
     for (const [index, group] of missing.entries()) {
       const found = stored[index];
       const state = found === undefined ? undefined : toState(projection, found);
-      keep(documentKey(group), { state, chars: found?.document?.length ?? 0 });
+      remember(documentKey(group), { state, chars: found?.document?.length ?? 0 });
     }
   }
 
-  function keep(key: string, document: Kept<Document>): void {
-    chars += document.chars - (kept.get(key)?.chars ?? 0);
-    kept.delete(key);
-    kept.set(key, document);
+  function remember(key: string, document: CachedDocument<Document>): void {
+    chars += document.chars - (cache.get(key)?.chars ?? 0);
+    cache.delete(key);
+    cache.set(key, document);
   }
 
-  /** Never those of this page: the next one must not look for them in the store before they are there. */
+  /** Never evicts the documents of this page, because the store may not have them yet. */
   function trim(ofThisPage: number): void {
-    for (const [key, document] of kept) {
-      const isRoomy = kept.size <= documentsMax && chars <= charsMax;
-      if (isRoomy || kept.size <= ofThisPage) return;
-      kept.delete(key);
+    for (const [key, document] of cache) {
+      const hasRoom = cache.size <= documentsMax && chars <= charsMax;
+      if (hasRoom || cache.size <= ofThisPage) return;
+      cache.delete(key);
       chars -= document.chars;
     }
   }
@@ -69,16 +69,16 @@ export function createPageProjector<Document extends object>(
   return {
     async project(events, onWritten) {
       const groups = [...groupByDocument(projection, events)];
-      await load(groups.filter(([key]) => !kept.has(key)).map(([, group]) => group));
+      await load(groups.filter(([key]) => !cache.has(key)).map(([, group]) => group));
       const writes = groups.flatMap(([key, group]) => {
-        const before = kept.get(key);
+        const before = cache.get(key);
         const folded = foldDocument(projection, before?.state, group);
         if (folded === undefined) {
-          keep(key, before ?? { state: undefined, chars: 0 });
+          remember(key, before ?? { state: undefined, chars: 0 });
           return [];
         }
         const write = toDocumentWrite(projection, group, folded);
-        keep(key, { state: folded, chars: write.document?.length ?? 0 });
+        remember(key, { state: folded, chars: write.document?.length ?? 0 });
         return [write];
       });
       trim(groups.length);
@@ -88,7 +88,7 @@ export function createPageProjector<Document extends object>(
         await onWritten();
       };
       writing = write();
-      // Whoever comes next hears of a failure; until then nobody listens.
+      // The next call reports a failure; avoid an unhandled rejection until then.
       writing.catch(() => undefined);
     },
     finish: () => writing,

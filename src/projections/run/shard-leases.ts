@@ -1,4 +1,4 @@
-// All shards of a projection for one process: who holds them may build or remove without anybody else at it.
+// Leases on all shards of a projection, so that a rebuild or removal runs without other processes.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -10,8 +10,8 @@ import {
 
 export interface ShardLeases extends AsyncDisposable {
   readonly fences: readonly Fence[];
-  /** Now and then: cheap until it is time. Throws `LEASE_LOST`. */
-  keep(): Promise<void>;
+  /** Renews the leases when a third of their time has passed. Throws `LEASE_LOST`. */
+  renewIfDue(): Promise<void>;
 }
 
 export interface ShardLeaseOptions {
@@ -23,21 +23,21 @@ export interface ShardLeaseOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Waits as long as a process that died keeps them; then: `PROJECTION_BUSY`. */
-export async function takeAllShards(
+/** Waits until the leases of a dead process expire, then fails with `PROJECTION_BUSY`. */
+export async function acquireAllShards(
   leases: LeaseStore,
   options: ShardLeaseOptions,
 ): Promise<ShardLeases> {
   const { subscription, shards, owner, leaseMs, clock, signal } = options;
   const fences: Fence[] = [];
-  const untilMs = clock.now() + 3 * leaseMs;
+  const deadlineMs = clock.now() + 3 * leaseMs;
   let renewAtMs = 0;
 
   const release = async (): Promise<void> => {
     for (const fence of fences.splice(0)) await leases.release(fence);
   };
 
-  const keep = async (): Promise<void> => {
+  const renewIfDue = async (): Promise<void> => {
     if (clock.now() < renewAtMs) return;
     for (const fence of fences) {
       if (!(await leases.renew(fence, leaseMs))) throw leaseLost(fence);
@@ -53,20 +53,20 @@ export async function takeAllShards(
         shard += 1;
         continue;
       }
-      if (clock.now() >= untilMs) throw busy(subscription);
+      if (clock.now() >= deadlineMs) throw busy(subscription);
       await clock.sleep(Math.min(lease.retryInMs, leaseMs / 10), signal);
-      await keep();
+      await renewIfDue();
     }
     renewAtMs = clock.now() + leaseMs / 3;
   } catch (error) {
     await release();
     throw error;
   }
-  return { fences, keep, [Symbol.asyncDispose]: release };
+  return { fences, renewIfDue, [Symbol.asyncDispose]: release };
 }
 
 function busy(name: string): MillraceError {
-  return new MillraceError('PROJECTION_BUSY', `another process is at work on ${name}`, {
+  return new MillraceError('PROJECTION_BUSY', `another process runs ${name}`, {
     details: { name },
   });
 }

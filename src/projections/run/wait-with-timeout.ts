@@ -1,4 +1,4 @@
-// A wait with an end: what the caller says, or the time that it gives.
+// A wait that ends with the caller's signal or a timeout.
 
 import { aborted, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -7,7 +7,7 @@ import { projectionLimits } from '../limits.ts';
 
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Then: `WAIT_TIMEOUT`. Default: 30 s. */
+  /** The wait fails with `WAIT_TIMEOUT` after this time. Default: 30 s. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -19,7 +19,7 @@ export async function waitWithTimeout<T>(
   const isCancelled = (): boolean => signal?.aborted === true;
   if (isCancelled()) throw aborted(signal);
   const ending = new AbortController();
-  // A reason of its own: to make one, with its stack, takes longer than the rest.
+  // A string as reason, because creating an error with its stack is slow.
   const end = (): void => ending.abort('over');
   signal?.addEventListener('abort', end, { once: true });
   let isLate = false;
@@ -32,9 +32,13 @@ export async function waitWithTimeout<T>(
     return await wait(ending.signal);
   } catch (error) {
     if (isLate) {
-      throw new MillraceError('WAIT_TIMEOUT', `${what} was not there within ${timeoutMs} ms`, {
-        details: { what, timeoutMs },
-      });
+      throw new MillraceError(
+        'WAIT_TIMEOUT',
+        `${what} did not reach the position within ${timeoutMs} ms`,
+        {
+          details: { what, timeoutMs },
+        },
+      );
     }
     throw isCancelled() ? aborted(signal) : error;
   } finally {

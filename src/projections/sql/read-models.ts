@@ -1,5 +1,5 @@
-// Read models on an SQL database: queries and cached lists. How documents are written and loaded differs too
-// much between the databases to be shared; adapters bring it.
+// Queries and cached lists of read models on an SQL database. Engines write and load documents themselves,
+// because the databases differ too much there.
 
 import type {
   SqlCell,
@@ -18,7 +18,7 @@ import type {
 
 export interface SqlReadModelsOptions {
   readonly dialect: SqlDialect;
-  /** Sees what is committed. */
+  /** Reads committed data. */
   readonly query: (sql: string, values: readonly SqlCell[]) => Promise<readonly SqlCells[]>;
   readonly run: SqlDatabase['run'];
   readonly write: ReadModelStore['write'];
@@ -26,7 +26,7 @@ export interface SqlReadModelsOptions {
   readonly load: ReadModelStore['load'];
 }
 
-/** `banking.currency.v1`: models are numbers in the tables, under this name. */
+/** `banking.currency.v1`: the tables refer to models by a number, which this name maps to. */
 export function modelName({ bc, aggregate, version }: ModelKey): string {
   return `${bc}.${aggregate}.v${version}`;
 }
@@ -39,8 +39,8 @@ function numberIn({ table }: SqlDialect): string {
 }
 
 /**
- * Pages of ranges and sets, by model, tenant and name. A page is cut before its documents are looked up:
- * PostgreSQL, which does not know how long the range of a name is, may else join all of it and sort that.
+ * Pages of ranges and sets, by model, tenant and name. The limit applies before the join, because PostgreSQL
+ * cannot estimate the length of a range and might join and sort all of it.
  */
 export function pageSql(
   dialect: SqlDialect,
@@ -57,7 +57,7 @@ export function pageSql(
       from (select r.model, r.tenant, r.id from ${dialect.table('read_sets')} r
         where ${named} and r.id > ?4 order by r.id limit ?5) e
       join ${dialect.table('read_documents')} d on ${join} order by e.id`,
-    // The place is one bound: the index begins there, however many pages came before.
+    // The cursor is a row bound, so the index scan starts there.
     ascending: ranged(`(r.score, r.id) > ${place} and r.score <= ${bound}`, 'asc'),
     descending: ranged(`(r.score, r.id) < ${place} and r.score >= ${bound}`, 'desc'),
   };
@@ -84,7 +84,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     count: `select count(*) from ${ranges} e where e.model = ${model} and e.tenant = ?2
       and e.name = ?3 and e.score >= cast(?4 as double precision)
       and e.score <= cast(?5 as double precision)`,
-    // Of the same moment: a list is good only while the generation is the one that it was kept for.
+    // Read the list and the generation in one statement, because a list is valid for one generation only.
     list: `select g.now, (select l.ids from ${lists} l where l.model = ${model} and l.tenant = ?2
         and l.hash = ?3 and l.generation = g.now and l.expires_at_ms > ${dialect.nowMs})
       from (select ${generation} as now) g`,
@@ -95,7 +95,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
       on conflict (model, tenant, hash) do update set generation = excluded.generation,
         ids = excluded.ids, expires_at_ms = excluded.expires_at_ms
       returning 1`,
-    // Nobody asks for these again.
+    // Outdated lists are never read again.
     sweepLists: `delete from ${lists} where model = ${model} and tenant = ?2
       and (generation <> ${generation} or expires_at_ms <= ${dialect.nowMs})`,
     name: `insert into ${dialect.table('read_models')} (name) values (?1) on conflict do nothing`,
@@ -125,24 +125,24 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
       const [row] = await query(sql.find, [modelName(key), tenant, index, value]);
       return row === undefined ? undefined : toStored(row);
     },
-    async members(key, tenant, { set, ...asked }) {
-      const { limit, cursor } = asked;
+    async members(key, tenant, { set, ...pageQuery }) {
+      const { limit, cursor } = pageQuery;
       const after = cursor === undefined ? '' : fromCursor(cursor).id;
       const rows =
         set === 'all'
           ? await query(sql.all, [modelName(key), tenant, after, limit + 1])
           : await query(sql.members, [modelName(key), tenant, set, after, limit + 1]);
-      return page(rows, asked);
+      return page(rows, pageQuery);
     },
-    async range(key, tenant, asked) {
-      const { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE, direction } = asked;
-      // Before the first one, in either direction: '' is below every id, and '~' above.
+    async range(key, tenant, rangeQuery) {
+      const { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE, direction } = rangeQuery;
+      // Start before the first id in either direction: '' sorts below every id, '~' above.
       const edge = direction === 'ascending' ? { score: from, id: '' } : { score: to, id: '~' };
       const end = direction === 'ascending' ? to : from;
-      const after = asked.cursor === undefined ? edge : fromCursor(asked.cursor);
+      const after = rangeQuery.cursor === undefined ? edge : fromCursor(rangeQuery.cursor);
       const values = [modelName(key), tenant, range, after.score, after.id, end];
-      const rows = await query(sql[direction], [...values, asked.limit + 1]);
-      return page(rows, asked, (row) => Number(row[4]));
+      const rows = await query(sql[direction], [...values, rangeQuery.limit + 1]);
+      return page(rows, rangeQuery, (row) => Number(row[4]));
     },
     async count(key, tenant, { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE }) {
       const [[found = 0] = []] = await query(sql.count, [modelName(key), tenant, range, from, to]);

@@ -10,13 +10,13 @@ export function sqlVersions({ dialect, run }: SqlDatabase): ReadModelVersions {
   const versions = dialect.table('read_versions');
   const select = `select family, version, projection, status, active, target, changed_at_ms from ${versions}`;
   const sql = {
-    // Two that are the first at the same time: one of them is asked, the other is not.
+    // If two versions are declared first concurrently, the unique index keeps one of them active.
     declare: `insert into ${versions} (family, version, projection, status, active, target, changed_at_ms)
       select cast(?1 as text), cast(?2 as integer), cast(?3 as text), 'building',
         case when exists (select 1 from ${versions} where family = ?1) then 0 else 1 end,
         cast(?4 as bigint), cast(?5 as bigint)
       where true on conflict do nothing`,
-    declareBeside: `insert into ${versions} (family, version, projection, status, active, target, changed_at_ms)
+    declareInactive: `insert into ${versions} (family, version, projection, status, active, target, changed_at_ms)
       values (?1, ?2, ?3, 'building', 0, ?4, ?5) on conflict do nothing`,
     get: `${select} where family = ?1 and version = ?2`,
     list: `${select} order by family, version`,
@@ -36,7 +36,7 @@ export function sqlVersions({ dialect, run }: SqlDatabase): ReadModelVersions {
       const values = [family, version, projection, position, nowMs];
       const results = await run([
         { sql: sql.declare, values },
-        { sql: sql.declareBeside, values },
+        { sql: sql.declareInactive, values },
         { sql: sql.get, values: [family, version] },
       ]);
       const [row] = results[2] ?? [];
