@@ -121,13 +121,11 @@ export function activeDocuments<Document extends object>(
   return {
     get: async (...args) => (await active()).documents.get(...args),
     byIndex: async (...args) => (await active()).documents.byIndex(...args),
-    bySet: (tenant, set, options = {}) =>
-      page(options.cursor, (documents, cursor) =>
-        documents.bySet(tenant, set, { ...options, cursor }),
-      ),
-    byRange: (tenant, range, options = {}) =>
-      page(options.cursor, (documents, cursor) =>
-        documents.byRange(tenant, range, { ...options, cursor }),
+    bySet: (tenant, set, query = {}) =>
+      page(query.cursor, (documents, cursor) => documents.bySet(tenant, set, { ...query, cursor })),
+    byRange: (tenant, range, query = {}) =>
+      page(query.cursor, (documents, cursor) =>
+        documents.byRange(tenant, range, { ...query, cursor }),
       ),
     count: async (...args) => (await active()).documents.count(...args),
     list: async (...args) => (await active()).documents.list(...args),

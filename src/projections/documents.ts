@@ -5,7 +5,6 @@ import { redisKeys } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { readModelLimits as limits } from './limits.ts';
-import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -15,6 +14,7 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from './read-model-store.ts';
+import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
 
 export interface Found<Document> {
   readonly id: string;

@@ -7,6 +7,10 @@ import { compileFilter } from '../store/event-filter.ts';
 import type { EventStore, StreamAppend } from '../store/event-store.ts';
 import { categoryOf } from '../store/recorded-event.ts';
 import type { RowFilter } from '../store/store-engine.ts';
+import type { InlineHost, InlinePlan } from './inline-appends.ts';
+import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
+import type { ProjectedEvent, Projection } from './projection.ts';
+import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
 import {
   foldDocument,
   groupByDocument,
@@ -14,10 +18,6 @@ import {
   toState,
   type DocumentEvents,
 } from './rules/fold-documents.ts';
-import type { InlineHost, InlinePlan } from './inline-appends.ts';
-import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
-import type { ProjectedEvent, Projection } from './projection.ts';
-import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
 import { checkVersion } from './start-projection.ts';
 
 /** Attempts to plan an append when other appends come first. */

@@ -7,8 +7,8 @@ import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/li
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
+import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
 
 export type MirrorListener = (message: MirrorMessage) => void;
 

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { until } from '../testing/support/subscriptions/rig.ts';
+import { assertTotal, newCounters } from '../testing/conformance/projections/projection-fixture.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import { documentsOf } from './documents.ts';
 import { memoryReadModels } from './memory/read-models.ts';
-import { assertTotal, newCounters } from '../testing/conformance/projections/projection-fixture.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import { startProjection } from './start-projection.ts';
 

@@ -1,7 +1,7 @@
 // The definition of a projection: which events change which documents of a read model, and how.
 
-import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { isForgotten, type Forgotten } from '../store/erasure.ts';

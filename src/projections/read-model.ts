@@ -6,9 +6,9 @@ import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { noEntries } from './rules/decide-document.ts';
 import { readModelLimits as limits } from './limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
+import { noEntries } from './rules/decide-document.ts';
 
 export interface ReadModelDefinition<Document extends object> extends ModelKey {
   /** Validates documents before they are written. */

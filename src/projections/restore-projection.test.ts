@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { documentsOf } from './documents.ts';
 import { memoryReadModels } from './memory/read-models.ts';
 import { projection } from './projection.ts';

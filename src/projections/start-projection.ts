@@ -10,12 +10,12 @@ import {
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
-import { projectEvents } from './run/project-events.ts';
-import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
 import { projectionLimits } from './limits.ts';
+import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
 import type { Projection } from './projection.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import type { ReadModelVersion } from './read-model-versions.ts';
+import { projectEvents } from './run/project-events.ts';
 import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
 
 export type ProjectionOptions = HostOptions & Omit<SubscriptionOptions, 'storage'>;

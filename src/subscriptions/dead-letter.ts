@@ -1,9 +1,9 @@
 // A dead letter: an event whose handler failed, the error, and its status.
 
 import { cleanText, messageOf } from '../foundation/error-text.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { subjectHeader } from '../store/erasure.ts';
 import { subscriptionLimits } from './subscription-limits.ts';
 
 export type DeadLetterStatus = 'pending' | 'replayed' | 'discarded';

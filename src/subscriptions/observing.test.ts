@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
-import { Snooze, Terminal } from './handler-outcome.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import { startSubscription } from './subscription-runner.ts';
+import { Snooze, Terminal } from './handler-outcome.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscription, type Caused } from './subscription.ts';
 
 const name = 'sub:banking:observed:v1';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
-import type { MemoryTransaction } from './memory/storage.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import { startSubscription } from './subscription-runner.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:operated:v1';

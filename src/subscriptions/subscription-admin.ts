@@ -11,8 +11,8 @@ import {
   parsePosition,
   type Position,
 } from '../store/position.ts';
-import { positionBefore } from './rules/position-before.ts';
 import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
+import { positionBefore } from './rules/position-before.ts';
 import type { SubscriptionState, SubscriptionStorage } from './subscription-storage.ts';
 
 export interface SubscriptionLag {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
 import { simulateProcess } from '../testing/support/subscriptions/simulated-process.ts';
 import type { MemoryTransaction } from './memory/storage.ts';
-import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
 import { createSubscriptionRunner, type SubscriptionRunner } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../testing/seeded-random.ts';
+import { createRig, labelOf, streamOf } from '../testing/support/subscriptions/rig.ts';
 import {
   simulateProcess,
   type SimulatedProcess,
 } from '../testing/support/subscriptions/simulated-process.ts';
 import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
 import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
-import { createRig, labelOf, streamOf } from '../testing/support/subscriptions/rig.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
 import type { LeaseStore } from './subscription-storage.ts';
 import { subscription } from './subscription.ts';

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
 import type { MemoryTransaction } from './memory/storage.ts';
-import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:test:v1';

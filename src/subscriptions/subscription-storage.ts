@@ -1,11 +1,11 @@
 // The storage port of subscriptions: checkpoints, processed events, dead letters, waiting events and
 // leases. SQL event stores implement it in their own database.
 
+import { MillraceError } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
-import type { ShardLease } from './rules/decide-shards.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
-import { MillraceError } from '../foundation/error.ts';
+import type { ShardLease } from './rules/decide-shards.ts';
 
 export interface SubscriptionCapabilities {
   /** Handlers can write in the transaction that marks the event as processed. */

@@ -2,8 +2,6 @@
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { decideDocument } from '../rules/decide-document.ts';
-import { compareIds, fromCursor, toCursor, type PagePlace } from '../rules/page-cursor.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -13,6 +11,8 @@ import type {
   RangeBounds,
   ReadModelStore,
 } from '../read-model-store.ts';
+import { decideDocument } from '../rules/decide-document.ts';
+import { compareIds, fromCursor, toCursor, type PagePlace } from '../rules/page-cursor.ts';
 
 interface Space {
   readonly documents: Map<string, DocumentWrite>;

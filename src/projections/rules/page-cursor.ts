@@ -31,7 +31,7 @@ function cursorInvalid(cursor: string, cause?: unknown): MillraceError {
   const shown = cursor.slice(0, 60);
   return new MillraceError('CURSOR_INVALID', `invalid cursor '${shown}'`, {
     details: { cursor: shown },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

@@ -1,6 +1,9 @@
 // Folds a batch of events and writes the documents; shared by all ways to run a projection.
 
 import { MillraceError } from '../../foundation/error.ts';
+import { projectionLimits } from '../limits.ts';
+import type { ProjectedEvent, Projection } from '../projection.ts';
+import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
 import {
   foldDocument,
   groupByDocument,
@@ -8,9 +11,6 @@ import {
   toState,
   type DocumentState,
 } from '../rules/fold-documents.ts';
-import { projectionLimits } from '../limits.ts';
-import type { ProjectedEvent, Projection } from '../projection.ts';
-import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
 
 /** Resolves when the documents are written. Events of one stream must be in order. */
 export async function projectEvents<Document extends object>(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { memoryEventStore } from '../../engines/memory/memory-event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { newCounters } from '../../testing/conformance/projections/projection-fixture.ts';
 import { chunksOf } from './project-events.ts';
 import { createPageProjector } from './rebuild-pages.ts';

@@ -2,6 +2,7 @@
 // one is written.
 
 import type { ProjectedEvent, Projection } from '../projection.ts';
+import type { ReadModelStore } from '../read-model-store.ts';
 import {
   documentKey,
   foldDocument,
@@ -12,7 +13,6 @@ import {
   type DocumentState,
 } from '../rules/fold-documents.ts';
 import { writeDocuments } from './project-events.ts';
-import type { ReadModelStore } from '../read-model-store.ts';
 
 export interface PageProjector {
   /**

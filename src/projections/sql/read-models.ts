@@ -7,7 +7,6 @@ import type {
   SqlDatabase,
   SqlDialect,
 } from '../../subscriptions/sql/database.ts';
-import { fromCursor, toCursor } from '../rules/page-cursor.ts';
 import type {
   DocumentPage,
   ModelKey,
@@ -15,6 +14,7 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from '../read-model-store.ts';
+import { fromCursor, toCursor } from '../rules/page-cursor.ts';
 
 export interface SqlReadModelsOptions {
   readonly dialect: SqlDialect;

@@ -1,7 +1,7 @@
 import { matchesFilter, type DeadLetter, type DeadLetterFilter } from '../dead-letter.ts';
-import { checkFence, insertWaiting, shardIn, type MemoryTables } from './tables.ts';
 import { subscriptionLimits } from '../subscription-limits.ts';
 import type { DeadLetterStore } from '../subscription-storage.ts';
+import { checkFence, insertWaiting, shardIn, type MemoryTables } from './tables.ts';
 
 export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
   const { letters } = tables;

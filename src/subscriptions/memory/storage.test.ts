@@ -1,6 +1,6 @@
 import { test } from 'node:test';
-import { memorySubscriptionStorage, type MemoryTransaction } from './storage.ts';
 import { subscriptionStorageConformance } from '../../testing/conformance/subscriptions/subscription-storage.ts';
+import { memorySubscriptionStorage, type MemoryTransaction } from './storage.ts';
 
 const storage = memorySubscriptionStorage();
 const effects: string[] = [];

@@ -2,6 +2,17 @@
 // implementations.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { decideAcquire, decideRenew, releasedAtMs } from '../rules/decide-lease.ts';
+import type {
+  CheckpointStore,
+  SubscriptionState,
+  SubscriptionStorage,
+  FenceTokens,
+  LeaseStore,
+  ShardKey,
+  ProcessedEvents,
+  WaitingEvents,
+} from '../subscription-storage.ts';
 import { memoryDeadLetters } from './dead-letters.ts';
 import {
   checkFence,
@@ -13,17 +24,6 @@ import {
   insertWaiting,
   type MemoryTables,
 } from './tables.ts';
-import type {
-  CheckpointStore,
-  SubscriptionState,
-  SubscriptionStorage,
-  FenceTokens,
-  LeaseStore,
-  ShardKey,
-  ProcessedEvents,
-  WaitingEvents,
-} from '../subscription-storage.ts';
-import { decideAcquire, decideRenew, releasedAtMs } from '../rules/decide-lease.ts';
 
 /** Effects in memory, which run when the transaction commits. */
 export interface MemoryTransaction {

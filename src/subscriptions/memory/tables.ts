@@ -2,8 +2,8 @@
 
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { Position } from '../../store/position.ts';
-import type { LeaseRow } from '../rules/decide-lease.ts';
 import type { DeadLetter } from '../dead-letter.ts';
+import type { LeaseRow } from '../rules/decide-lease.ts';
 import {
   leaseLost,
   type Fence,

@@ -39,11 +39,7 @@ export function decideRetry(policy: BackoffPolicy, failed: FailedAttempt): Retry
   }
   const failures = failed.failures + 1;
   if (outcome.kind === 'terminal') return { kind: 'dead-letter', failures };
-  const next = nextAttempt(policy, {
-    failures,
-    nowMs,
-    ...(failed.random === undefined ? {} : { random: failed.random }),
-  });
+  const next = nextAttempt(policy, { failures, nowMs, random: failed.random });
   if (next.kind === 'give-up') return { kind: 'dead-letter', failures };
   const atMs = outcome.kind === 'retry-after' ? nowMs + outcome.ms : next.atMs;
   return { kind: 'retry', atMs, failures };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startPosition } from '../../store/position.ts';
-import { positionBefore } from './position-before.ts';
 import { createRig, streamOf } from '../../testing/support/subscriptions/rig.ts';
+import { positionBefore } from './position-before.ts';
 
 test('the position of a time is that of the last event recorded before it', async () => {
   const { clock, store, append } = createRig();

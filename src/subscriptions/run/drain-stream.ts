@@ -6,18 +6,18 @@ import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { withAttempt } from '../dead-letter.ts';
-import type { Deadline } from './deadline.ts';
 import { decideRetry } from '../rules/decide-retry.ts';
-import type { HandlerCalls } from './handler-call.ts';
-import type { HeldStreams } from './held-streams.ts';
-import type { LaneItem } from './lane-work.ts';
-import type { Subscription } from '../subscription.ts';
 import type {
   Fence,
   Settlement,
   SubscriptionStorage,
   WaitingEvent,
 } from '../subscription-storage.ts';
+import type { Subscription } from '../subscription.ts';
+import type { Deadline } from './deadline.ts';
+import type { HandlerCalls } from './handler-call.ts';
+import type { HeldStreams } from './held-streams.ts';
+import type { LaneItem } from './lane-work.ts';
 
 export interface DrainOptions {
   readonly store: EventStore;

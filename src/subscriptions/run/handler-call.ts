@@ -5,10 +5,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { TraceContext } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import type { CheckpointWriter } from './checkpoint-writer.ts';
-import type { Deadline } from './deadline.ts';
 import { Snooze } from '../handler-outcome.ts';
-import type { Caused, HandlerContext, Subscription } from '../subscription.ts';
 import type {
   ClaimKey,
   EffectTransaction,
@@ -17,6 +14,9 @@ import type {
   SettleResult,
   SubscriptionStorage,
 } from '../subscription-storage.ts';
+import type { Caused, HandlerContext, Subscription } from '../subscription.ts';
+import type { CheckpointWriter } from './checkpoint-writer.ts';
+import type { Deadline } from './deadline.ts';
 
 export interface HandlerWork {
   readonly events: readonly RecordedEvent[];

@@ -1,8 +1,8 @@
 // Streams whose events wait in the database. New events of these streams are stored there too, in batches.
 
 import type { Position } from '../../store/position.ts';
-import type { LaneItem } from './lane-work.ts';
 import type { Fence, HeldStream, WaitingEvents } from '../subscription-storage.ts';
+import type { LaneItem } from './lane-work.ts';
 
 interface Held {
   buffer: LaneItem[];

@@ -4,13 +4,13 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { createDeadline, slept, type Deadline } from './deadline.ts';
 import { withAttempt, type Attempt } from '../dead-letter.ts';
 import { decideRetry } from '../rules/decide-retry.ts';
-import type { HandlerCalls } from './handler-call.ts';
-import type { HeldStreams } from './held-streams.ts';
 import { laneOf } from '../rules/lane-of.ts';
 import type { Subscription } from '../subscription.ts';
+import { createDeadline, slept, type Deadline } from './deadline.ts';
+import type { HandlerCalls } from './handler-call.ts';
+import type { HeldStreams } from './held-streams.ts';
 
 /** An event in a lane. */
 export interface LaneItem {

@@ -6,18 +6,18 @@ import type { IdSource } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Position } from '../../store/position.ts';
-import { slept } from './deadline.ts';
 import { isLeaseValid } from '../rules/decide-lease.ts';
+import { subscriptionLimits } from '../subscription-limits.ts';
 import {
   leaseLost,
   type AddedDeadLetter,
   type Fence,
   type SubscriptionStorage,
 } from '../subscription-storage.ts';
+import type { Subscription } from '../subscription.ts';
+import { slept } from './deadline.ts';
 import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
 import { createSharedFeed } from './shared-feed.ts';
-import type { Subscription } from '../subscription.ts';
-import { subscriptionLimits } from '../subscription-limits.ts';
 
 interface Owned {
   readonly fence: Fence;

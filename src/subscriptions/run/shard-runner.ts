@@ -7,9 +7,11 @@ import type { IdSource } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition, type Position } from '../../store/position.ts';
-import { createCheckpointTracker } from '../rules/checkpoint-tracker.ts';
-import { createCheckpointWriter } from './checkpoint-writer.ts';
 import { newDeadLetter } from '../dead-letter.ts';
+import { createCheckpointTracker } from '../rules/checkpoint-tracker.ts';
+import type { AddedDeadLetter, Fence, SubscriptionStorage } from '../subscription-storage.ts';
+import type { Subscription } from '../subscription.ts';
+import { createCheckpointWriter } from './checkpoint-writer.ts';
 import { slept } from './deadline.ts';
 import { createDrain } from './drain-stream.ts';
 import { createHandlerCalls } from './handler-call.ts';
@@ -17,8 +19,6 @@ import { createHeldStreams } from './held-streams.ts';
 import { createLaneWork, type LaneItem } from './lane-work.ts';
 import { observeHandler } from './observe-handler.ts';
 import type { SharedFeed } from './shared-feed.ts';
-import type { Subscription } from '../subscription.ts';
-import type { AddedDeadLetter, Fence, SubscriptionStorage } from '../subscription-storage.ts';
 
 export interface RunnerTuning {
   /** Number of events between checkpoints. */

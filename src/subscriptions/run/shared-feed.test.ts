@@ -6,11 +6,11 @@ import type { EventStore, FeedItem } from '../../store/event-store.ts';
 import { startPosition, toPosition, type Position } from '../../store/position.ts';
 import { newEvent } from '../../testing/conformance/store/store-fixture.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
-import { shardOf } from '../rules/lane-of.ts';
 import { createRig, streamOf, until } from '../../testing/support/subscriptions/rig.ts';
-import { createSharedFeed } from './shared-feed.ts';
+import { shardOf } from '../rules/lane-of.ts';
 import { startSubscription } from '../subscription-runner.ts';
 import { subscription } from '../subscription.ts';
+import { createSharedFeed } from './shared-feed.ts';
 
 const pageSize = 10;
 

@@ -1,8 +1,8 @@
 import type { EventFilter } from '../../store/event-filter.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
+import type { CheckpointStore, SubscriptionState } from '../subscription-storage.ts';
 import type { SqlCells, SqlDatabase } from './database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
-import type { CheckpointStore, SubscriptionState } from '../subscription-storage.ts';
 
 export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {
   const { moveCheckpoint } = sqlSettlements(dialect);

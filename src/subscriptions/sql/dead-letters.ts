@@ -1,5 +1,7 @@
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from '../dead-letter.ts';
+import { subscriptionLimits } from '../subscription-limits.ts';
+import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
 import {
   SqlExpectationFailed,
   type SqlCell,
@@ -8,8 +10,6 @@ import {
   type SqlStatement,
 } from './database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
-import { subscriptionLimits } from '../subscription-limits.ts';
-import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
 
 const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,
   replayed_at_ms, replayed_by, notes, handler, shard, tenant, correlation_id, stream, revision,

@@ -1,12 +1,12 @@
 // The storage of subscriptions on an SQL database, except the transactions for handlers.
 
+import type { SubscriptionStorage, ProcessedEvents } from '../subscription-storage.ts';
 import { sqlCheckpoints } from './checkpoints.ts';
 import type { SqlDatabase, SqlDialect } from './database.ts';
 import { sqlDeadLetters } from './dead-letters.ts';
 import { sqlLeases, sqlTokens } from './leases.ts';
 import { settling, sqlSettlements } from './settlement.ts';
 import { sqlWaiting } from './waiting.ts';
-import type { SubscriptionStorage, ProcessedEvents } from '../subscription-storage.ts';
 
 export function sqlSubscriptionStorage(database: SqlDatabase): Omit<SubscriptionStorage, 'begin'> {
   const settlements = sqlSettlements(database.dialect);

@@ -1,8 +1,8 @@
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { Attempt } from '../dead-letter.ts';
+import type { WaitingEvents } from '../subscription-storage.ts';
 import type { SqlDatabase, SqlStatement } from './database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
-import type { WaitingEvents } from '../subscription-storage.ts';
 
 export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
   const { fence: fenceStatement } = sqlSettlements(dialect);
