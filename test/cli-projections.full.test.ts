@@ -71,7 +71,7 @@ describe('millrace projections', () => {
     await fill();
     for (const [line, said] of [
       [`projections switch ${two.name}`, /^PROJECTION_UNKNOWN: .*was never started/],
-      [`projections retire ${one.name} --yes`, /^PROJECTION_INVALID: .*is being asked/],
+      [`projections retire ${one.name} --yes`, /^PROJECTION_INVALID: .*is active/],
       [`projections rebuild ${one.name} --modules ${modules}`, /^PROJECTION_INVALID/],
     ] as const) {
       const { code, stderr } = await home.millrace(line);

@@ -59,7 +59,11 @@ export function backoffMs(policy: BackoffPolicy, failures: number, random = Math
  */
 export function nextAttempt(
   policy: BackoffPolicy,
-  state: { readonly failures: number; readonly nowMs: number; readonly random?: number },
+  state: {
+    readonly failures: number;
+    readonly nowMs: number;
+    readonly random?: number | undefined;
+  },
 ): NextAttempt {
   if (state.failures >= policy.attemptsMax) return { kind: 'give-up', attempts: state.failures };
   const waitMs = backoffMs(policy, state.failures, state.random ?? Math.random());

@@ -15,9 +15,11 @@ import {
 import { openEventStore } from '../platform/engines/open-event-store.ts';
 import { openOutboxLedger } from '../platform/engines/open-outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { startSubscription } from '../subscriptions/start-subscription.ts';
+import {
+  startSubscription,
+  type SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
 import { subscription, type SubscriptionDefinition } from '../subscriptions/subscription.ts';
-import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { handlerSubscriptions } from './handler-subscriptions.ts';
 import { mapToOutboxKey, type MapToOutboxMark } from './map-to-outbox.ts';

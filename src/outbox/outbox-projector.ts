@@ -8,17 +8,17 @@ import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
-import { startSubscription } from '../subscriptions/start-subscription.ts';
+import {
+  startSubscription,
+  type SubscriptionOptions,
+  type SubscriptionRunner,
+} from '../subscriptions/subscription-runner.ts';
 import {
   subscription,
   type BatchContext,
   type Caused,
   type SubscriptionDefinition,
 } from '../subscriptions/subscription.ts';
-import type {
-  SubscriptionOptions,
-  SubscriptionRunner,
-} from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { logOutbox, observeEnqueue } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';

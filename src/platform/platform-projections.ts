@@ -4,9 +4,12 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { Projection } from '../projections/projection.ts';
 import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
-import { startProjection, type ProjectionRunner } from '../projections/start-projection.ts';
-import { waitForProjection } from '../projections/wait-for-projection.ts';
-import type { WaitOptions } from '../projections/wait-with-timeout.ts';
+import {
+  startProjection,
+  waitForProjection,
+  type ProjectionRunner,
+} from '../projections/start-projection.ts';
+import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';

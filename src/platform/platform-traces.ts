@@ -6,12 +6,12 @@ import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {
   createSubscriptionRunner,
+  startSubscription,
   type SubscriptionRunner,
+  type SubscriptionOptions,
 } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { createTraces, type Traces } from '../traces/create-traces.ts';
-import { startSubscription } from '../subscriptions/start-subscription.ts';
-import type { SubscriptionOptions } from '../subscriptions/subscription-runner.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import type { TraceIndex } from '../traces/trace-index.ts';
 

@@ -4,8 +4,8 @@
 import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Projection } from '../projections/projection.ts';
-import type { RebuildOptions, RebuildResult } from '../projections/rebuild-projection.ts';
-import type { RebuildProgress } from '../projections/rebuild-progress.ts';
+import type { RebuildResult } from '../projections/rebuild-projection.ts';
+import type { RebuildProgress } from '../projections/rules/rebuild-progress.ts';
 
 /** The state of a rebuild of this process; lost with the process. */
 export interface ProjectionRebuild {
@@ -33,7 +33,10 @@ export interface RebuildSources {
   readonly check: (projection: Projection) => Promise<void>;
   readonly build: (
     projection: Projection,
-    options: Required<Pick<RebuildOptions, 'onProgress' | 'signal'>>,
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress: (progress: RebuildProgress) => void;
+    },
   ) => Promise<RebuildResult>;
 }
 

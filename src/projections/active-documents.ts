@@ -1,5 +1,5 @@
-// Queries of a read model whose version may change while the program runs: each asks the version that is
-// active at that moment.
+// Queries of a read model whose version may change while the program runs: each query uses the active
+// version.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -10,17 +10,17 @@ import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.
 import type { ReadModel } from './read-model.ts';
 
 export interface ActiveDocumentsOptions {
-  readonly readModels?: ReadModelStore;
-  readonly versions?: ReadModelVersions;
-  readonly clock?: Clock;
-  /** For so long a program may go on to ask the version before. Default: 0, it looks each time. */
-  readonly refreshMs?: number;
+  readonly readModels?: ReadModelStore | undefined;
+  readonly versions?: ReadModelVersions | undefined;
+  readonly clock?: Clock | undefined;
+  /** How long the active version is cached. Default: 0, read it for each query. */
+  readonly refreshMs?: number | undefined;
 }
 
 const versioned = /^v([1-9][0-9]{0,8})\.(.*)$/s;
 
 /**
- * Opens all versions of a read model that this program knows, as one.
+ * Opens all given versions of a read model and queries the active one.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -45,7 +45,10 @@ export function activeDocuments<Document extends object>(
   const versions = options.versions ?? host.readModelVersions;
   const [first] = models;
   if (first === undefined || readModels === undefined || versions === undefined) {
-    throw new MillraceError('NOT_SUPPORTED', 'there are no read models to ask');
+    throw new MillraceError(
+      'NOT_SUPPORTED',
+      'active documents need at least one model, a read model store and read model versions',
+    );
   }
   const family = familyOf(first);
   if (models.some((each) => familyOf(each) !== family)) {
@@ -65,7 +68,7 @@ export function activeDocuments<Document extends object>(
 
   async function active(): Promise<{ version: number; documents: DocumentQueries<Document> }> {
     const version = (await current()).find((each) => each.active)?.version;
-    // Before the first start there is nothing in any of them.
+    // Before the first start all versions are empty.
     return {
       version: version ?? first?.version ?? 1,
       documents: of(version ?? first?.version ?? 1),
@@ -77,12 +80,12 @@ export function activeDocuments<Document extends object>(
     if (documents !== undefined) return documents;
     throw new MillraceError(
       'PROJECTION_UNKNOWN',
-      `version ${version} of ${family} is active, and this program does not know it`,
+      `version ${version} of ${family} is active, but this program does not define it`,
       { details: { family, version } },
     );
   }
 
-  /** Pages of one walk are of one version, whatever is switched to meanwhile. */
+  /** All pages of one query come from one version, even after a switch. */
   async function page(
     cursor: string | undefined,
     read: (
@@ -90,37 +93,41 @@ export function activeDocuments<Document extends object>(
       cursor: string | undefined,
     ) => Promise<Page<Document>>,
   ): Promise<Page<Document>> {
-    const begun = cursor === undefined ? undefined : await begunWith(cursor);
-    const { version, documents } = begun ?? (await active());
-    const found = await read(documents, begun?.cursor);
+    const resumed = cursor === undefined ? undefined : await resumeFrom(cursor);
+    const { version, documents } = resumed ?? (await active());
+    const found = await read(documents, resumed?.cursor);
     return {
       ...found,
       cursor: found.cursor === undefined ? undefined : `v${version}.${found.cursor}`,
     };
   }
 
-  async function begunWith(cursor: string) {
+  async function resumeFrom(cursor: string) {
     const [, number = '', rest = ''] = versioned.exec(cursor) ?? [];
     const version = Number(number);
     const isKept = (await current()).some(
       (each) => each.version === version && each.status !== 'retired' && each.status !== 'retiring',
     );
     if (isKept && known.has(version)) return { version, documents: of(version), cursor: rest };
-    throw new MillraceError('CURSOR_INVALID', 'the cursor belongs to no version that is there', {
-      details: { family, cursor: cursor.slice(0, 60) },
-    });
+    throw new MillraceError(
+      'CURSOR_INVALID',
+      'the version of this cursor no longer exists: start again without a cursor',
+      {
+        details: { family, cursor: cursor.slice(0, 60) },
+      },
+    );
   }
 
   return {
-    get: async (...asked) => (await active()).documents.get(...asked),
-    byIndex: async (...asked) => (await active()).documents.byIndex(...asked),
-    bySet: (tenant, set, asked = {}) =>
-      page(asked.cursor, (documents, cursor) => documents.bySet(tenant, set, { ...asked, cursor })),
-    byRange: (tenant, range, asked = {}) =>
-      page(asked.cursor, (documents, cursor) =>
-        documents.byRange(tenant, range, { ...asked, cursor }),
+    get: async (...args) => (await active()).documents.get(...args),
+    byIndex: async (...args) => (await active()).documents.byIndex(...args),
+    bySet: (tenant, set, query = {}) =>
+      page(query.cursor, (documents, cursor) => documents.bySet(tenant, set, { ...query, cursor })),
+    byRange: (tenant, range, query = {}) =>
+      page(query.cursor, (documents, cursor) =>
+        documents.byRange(tenant, range, { ...query, cursor }),
       ),
-    count: async (...asked) => (await active()).documents.count(...asked),
-    list: async (...asked) => (await active()).documents.list(...asked),
+    count: async (...args) => (await active()).documents.count(...args),
+    list: async (...args) => (await active()).documents.list(...args),
   };
 }

@@ -1,11 +1,10 @@
-// A read model as programs use it: documents in and out, by id, index, set and range, and cached lists.
+// Reads and writes the documents of a read model: by id, index, set and range, and cached lists.
 
 import { filtersHash } from '../contracts/filters-hash.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './read-model-limits.ts';
-import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
+import { readModelLimits as limits } from './limits.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -15,22 +14,23 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from './read-model-store.ts';
+import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
 
 export interface Found<Document> {
   readonly id: string;
   readonly document: Document;
-  /** Of the last event that is in it. */
+  /** Revision of the last event in the document. */
   readonly revision: number;
 }
 
 export interface Page<Document> {
   readonly items: readonly Found<Document>[];
-  /** For the next page; undefined on the last one. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly cursor: string | undefined;
 }
 
 export type PageOptions = Partial<PageQuery>;
-/** Of a range that is one for each group, which. */
+/** Selects one group of a grouped range. */
 interface InGroup {
   readonly group?: string | undefined;
 }
@@ -38,21 +38,21 @@ export type CountOptions = Partial<Pick<RangeQuery, 'from' | 'to'>> & InGroup;
 export type RangeOptions = Partial<Omit<RangeQuery, 'range'>> & InGroup;
 
 export interface DocumentChange<Document> extends DocumentSource {
-  /** Null removes. */
+  /** Null removes the document. */
   readonly document: Document | null;
 }
 
-/** What queries see: one tenant in every call. */
+/** Queries of one tenant per call. */
 export interface DocumentQueries<Document> {
   get(tenant: string, id: string): Promise<Found<Document> | undefined>;
   byIndex(tenant: string, index: string, value: string): Promise<Found<Document> | undefined>;
   bySet(tenant: string, set: string, options?: PageOptions): Promise<Page<Document>>;
   byRange(tenant: string, range: string, options?: RangeOptions): Promise<Page<Document>>;
-  /** How many documents `byRange` would give out, on all of its pages. */
+  /** Number of documents that `byRange` returns over all pages. */
   count(tenant: string, range: string, options?: CountOptions): Promise<number>;
   /**
-   * The ids that `load` finds, kept under the filters until something is written or the time is
-   * over. A list during whose loading something was written is given out and not kept.
+   * Returns the ids from `load`, cached by filters until the next write or expiry. A write during `load`
+   * prevents the caching.
    */
   list(
     tenant: string,
@@ -64,7 +64,7 @@ export interface DocumentQueries<Document> {
 export interface Documents<Document> extends DocumentQueries<Document> {
   put(source: DocumentSource, document: Document): Promise<DocumentOutcome>;
   remove(source: DocumentSource): Promise<DocumentOutcome>;
-  /** Each document once. */
+  /** Each document at most once. */
   write(changes: readonly DocumentChange<Document>[]): Promise<readonly DocumentOutcome[]>;
 }
 
@@ -90,12 +90,12 @@ export function documentsOf<Document extends object>(
     new MillraceError('READ_MODEL_INVALID', `${model.name}: ${reason}`, {
       details: { model: model.name },
     });
-  const known = (kind: string, names: ReadonlySet<string>, name: string): void => {
-    if (!names.has(name)) throw invalid(`it has no ${kind} '${name}'`);
+  const checkName = (kind: string, names: ReadonlySet<string>, name: string): void => {
+    if (!names.has(name)) throw invalid(`unknown ${kind} '${name}'`);
   };
   const limitOf = (limit: number = limits.pageSize): number => {
     if (Number.isInteger(limit) && limit >= 1 && limit <= limits.pageSizeMax) return limit;
-    throw invalid(`a page has 1 to ${limits.pageSizeMax} documents, not ${limit}`);
+    throw invalid(`limit must be a whole number from 1 to ${limits.pageSizeMax}, not ${limit}`);
   };
   const found = (stored: StoredDocument | undefined): Found<Document> | undefined => {
     if (stored === undefined || stored.document === null) return undefined;
@@ -110,15 +110,15 @@ export function documentsOf<Document extends object>(
   const boundsOf = (tenant: string, name: string, options: CountOptions): RangeBounds => {
     checkTenant(tenant);
     const { group, from, to } = options;
-    known('range', group === undefined ? model.ranges : model.groups, name);
+    checkName('range', group === undefined ? model.ranges : model.groups, name);
     for (const bound of [from, to]) {
       if (bound !== undefined && !Number.isFinite(bound)) {
-        throw invalid(`${bound} bounds no range: leave it out`);
+        throw invalid(`the bound ${bound} is not finite: leave it out`);
       }
     }
     if (group === undefined) return { range: name, from, to };
     const range = groupRange(name, group);
-    // What no document could be written with is refused here, too.
+    // Refuse group values that no document can have.
     redisKeys.zset(tenant, model.bc, model.aggregate, model.version, range);
     return { range, from, to };
   };
@@ -127,7 +127,9 @@ export function documentsOf<Document extends object>(
     changes: readonly DocumentChange<Document>[],
   ): Promise<readonly DocumentOutcome[]> => {
     if (changes.length > limits.batchMax) {
-      throw invalid(`${changes.length} documents are more than ${limits.batchMax} at once`);
+      throw invalid(
+        `${changes.length} documents exceed the maximum of ${limits.batchMax} per write`,
+      );
     }
     const writes = changes.map(({ document, ...source }) => model.toWrite(source, document));
     const keys = new Set(writes.map(({ tenant, id }) => `${tenant} ${id}`));
@@ -137,7 +139,7 @@ export function documentsOf<Document extends object>(
   const writeOne = async (change: DocumentChange<Document>): Promise<DocumentOutcome> => {
     const [outcome] = await write([change]);
     if (outcome === undefined) {
-      throw new MillraceError('STORE_CORRUPT', 'a store of read models lost an outcome');
+      throw new MillraceError('STORE_CORRUPT', 'the read model store returned no outcome');
     }
     return outcome;
   };
@@ -153,8 +155,8 @@ export function documentsOf<Document extends object>(
     },
     async byIndex(tenant, index, value) {
       checkTenant(tenant);
-      known('index', model.indexes, index);
-      // No document has such a value, and databases do not take all of them.
+      checkName('index', model.indexes, index);
+      // No document has such a value, and some databases refuse it.
       if (value === '' || value.length > limits.indexCharsMax || value.includes('\0')) {
         return undefined;
       }
@@ -162,7 +164,7 @@ export function documentsOf<Document extends object>(
     },
     async bySet(tenant, set, { limit, cursor } = {}) {
       checkTenant(tenant);
-      known('set', model.sets, set);
+      checkName('set', model.sets, set);
       return pageOf(await store.members(model, tenant, { set, limit: limitOf(limit), cursor }));
     },
     async byRange(tenant, range, options = {}) {

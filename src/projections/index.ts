@@ -12,9 +12,9 @@ export {
 } from './documents.ts';
 export type { InlineAppends, InlineHost, InlinePlan } from './inline-appends.ts';
 export { inlineProjections } from './inline-projections.ts';
-export { memoryReadModels } from './memory-read-models.ts';
+export { memoryReadModels } from './memory/read-models.ts';
 export type { HostOptions, ProjectionStore } from './projection-host.ts';
-export { projectionLimits } from './projection-limits.ts';
+export { projectionLimits, readModelLimits } from './limits.ts';
 export {
   projection,
   type Apply,
@@ -22,7 +22,6 @@ export {
   type Projection,
   type ProjectionDefinition,
 } from './projection.ts';
-export { readModelLimits } from './read-model-limits.ts';
 export type {
   CachedList,
   DocumentEntries,
@@ -55,12 +54,12 @@ export type {
 } from './read-model-versions.ts';
 export {
   startProjection,
+  waitForProjection,
   type ProjectionOptions,
   type ProjectionRunner,
 } from './start-projection.ts';
-export { waitForProjection } from './wait-for-projection.ts';
-export type { WaitOptions } from './wait-with-timeout.ts';
-export type { RebuildProgress } from './rebuild-progress.ts';
+export type { WaitOptions } from './run/wait-with-timeout.ts';
+export type { RebuildProgress } from './rules/rebuild-progress.ts';
 export {
   rebuildProjection,
   type RebuildOptions,
@@ -78,9 +77,10 @@ export {
 export {
   createLiveMirror,
   liveMirrorLimits,
+  mirrorChannel,
   type LiveMirror,
   type LiveMirrorOptions,
   type MirrorListener,
+  type MirrorMessage,
 } from './live-mirror.ts';
-export type { MirrorOutlet, MirrorPost } from './mirror-buffer.ts';
-export { mirrorChannel, type MirrorMessage } from './mirror-message.ts';
+export type { MirrorOutlet, MirrorPost } from './run/mirror-buffer.ts';

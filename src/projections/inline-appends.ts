@@ -1,13 +1,13 @@
-// How an engine appends events and writes the documents that they change in one transaction: a port that
-// the databases bring which hold both.
+// The port for appending events and writing their documents in one transaction, for databases that store
+// both.
 
 import type { AppendResult } from '../store/event-store.ts';
 import type { WriteOutcome } from '../store/store-engine.ts';
 import type { DocumentWrite, ModelKey } from './read-model-store.ts';
 
-/** What was worked out before the append, for the case that nobody else appends meanwhile. */
+/** Documents computed before the append; valid only if no other append comes first. */
 export interface InlinePlan {
-  /** Which revision the last event of each append must get for the documents to be right. */
+  /** The required revision of the last event of each append. */
   readonly revisions: readonly number[];
   readonly documents: readonly {
     readonly model: ModelKey;
@@ -17,9 +17,8 @@ export interface InlinePlan {
 
 export interface InlineAppends {
   /**
-   * `append` gets what it must hand to the store as its transaction. Undefined: a stream had moved on,
-   * and nothing was done. A conflict is thrown as everywhere, and nothing was done either. Events that
-   * had been appended before bring no documents.
+   * Passes `append` the transaction for the store. Returns undefined, without a change, if another append to
+   * a stream came first. A version conflict throws as usual. Duplicate events write no documents.
    */
   commit(
     plan: InlinePlan,
@@ -27,17 +26,17 @@ export interface InlineAppends {
   ): Promise<readonly AppendResult[] | undefined>;
 }
 
-/** An event store that can do it. */
+/** An event store that supports inline projections. */
 export interface InlineHost {
   readonly inlineAppends: InlineAppends;
 }
 
-/** Stops an append whose stream has moved on, from inside of the engine. */
+/** Thrown inside an engine to cancel an append after another append to the stream. */
 export class InlineMoved extends Error {
   override readonly name = 'InlineMoved';
 }
 
-/** For engines that take the plan along with the append, instead of a transaction. */
+/** Carries the plan to engines that take it with the append instead of a transaction. */
 export class InlineTransaction {
   readonly plan: InlinePlan;
 
@@ -59,7 +58,7 @@ export function planInline(): InlineAppends {
   };
 }
 
-type Outcome = Pick<WriteOutcome, 'kind'> & { readonly revision?: number };
+type Outcome = Pick<WriteOutcome, 'kind'> & { readonly revision?: number | undefined };
 
 export function hasMoved(revisions: readonly number[], outcomes: readonly Outcome[]): boolean {
   return outcomes.some(
@@ -67,7 +66,7 @@ export function hasMoved(revisions: readonly number[], outcomes: readonly Outcom
   );
 }
 
-/** Those of streams that this append has changed. */
+/** The documents of the streams that this append changed. */
 export function documentsToWrite<Model>(
   documents: readonly { readonly model: Model; readonly writes: readonly DocumentWrite[] }[],
   appends: readonly { readonly stream: string }[],

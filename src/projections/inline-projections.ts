@@ -1,4 +1,4 @@
-// Projections in the append's own transaction: whoever sees the event sees the document.
+// Projections in the append's transaction: events and documents become visible together.
 
 import { isEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
@@ -7,26 +7,26 @@ import { compileFilter } from '../store/event-filter.ts';
 import type { EventStore, StreamAppend } from '../store/event-store.ts';
 import { categoryOf } from '../store/recorded-event.ts';
 import type { RowFilter } from '../store/store-engine.ts';
+import type { InlineHost, InlinePlan } from './inline-appends.ts';
+import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
+import type { ProjectedEvent, Projection } from './projection.ts';
+import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
 import {
   foldDocument,
   groupByDocument,
   toDocumentWrite,
   toState,
   type DocumentEvents,
-} from './fold-documents.ts';
-import type { InlineHost, InlinePlan } from './inline-appends.ts';
-import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
-import type { ProjectedEvent, Projection } from './projection.ts';
-import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
+} from './rules/fold-documents.ts';
 import { checkVersion } from './start-projection.ts';
 
-/** How often an append is planned anew because somebody else was faster. */
+/** Attempts to plan an append when other appends come first. */
 const attemptsMax = 50;
 
 /**
- * The same store, whose appends also write the documents of these projections: both or neither. A
- * handler that throws fails the append. What such a document has missed (events from before, or from
- * processes that append without this) is read and folded in when the next event comes.
+ * Returns the store with appends that also write the documents of these projections, atomically. A handler
+ * that throws fails the append. Events that a document missed, for example from processes without inline
+ * projections, are folded in with the next event.
  *
  * @example
  * import { sqliteEventStore } from 'millrace/adapters/sqlite';
@@ -63,7 +63,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
     if (appendOptions.transaction !== undefined) {
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'inline projections bring a transaction of their own',
+        'inline projections open their own transaction and accept none from the caller',
         { details: { capability: 'callerTransaction' } },
       );
     }
@@ -76,12 +76,16 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
       if (results !== undefined) return results;
       if (attempt > 3) await clock.sleep(attempt, appendOptions.signal);
     }
-    throw new MillraceError('STORE_UNAVAILABLE', 'others append to these streams all the time', {
-      details: { streams: appends.map(({ stream }) => stream), attempts: attemptsMax },
-    });
+    throw new MillraceError(
+      'STORE_UNAVAILABLE',
+      'other appends to these streams always came first',
+      {
+        details: { streams: appends.map(({ stream }) => stream), attempts: attemptsMax },
+      },
+    );
   }
 
-  /** What each stream is at. Before the documents are read: they can only be newer than this. */
+  /** The revision of each stream, read before the documents, which can then only be newer. */
   async function basesOf(
     appends: readonly StreamAppend[],
     isRepeat: boolean,
@@ -90,7 +94,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
     for (const { stream, expected } of appends) {
       if (bases.has(stream)) continue;
       const guess = typeof expected === 'number' ? expected : expected === 'none' ? -1 : undefined;
-      // Also what was deleted goes on counting: a guess may be wrong, and is not made twice.
+      // A recreated stream continues its revisions, so the guess may be wrong: read the revision on a retry.
       const base =
         isRepeat || guess === undefined ? (await store.streamInfo(stream))?.revision : guess;
       bases.set(stream, base ?? -1);
@@ -108,7 +112,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
       let revision = next.get(stream) ?? -1;
       for (const event of given) {
         revision += 1;
-        // What is no event is refused by the append itself.
+        // The append itself refuses invalid events.
         if (isEnvelope(event)) events.push(asStored(event, stream, revision));
       }
       next.set(stream, revision);
@@ -116,9 +120,9 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
     });
     const documents = [];
     for (const { projection, filter } of wanted) {
-      const mine = events.filter((event) => matches(filter, event));
-      if (mine.length === 0) continue;
-      const writes = await writesOf({ projection, filter, events: mine, bases });
+      const matching = events.filter((event) => matches(filter, event));
+      if (matching.length === 0) continue;
+      const writes = await writesOf({ projection, filter, events: matching, bases });
       documents.push({ model: projection.readModel, writes });
     }
     return { revisions, documents };
@@ -174,15 +178,16 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
 
   const append: EventStore['append'] = async (stream, events, given = {}) => {
     const { expected = 'any', follows, ...appendOptions } = given;
-    const behind = follows === undefined ? {} : { follows };
-    const [result] = await appendMany([{ stream, events, expected, ...behind }], appendOptions);
-    if (result === undefined) throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+    const order = follows === undefined ? {} : { follows };
+    const [result] = await appendMany([{ stream, events, expected, ...order }], appendOptions);
+    if (result === undefined)
+      throw new MillraceError('STORE_CORRUPT', 'the engine returned fewer outcomes than appends');
     return result;
   };
   return { ...store, append, appendMany };
 }
 
-/** As it will be read back. */
+/** The event as the store returns it later. */
 function asStored(event: DomainEventEnvelope, stream: string, revision: number): ProjectedEvent {
   const payload = JSON.parse(encodePayload(event.payload).json) as unknown;
   return { ...event, payload, stream, revision };

@@ -4,9 +4,8 @@ import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import { createLiveMirror } from './live-mirror.ts';
-import type { MirrorPost } from './mirror-buffer.ts';
-import type { MirrorMessage } from './mirror-message.ts';
+import { createLiveMirror, type MirrorMessage } from './live-mirror.ts';
+import type { MirrorPost } from './run/mirror-buffer.ts';
 
 const stream = 'banking.account.v1-core-a-1';
 
@@ -15,34 +14,34 @@ async function until(holds: () => boolean): Promise<void> {
     if (holds()) return;
     await new Promise(setImmediate);
   }
-  assert.fail('it never happened');
+  assert.fail('the condition never held');
 }
 
-test('listeners hear of what is appended from now on, in the message of the event bus', async () => {
+test('listeners receive new events as messages of the event bus', async () => {
   await using store = memoryEventStore();
   await store.append(stream, [newEvent()]);
   await using mirror = createLiveMirror(store);
-  const heard: MirrorMessage[] = [];
-  const end = mirror.listen((message) => heard.push(message));
+  const received: MirrorMessage[] = [];
+  const end = mirror.listen((message) => received.push(message));
   await mirror.start();
   const event = newEvent({ causationId: 'c-1', user: { id: 'u-1' }, payload: { text: 'hi' } });
   await store.append(stream, [event, newEvent()]);
-  await until(() => heard.length === 2);
-  assert.deepEqual(heard[0], {
+  await until(() => received.length === 2);
+  assert.deepEqual(received[0], {
     eventId: event.eventId,
     eventType: event.type,
     aggregateId: event.aggregate.id,
     payload: { text: 'hi' },
     metadata: { correlationId: event.correlationId, causationId: 'c-1', userId: 'u-1' },
   });
-  assert.deepEqual([heard[1]?.metadata.causationId, heard[1]?.metadata.userId], [null, null]);
+  assert.deepEqual([received[1]?.metadata.causationId, received[1]?.metadata.userId], [null, null]);
   end();
   await store.append(stream, [newEvent()]);
   await new Promise(setImmediate);
-  assert.equal(heard.length, 2);
+  assert.equal(received.length, 2);
 });
 
-test('a filter leaves events out, and a listener that throws disturbs nobody', async () => {
+test('a filter selects events, and a failing listener does not affect the others', async () => {
   await using store = memoryEventStore();
   const warnings: string[] = [];
   const ignore = (): void => undefined;
@@ -51,19 +50,19 @@ test('a filter leaves events out, and a listener that throws disturbs nobody', a
     filter: { types: ['account.closed.v1'] },
     observer: { log: { debug: ignore, info: ignore, warn, error: ignore } },
   });
-  const heard: string[] = [];
+  const received: string[] = [];
   mirror.listen(() => {
-    throw new Error('a defect of a screen');
+    throw new Error('listener defect');
   });
-  mirror.listen(({ eventType }) => heard.push(eventType));
+  mirror.listen(({ eventType }) => received.push(eventType));
   await mirror.start();
   await store.append(stream, [newEvent(), newEvent({ type: 'account.closed.v1' })]);
-  await until(() => heard.length === 1);
-  assert.deepEqual(heard, ['account.closed.v1']);
-  assert.deepEqual(warnings, ['listener of the live mirror failed']);
+  await until(() => received.length === 1);
+  assert.deepEqual(received, ['account.closed.v1']);
+  assert.deepEqual(warnings, ['live mirror listener failed']);
 });
 
-test('an outlet that hangs holds nobody up: the oldest are dropped and counted', async () => {
+test('a hanging outlet delays no listener, and the oldest messages are dropped and counted', async () => {
   await using store = memoryEventStore();
   const hanging = Promise.withResolvers<void>();
   const posts: MirrorPost[] = [];
@@ -82,15 +81,15 @@ test('an outlet that hangs holds nobody up: the oldest are dropped and counted',
       },
     },
   });
-  const heard: string[] = [];
-  mirror.listen(({ eventId }) => heard.push(eventId));
+  const received: string[] = [];
+  mirror.listen(({ eventId }) => received.push(eventId));
   await mirror.start();
   const first = newEvent();
   await store.append(stream, [first]);
   await until(() => posts.length === 1);
   const events = Array.from({ length: 100 }, () => newEvent());
   for (const event of events) await store.append(stream, [event]);
-  await until(() => heard.length === 101);
+  await until(() => received.length === 101);
   assert.deepEqual([mirror.dropped, counted], [90, 90]);
   hanging.resolve();
   await until(() => posts.length === 11);
@@ -99,19 +98,19 @@ test('an outlet that hangs holds nobody up: the oldest are dropped and counted',
   assert.deepEqual(passed, newest);
 });
 
-test('what the outlet rejects is dropped, told once, and later events go out again', async () => {
+test('rejected messages are dropped and logged once, and later events are published', async () => {
   await using store = memoryEventStore();
   const clock = fakeClock();
   const warnings: string[] = [];
   const ignore = (): void => undefined;
   const warn = (_fields: object, message: string): void => void warnings.push(message);
-  let isAway = true;
+  let isDown = true;
   let published = 0;
   await using mirror = createLiveMirror(store, {
     clock,
     outlet: {
       async publish(some) {
-        if (isAway) throw new Error('away');
+        if (isDown) throw new Error('connection refused');
         published += some.length;
       },
     },
@@ -123,13 +122,16 @@ test('what the outlet rejects is dropped, told once, and later events go out aga
     await until(() => mirror.dropped === count);
     await clock.advance(1_000);
   }
-  isAway = false;
+  isDown = false;
   await store.append(stream, [newEvent()]);
   await until(() => published === 1);
-  assert.deepEqual([mirror.dropped, warnings], [3, ['live mirror drops events']]);
+  assert.deepEqual(
+    [mirror.dropped, warnings],
+    [3, ['live mirror publish failed; dropping events']],
+  );
 });
 
-test('a stop does not wait for an outlet that hangs', async () => {
+test('stop does not wait for a hanging outlet', async () => {
   await using store = memoryEventStore();
   let isCalled = false;
   const publish = (): Promise<void> => {
@@ -144,7 +146,7 @@ test('a stop does not wait for an outlet that hangs', async () => {
   assert.deepEqual([mirror.state, mirror.dropped], ['stopped', 1]);
 });
 
-test('starts and stops in any order leave nothing behind', async () => {
+test('start and stop in any order leave nothing running', async () => {
   await using store = memoryEventStore();
   await stressLifecycle({
     create: () => createLiveMirror(store, { outlet: { publish: async () => undefined } }),

@@ -1,46 +1,46 @@
-// Appended events for screens: to listeners of this process, and to whoever listens on a bus such as
-// Redis Pub/Sub. It begins now, keeps nothing, and drops what it cannot pass on: the way of truth is a
-// subscription with a checkpoint.
+// Mirrors appended events to user interfaces: to listeners in this process and to a bus such as Redis
+// Pub/Sub. The mirror starts at the head, stores nothing, and drops what it cannot deliver. For guaranteed
+// delivery use a subscription with a checkpoint.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { createMirrorBuffer, type MirrorOutlet } from './mirror-buffer.ts';
-import { mirrorChannel, mirrorMessage, type MirrorMessage } from './mirror-message.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
 
 export type MirrorListener = (message: MirrorMessage) => void;
 
 export interface LiveMirrorOptions {
-  /** Where to beside the listeners: `redisMirror`, or one of your own. */
-  readonly outlet?: MirrorOutlet;
-  readonly filter?: EventFilter;
-  /** Messages that wait for the outlet; beyond it the oldest are dropped. Default: 1,000. */
-  readonly bufferMax?: number;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  /** Receives the messages in addition to the listeners, for example `redisMirror`. */
+  readonly outlet?: MirrorOutlet | undefined;
+  readonly filter?: EventFilter | undefined;
+  /** Maximum number of messages waiting for the outlet; the oldest are dropped. Default: 1,000. */
+  readonly bufferMax?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface LiveMirror extends Lifecycle {
-  /** Messages that the outlet was too slow for, or was away for. */
+  /** Messages dropped because the outlet was slow or unavailable. */
   readonly dropped: number;
-  /** From now on, in this process; returns how to end it. A listener that throws is told, and goes on. */
+  /** Adds a listener and returns a function that removes it. Errors of a listener are logged. */
   listen(listener: MirrorListener): () => void;
 }
 
-/** Defaults and bounds of the mirror. */
+/** Defaults and limits of the mirror. */
 export const liveMirrorLimits = {
   bufferMax: 1_000,
   bufferCharsMax: 16_777_216,
-  /** How many messages go out at once. */
+  /** Messages per publish call. */
   batchMax: 100,
-  /** After a failure of the outlet. */
+  /** Pause after a failed publish call. */
   pauseMs: 500,
 } as const;
 
 /**
- * Prepares a mirror; `start` starts it.
+ * Creates a mirror; `start` starts it.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -67,13 +67,13 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
         });
   let running: { readonly end: AbortController; readonly done: Promise<void> } | undefined;
 
-  function tell(message: MirrorMessage): void {
+  function notifyListeners(message: MirrorMessage): void {
     for (const listener of listeners) {
       try {
         listener(message);
       } catch (err) {
         const { eventId, eventType } = message;
-        observer.log?.warn({ eventId, eventType, err }, 'listener of the live mirror failed');
+        observer.log?.warn({ eventId, eventType, err }, 'live mirror listener failed');
       }
     }
   }
@@ -88,12 +88,12 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
         if (item.kind !== 'events') continue;
         for (const event of item.events) {
           const message = mirrorMessage(event);
-          tell(message);
+          notifyListeners(message);
           buffer?.add({ channel: mirrorChannel(event.type), text: JSON.stringify(message) });
         }
       }
     } catch (err) {
-      if (!signal.aborted) observer.log?.error({ err }, 'live mirror ended');
+      if (!signal.aborted) observer.log?.error({ err }, 'live mirror failed');
     }
   }
 
@@ -118,10 +118,45 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
       return buffer?.dropped ?? 0;
     },
     listen(listener: MirrorListener) {
-      // A listener that is given twice is heard twice.
+      // A listener that is added twice is called twice.
       const own: MirrorListener = (message) => listener(message);
       listeners.add(own);
       return () => void listeners.delete(own);
     },
   });
+}
+
+export interface MirrorMessage {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly aggregateId: string;
+  readonly payload: unknown;
+  readonly metadata: {
+    readonly correlationId: string;
+    readonly causationId: string | null;
+    readonly userId: string | null;
+  };
+}
+
+/**
+ * The mirror channel of an event type.
+ *
+ * @example
+ * import { mirrorChannel } from 'millrace/projections';
+ *
+ * console.log(mirrorChannel('task.status-changed.v1')); // events.task.status-changed.v1
+ */
+export function mirrorChannel(eventType: string): string {
+  return `events.${eventType}`;
+}
+
+function mirrorMessage(event: RecordedEvent): MirrorMessage {
+  const { eventId, type, aggregate, payload, correlationId, causationId, user } = event;
+  return {
+    eventId,
+    eventType: type,
+    aggregateId: aggregate.id,
+    payload,
+    metadata: { correlationId, causationId: causationId ?? null, userId: user?.id ?? null },
+  };
 }

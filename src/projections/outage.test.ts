@@ -1,31 +1,31 @@
-// Read models that are somewhere else than the events, and away for a while.
+// Read models on another server with an outage.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { until } from '../subscriptions/rig.test.ts';
-import { fakeClock } from '../testing/fake-clock.ts';
-import { documentsOf } from './documents.ts';
-import { memoryReadModels } from './memory-read-models.ts';
 import { assertTotal, newCounters } from '../testing/conformance/projections/projection-fixture.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
+import { documentsOf } from './documents.ts';
+import { memoryReadModels } from './memory/read-models.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import { startProjection } from './start-projection.ts';
 
-test('away for ten seconds: no line for each event, shown as lag, and made up for without a loss', async () => {
+test('a ten-second outage shows as lag, logs no line per event, and loses nothing', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   const remote = memoryReadModels({ clock });
-  let isAway = false;
-  const reaching = <T>(work: () => Promise<T>): Promise<T> =>
-    isAway
+  let isDown = false;
+  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+    isDown
       ? Promise.reject(new MillraceError('STORE_UNAVAILABLE', 'the connection broke'))
       : work();
   const readModels: ReadModelStore = {
     ...remote,
-    load: (model, keys) => reaching(() => remote.load(model, keys)),
-    write: (model, writes) => reaching(() => remote.write(model, writes)),
+    load: (model, keys) => guarded(() => remote.load(model, keys)),
+    write: (model, writes) => guarded(() => remote.write(model, writes)),
   };
   const lines: string[] = [];
   const lags: number[] = [];
@@ -38,7 +38,7 @@ test('away for ten seconds: no line for each event, shown as lag, and made up fo
     gauge: (name, value) => void (name === 'projection_lag_seconds' && lags.push(value)),
   };
   const counters = newCounters();
-  // With the usual patience between two attempts.
+  // With the default retry policy.
   const counted = { ...counters.projection(), tuning: {} };
   const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
   const append = () =>
@@ -47,14 +47,14 @@ test('away for ten seconds: no line for each event, shown as lag, and made up fo
   await using runner = await startProjection(store, counted, { clock, observer, readModels });
   await append();
   await until(clock, async () => (await runner.lag()).behind === 0);
-  isAway = true;
-  const awaySinceMs = clock.now();
+  isDown = true;
+  const downSinceMs = clock.now();
   for (let second = 0; second < 10; second += 1) {
     await append();
     await clock.advance(1_000);
   }
-  await until(clock, () => clock.now() - awaySinceMs >= 10_000 && Math.max(...lags) >= 5);
-  isAway = false;
+  await until(clock, () => clock.now() - downSinceMs >= 10_000 && Math.max(...lags) >= 5);
+  isDown = false;
   await until(clock, async () => (await runner.lag()).behind === 0);
   const documents = documentsOf(remote, counted.readModel);
   for (const id of ids) {

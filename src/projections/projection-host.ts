@@ -1,5 +1,4 @@
-// What running a projection needs beside the events, and where it is when nobody says otherwise: in the
-// store's own database.
+// Everything that a projection needs besides the events. By default it is in the store's own database.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -15,14 +14,14 @@ import type { ReadModelVersions } from './read-model-versions.ts';
 export type ProjectionStore = EventStore & Partial<SubscriptionHost> & Partial<ReadModelHost>;
 
 export interface HostOptions {
-  /** Where the documents are. Default: the store's own database. */
-  readonly readModels?: ReadModelStore;
-  /** Where the checkpoints are. Default: the store's own database. */
-  readonly storage?: SubscriptionStorage;
-  /** Where it is known which version is asked. Default: the store's own database. */
-  readonly versions?: ReadModelVersions;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  /** Store of the documents. Default: the store's own database. */
+  readonly readModels?: ReadModelStore | undefined;
+  /** Store of the checkpoints. Default: the store's own database. */
+  readonly storage?: SubscriptionStorage | undefined;
+  /** Store of the read model versions. Default: the store's own database. */
+  readonly versions?: ReadModelVersions | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface ProjectionHost {
@@ -36,9 +35,9 @@ export interface ProjectionHost {
 export function hostOf(store: ProjectionStore, options: HostOptions): ProjectionHost {
   const { clock = systemClock, observer = silentObserver } = options;
   return {
-    readModels: present('read models', options.readModels ?? store.readModels),
-    storage: present('checkpoints', options.storage ?? store.subscriptions),
-    versions: present('versions of read models', options.versions ?? store.readModelVersions),
+    readModels: required('read models', options.readModels ?? store.readModels),
+    storage: required('checkpoints', options.storage ?? store.subscriptions),
+    versions: required('read model versions', options.versions ?? store.readModelVersions),
     clock,
     observer,
   };
@@ -48,11 +47,11 @@ export function familyOf({ bc, aggregate }: Pick<ModelKey, 'bc' | 'aggregate'>):
   return `${bc}.${aggregate}`;
 }
 
-function present<Part>(what: string, part: Part | undefined): Part {
+function required<Part>(what: string, part: Part | undefined): Part {
   if (part !== undefined) return part;
   throw new MillraceError(
     'NOT_SUPPORTED',
-    `this store has no room for ${what}: pass another engine's`,
+    `this store cannot store ${what}: pass those of another engine`,
     { details: { what } },
   );
 }

@@ -1,7 +1,7 @@
-// What a projection is: which events change which document of which read model, and how.
+// The definition of a projection: which events change which documents of a read model, and how.
 
-import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { isForgotten, type Forgotten } from '../store/erasure.ts';
@@ -9,15 +9,15 @@ import { compileFilter, type EventFilter } from '../store/event-filter.ts';
 import type { ReadModel } from './read-model.ts';
 
 /**
- * What a handler may know of an event: only what is the same whether it is projected in the append's
- * own transaction, a moment later, or in a rebuild years after.
+ * The fields of an event that a handler sees. They are the same in the append's transaction, in the
+ * subscription, and in a rebuild years later.
  */
 export type ProjectedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
   readonly stream: string;
   readonly revision: number;
 };
 
-/** From the document as it was (null: there is none) to what it is now (null: it is removed). */
+/** Returns the new document; null removes it. The current document is null if it does not exist. */
 export type Apply<Document, Payload> = (
   document: Document | null,
   event: ProjectedEvent<Payload>,
@@ -30,22 +30,22 @@ export interface ProjectionDefinition<
   /** `sub:<service>:<name>:v<n>`; `n` is the version of the read model. */
   readonly name: string;
   readonly readModel: ReadModel<Document>;
-  /** Beside the types of `on`. */
-  readonly filter?: Omit<EventFilter, 'types'>;
-  /** By the event's type. Handlers depend on nothing but their arguments. */
+  /** Applies in addition to the event types of `on`. */
+  readonly filter?: Omit<EventFilter, 'types'> | undefined;
+  /** Handlers by event type. They must be pure functions. */
   readonly on: { readonly [Type in keyof Payloads]: Apply<Document, Payloads[Type]> };
-  /** For events whose person was forgotten. Default: the document stays as it is. */
-  readonly onForgotten?: Apply<Document, Forgotten>;
-  /** All events of one document come from one stream. Default: the id in the stream's name. */
-  readonly id?: (event: ProjectedEvent) => string;
-  readonly batchSize?: number;
-  readonly lanes?: number;
-  readonly shards?: number;
-  readonly retry?: BackoffPolicy;
-  readonly timeoutMs?: number;
+  /** Handles events with erased personal data. Default: the document does not change. */
+  readonly onForgotten?: Apply<Document, Forgotten> | undefined;
+  /** The document id. All events of a document come from one stream. Default: the id in the stream name. */
+  readonly id?: ((event: ProjectedEvent) => string) | undefined;
+  readonly batchSize?: number | undefined;
+  readonly lanes?: number | undefined;
+  readonly shards?: number | undefined;
+  readonly retry?: BackoffPolicy | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
-/** As runners take it: checked, with its defaults. */
+/** A validated definition with its defaults. */
 export interface Projection<Document extends object = object> {
   readonly name: string;
   readonly readModel: ReadModel<Document>;
@@ -87,10 +87,10 @@ export function projection<
   const invalid = (reason: string): MillraceError =>
     new MillraceError('PROJECTION_INVALID', `${name}: ${reason}`, { details: { name } });
   const types = Object.keys(on);
-  if (types.length === 0) throw invalid('it handles no event');
+  if (types.length === 0) throw invalid('on must handle at least one event type');
   if (version !== readModel.version) {
     throw invalid(
-      `it is of version ${version}, and its read model of version ${readModel.version}`,
+      `its version ${version} differs from version ${readModel.version} of its read model`,
     );
   }
   const filter: EventFilter = { ...definition.filter, types };
@@ -113,19 +113,13 @@ export function projection<
       if (handler === undefined) return document;
       const applied = handler(document, event);
       if (applied !== undefined) return applied;
-      throw invalid(`'${event.type}' must give a document, or null to remove it`);
+      throw invalid(`the handler of '${event.type}' must return a document, or null to remove it`);
     },
-    tuning: {
-      ...(batchSize === undefined ? {} : { batchSize }),
-      ...(lanes === undefined ? {} : { lanes }),
-      ...(shards === undefined ? {} : { shards }),
-      ...(retry === undefined ? {} : { retry }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    },
+    tuning: { batchSize, lanes, shards, retry, timeoutMs },
   };
 }
 
-/** `banking.currency.v1-core-USD` → `USD`; of other names, what the envelope says. */
+/** `banking.currency.v1-core-USD` → `USD`; for other names, the aggregate id of the envelope. */
 function idInStream({ stream, tenant, aggregate }: ProjectedEvent): string {
   const at = stream.indexOf('-');
   return at > 0 && stream.startsWith(`${tenant}-`, at + 1)

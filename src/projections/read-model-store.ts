@@ -1,40 +1,40 @@
-// Where documents are kept, as one port. Every write names its tenant, says by the stream's revision
-// which event it came from, and carries everything that the document is to be found by, so that an
-// engine needs no more than one atomic step for each document: a transaction, or a script of Redis.
+// The storage port of read models. A write carries its tenant, the stream and revision of its last event,
+// and all index entries of the document. An engine needs one atomic step per document: a transaction, or a
+// Redis script.
 
 import type { ReadModelVersions } from './read-model-versions.ts';
 
-/** A namespace of its own: `app:{<tenant>}:<bc>:<aggregate>:v<version>:…`. */
+/** The namespace of a read model: `app:{<tenant>}:<bc>:<aggregate>:v<version>:…`. */
 export interface ModelKey {
   readonly bc: string;
   readonly aggregate: string;
   readonly version: number;
-  /** Where its keys in Redis had names before ours. Other engines have no keys to name. */
+  /** Existing Redis key names to use. Other engines ignore it. */
   readonly layout?: RedisLayout | undefined;
 }
 
 /**
- * Keys of one model that other programs know by other names. Each holds `{<tenant>}`, so that all of a
- * tenant's share a slot with what we keep beside them. The document is a hash with a field for each member.
+ * Redis key names that other programs already use. Each name contains `{<tenant>}`, so that all keys of a
+ * tenant share a slot. The document is a hash with one field per member.
  */
 export interface RedisLayout {
   document(tenant: string, id: string): string;
-  /** By the set's name; undefined: ours. */
+  /** Undefined selects the default name. */
   set?(tenant: string, set: string): string | undefined;
-  /** By the range's name; undefined: ours. */
+  /** Undefined selects the default name. */
   range?(tenant: string, range: string): string | undefined;
-  /** Members whose fields hold JSON. All others are texts, and are kept as they are. */
+  /** Members stored as JSON. All other members are stored as plain text. */
   readonly jsonFields: readonly string[];
 }
 
 export interface ReadModelCapabilities {
-  /** Survives the end of the process. */
+  /** Documents survive a restart of the process. */
   readonly durable: boolean;
-  /** Other processes see it. */
+  /** Other processes see the documents. */
   readonly crossProcess: boolean;
   /**
-   * Members of a set come sorted by their id, no more than `limit` on a page, none of them twice.
-   * Without it `limit` is a hint, a page may be empty before the last one, and a member may come twice.
+   * Members of a set are sorted by id, at most `limit` per page, without duplicates. Without this
+   * capability `limit` is a hint, a page before the last may be empty, and a member may appear twice.
    */
   readonly orderedSets: boolean;
 }
@@ -44,52 +44,52 @@ export interface DocumentKey {
   readonly id: string;
 }
 
-/** What a document is found by. All of it replaces what the engine has kept of the document so far. */
+/** The index entries of a document. They replace all earlier entries of the document. */
 export interface DocumentEntries {
   /**
-   * Index → value. The last document that was written with a value has it; one that gives it up
-   * removes the entry only while it is its own.
+   * Index → value. A value belongs to the last document written with it; another document that drops the
+   * value does not remove the entry.
    */
   readonly indexes: Readonly<Record<string, string>>;
-  /** Names of the sets that the document belongs to, `all` among them. */
+  /** Names of the document's sets, including `all`. */
   readonly sets: readonly string[];
-  /** Range → score: any finite number. Of a group, `<range>:<group>`: of these there are any number. */
+  /** Range → score, any finite number. The range of a group is named `<range>:<group>`. */
   readonly ranges: Readonly<Record<string, number>>;
 }
 
-/** Checked by whoever calls: engines may trust it. A document occurs once in a call. */
+/** Validated by the caller, so engines may trust it. A document occurs once per call. */
 export interface DocumentWrite extends DocumentKey {
   readonly stream: string;
-  /** Of the last event that is in the document. */
+  /** Revision of the last event in the document. */
   readonly revision: number;
-  /** JSON text. Null removes the document, and keeps the fence. */
+  /** JSON text. Null removes the document and keeps its stream and revision as the fence. */
   readonly document: string | null;
-  /** Empty where the document is removed. */
+  /** Empty if the document is removed. */
   readonly entries: DocumentEntries;
 }
 
 export type DocumentOutcome =
   | 'written'
-  /** What is kept came from this event or a later one: nothing was changed. */
+  /** The stored document already includes this event: nothing changed. */
   | 'stale'
-  /** What is kept came from another stream: nothing was changed. */
+  /** The stored document belongs to another stream: nothing changed. */
   | 'foreign';
 
 export interface StoredDocument {
   readonly id: string;
   readonly stream: string;
   readonly revision: number;
-  /** Null: it was removed by the event of this revision. */
+  /** Null if the event of this revision removed it. */
   readonly document: string | null;
 }
 
 export interface PageQuery {
   readonly limit: number;
-  /** Of the page before; made and understood by the engine only. A wrong one: `CURSOR_INVALID`. */
+  /** Opaque cursor of the previous page. An invalid cursor fails with `CURSOR_INVALID`. */
   readonly cursor?: string | undefined;
 }
 
-/** Without removed ones. */
+/** Removed documents are left out. */
 export interface DocumentPage {
   readonly documents: readonly StoredDocument[];
   /** Undefined on the last page. */
@@ -110,21 +110,20 @@ export interface RangeQuery extends PageQuery, RangeBounds {
 
 export interface ListKey {
   readonly tenant: string;
-  /** `filtersHash` of what was asked. */
+  /** `filtersHash` of the filters. */
   readonly hash: string;
 }
 
 export interface CachedList {
-  /** Undefined: there is none, it is too old, or something was written since. */
+  /** Undefined if no list is cached, if it expired, or after a write. */
   readonly ids: readonly string[] | undefined;
   /** Changes with every write to this tenant and model. */
   readonly generation: string;
 }
 
 /**
- * Read models of all tenants and versions. Nothing but `clear` reaches over more than one tenant. An
- * engine that is somewhere else than the events says by itself, once, that it is away (and then fails
- * with `STORE_UNAVAILABLE`), and once that it is back: only it knows of all its callers.
+ * Read models of all tenants and versions. Only `clear` affects more than one tenant. During an outage a
+ * remote engine fails with `STORE_UNAVAILABLE`, and it logs the loss and the return of its connection once.
  *
  * @example
  * import { memoryReadModels, type ReadModelStore } from 'millrace/projections';
@@ -135,16 +134,16 @@ export interface CachedList {
 export interface ReadModelStore {
   readonly capabilities: ReadModelCapabilities;
   /**
-   * Each document with all of its entries at once, or not at all; it outdates the tenant's cached
-   * lists of this model in the same step. Writes of one tenant in the order given.
+   * Writes each document atomically with its entries and invalidates the tenant's cached lists of the model
+   * in the same step. Writes of one tenant are applied in order.
    */
   write(model: ModelKey, writes: readonly DocumentWrite[]): Promise<readonly DocumentOutcome[]>;
-  /** In the order of the keys, removed ones included; undefined where nothing was ever written. */
+  /** In the order of the keys, including removed documents; undefined if never written. */
   load(
     model: ModelKey,
     keys: readonly DocumentKey[],
   ): Promise<readonly (StoredDocument | undefined)[]>;
-  /** Whoever has this value in this index. */
+  /** The document with this value in this index. */
   find(
     model: ModelKey,
     tenant: string,
@@ -156,12 +155,12 @@ export interface ReadModelStore {
     query: PageQuery & { readonly set: string },
   ): Promise<DocumentPage>;
   range(model: ModelKey, tenant: string, query: RangeQuery): Promise<DocumentPage>;
-  /** How many documents the range has. */
+  /** Number of documents in the range. */
   count(model: ModelKey, tenant: string, query: RangeBounds): Promise<number>;
   list(model: ModelKey, key: ListKey): Promise<CachedList>;
   /**
-   * False, and nothing is kept, when something was written since `generation` was read. A list lives
-   * for `ttlMs` by the engine's own clock.
+   * Caches a list for `ttlMs` by the engine's clock. Returns false and caches nothing after a write since
+   * `generation` was read.
    */
   keepList(
     model: ModelKey,
@@ -169,13 +168,13 @@ export interface ReadModelStore {
     list: { readonly ids: readonly string[]; readonly generation: string; readonly ttlMs: number },
   ): Promise<boolean>;
   /**
-   * Removes about so many documents, of any tenant, fences and all; returns how many, and 0 when the
-   * model has nothing left.
+   * Removes about `limit` documents of any tenant, with their fences. Returns their number, and 0 when the
+   * model is empty.
    */
   clear(model: ModelKey, limit: number): Promise<number>;
 }
 
-/** An event store whose database has room for read models. */
+/** An event store that stores read models in its own database. */
 export interface ReadModelHost {
   readonly readModels: ReadModelStore;
   readonly readModelVersions: ReadModelVersions;

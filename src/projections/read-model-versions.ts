@@ -1,10 +1,10 @@
-// Which versions there are of a read model, how far each is, and which one queries ask. It stands in the
-// event store's own database, wherever the documents are.
+// The port for the versions of read models: their status, and which version queries use. It is stored in the
+// event store's database, even if the documents are elsewhere.
 
 import type { Position } from '../store/position.ts';
 
 export type VersionStatus =
-  /** It has not been at the head of the events yet. */
+  /** It has not caught up with the head yet. */
   | 'building'
   | 'ready'
   /** Its documents are being removed. */
@@ -18,33 +18,30 @@ export interface VersionKey {
 }
 
 export interface ReadModelVersion extends VersionKey {
-  /** The projection's name: what its checkpoint is kept under. */
+  /** The name of the projection, which is the key of its checkpoint. */
   readonly projection: string;
   readonly status: VersionStatus;
-  /** Queries ask this one; at most one of a family. */
+  /** Queries use this version; at most one version per family is active. */
   readonly active: boolean;
-  /** What the head was when it began to be built. */
+  /** The head of the events when the build started. */
   readonly target: Position | undefined;
   readonly changedAtMs: number;
 }
 
 export interface ReadModelVersions {
-  /**
-   * Makes the version known; one that is known stays as it is. The first of a family is asked at
-   * once: there is nothing else to ask.
-   */
+  /** Registers a version unless it exists. The first version of a family becomes active immediately. */
   declare(
     version: VersionKey & Pick<ReadModelVersion, 'projection' | 'target'>,
     nowMs: number,
   ): Promise<ReadModelVersion>;
-  /** Of one family, or of all; in order. */
+  /** The versions of one family or of all, sorted. */
   list(family?: string): Promise<readonly ReadModelVersion[]>;
-  /** False, and nothing is changed, unless it is in one of these states. */
+  /** Returns false, without a change, unless the status is one of `from`. */
   setStatus(
     key: VersionKey,
     change: { readonly from: readonly VersionStatus[]; readonly to: VersionStatus },
     nowMs: number,
   ): Promise<boolean>;
-  /** From one moment to the next all queries ask this one. False unless it is `ready`. */
+  /** Atomically makes this version active. Returns false unless it is `ready`. */
   activate(key: VersionKey, nowMs: number): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// What a read model is: where its documents live, and what they are found by.
+// The definition of a read model: its name, its indexes, sets, ranges and groups.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
@@ -6,29 +6,33 @@ import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { noEntries } from './decide-document.ts';
-import { readModelLimits as limits } from './read-model-limits.ts';
+import { readModelLimits as limits } from './limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
+import { noEntries } from './rules/decide-document.ts';
 
 export interface ReadModelDefinition<Document extends object> extends ModelKey {
-  /** Documents are checked by it before they are written. */
-  readonly schema?: StandardSchemaV1<unknown, Document>;
-  /** Unique values: `code` becomes `…:index:by-code`. Undefined: not in this index. */
-  readonly indexes?: Readonly<Record<string, (document: Document) => string | undefined>>;
-  /** Beside `all`, which every document belongs to. */
-  readonly sets?: Readonly<Record<string, (document: Document) => boolean>>;
-  /** Numbers to sort by: `updated` becomes `…:zset:by-updated`. Undefined: not in this range. */
-  readonly ranges?: Readonly<Record<string, (document: Document) => number | undefined>>;
+  /** Validates documents before they are written. */
+  readonly schema?: StandardSchemaV1<unknown, Document> | undefined;
+  /** Unique values: `code` becomes `…:index:by-code`. Undefined leaves the document out. */
+  readonly indexes?:
+    | Readonly<Record<string, (document: Document) => string | undefined>>
+    | undefined;
+  /** Sets in addition to `all`, which contains every document. */
+  readonly sets?: Readonly<Record<string, (document: Document) => boolean>> | undefined;
+  /** Numbers to sort by: `updated` becomes `…:zset:by-updated`. Undefined leaves the document out. */
+  readonly ranges?:
+    | Readonly<Record<string, (document: Document) => number | undefined>>
+    | undefined;
   /**
-   * Ranges of which there is one for each value: the score by the group that the document belongs to,
-   * in as many as it does. `chat` with `c-1` becomes `…:zset:by-chat:c-1`. Groups are ids, not texts.
+   * Ranges per group value: returns the score of the document in each of its groups. `chat` with `c-1`
+   * becomes `…:zset:by-chat:c-1`. Group values are ids, not texts.
    */
-  readonly groups?: Readonly<
-    Record<string, (document: Document) => Readonly<Record<string, number>>>
-  >;
-  /** How long a cached list lives when nothing is written. Default: 30 s. */
-  readonly listTtlMs?: number;
-  readonly documentBytesMax?: number;
+  readonly groups?:
+    | Readonly<Record<string, (document: Document) => Readonly<Record<string, number>>>>
+    | undefined;
+  /** Lifetime of a cached list without writes. Default: 30 s. */
+  readonly listTtlMs?: number | undefined;
+  readonly documentBytesMax?: number | undefined;
 }
 
 export interface DocumentSource {
@@ -38,18 +42,18 @@ export interface DocumentSource {
   readonly revision: number;
 }
 
-/** As projections and queries take it: checked, with its defaults. */
+/** A validated definition with its defaults. */
 export interface ReadModel<Document extends object> extends ModelKey {
-  /** `banking.currency.v1`: what errors and states call it. */
+  /** `banking.currency.v1`, for errors and status. */
   readonly name: string;
   readonly indexes: ReadonlySet<string>;
   readonly sets: ReadonlySet<string>;
   readonly ranges: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
   readonly listTtlMs: number;
-  /** Null removes. Throws what the document is refused for. */
+  /** Null removes the document. Throws if the document is invalid. */
   toWrite(source: DocumentSource, document: Document | null): DocumentWrite;
-  /** What the engine keeps, as the document that it was. */
+  /** Parses the stored text. */
   parse(text: string): Document;
 }
 
@@ -85,19 +89,22 @@ export function readModel<Document extends object>(
   const namesOf = (kind: string, entries: Readonly<Record<string, unknown>>): string[] => {
     const names = Object.keys(entries);
     if (names.length > limits.entriesMax) {
-      throw refuse(`it has ${names.length} of the kind '${kind}', at most ${limits.entriesMax}`);
+      throw refuse(
+        `${names.length} entries of kind '${kind}' exceed the maximum of ${limits.entriesMax}`,
+      );
     }
     for (const each of names) checkIdentifier(kind, each);
     return names;
   };
   const setNames = namesOf('set', sets);
-  if (setNames.includes('all')) throw refuse("every document belongs to the set 'all' anyway");
+  if (setNames.includes('all')) throw refuse("the set 'all' is reserved");
   const [rangeNames, groupNames] = [namesOf('range', ranges), namesOf('group', groups)];
-  const twice = groupNames.find((each) => rangeNames.includes(each));
-  if (twice !== undefined) throw refuse(`'${twice}' is a range and a group`);
-  if (!Number.isInteger(listTtlMs) || listTtlMs < 1) throw refuse('listTtlMs must be from 1 ms');
+  const ambiguous = groupNames.find((each) => rangeNames.includes(each));
+  if (ambiguous !== undefined) throw refuse(`'${ambiguous}' names both a range and a group`);
+  if (!Number.isInteger(listTtlMs) || listTtlMs < 1)
+    throw refuse('listTtlMs must be a whole number from 1');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
-    throw refuse('documentBytesMax must be a whole number of bytes');
+    throw refuse('documentBytesMax must be a whole number from 2');
   }
   const indexesOf = Object.entries(indexes);
   const setsOf = Object.entries(sets);
@@ -120,7 +127,9 @@ export function readModel<Document extends object>(
       Object.entries(scoresOf(document)).map(([value, score]) => ({ group, value, score })),
     );
     if (grouped.length > limits.groupsMax) {
-      throw refuse(`it belongs to ${grouped.length} groups, at most ${limits.groupsMax}`);
+      throw refuse(
+        `${grouped.length} groups of a document exceed the maximum of ${limits.groupsMax}`,
+      );
     }
     for (const { group, value, score } of grouped) {
       found.ranges[groupRange(group, value)] = scoreIn(group, score);
@@ -130,20 +139,23 @@ export function readModel<Document extends object>(
   };
 
   const scoreIn = (range: string, score: number): number => {
-    if (!Number.isFinite(score)) throw refuse(`the range '${range}' is given ${score}`);
-    // The only number that is written in two ways.
+    if (!Number.isFinite(score))
+      throw refuse(`the score ${score} of range '${range}' is not finite`);
+    // Normalizes -0.
     return score === 0 ? 0 : score;
   };
 
   const indexValue = (index: string, value: string): string => {
-    const isGood =
+    const isValid =
       typeof value === 'string' &&
       value !== '' &&
       value.length <= limits.indexCharsMax &&
       !value.includes('\0') &&
       value.isWellFormed();
-    if (isGood) return value;
-    throw refuse(`the index '${index}' takes texts of 1 to ${limits.indexCharsMax} characters`);
+    if (isValid) return value;
+    throw refuse(
+      `a value of index '${index}' must be a text of 1 to ${limits.indexCharsMax} characters`,
+    );
   };
 
   return {
@@ -158,10 +170,10 @@ export function readModel<Document extends object>(
     groups: new Set(groupNames),
     listTtlMs,
     toWrite({ tenant, id, stream, revision }, document) {
-      // The longest key that an engine makes of it; all engines refuse the same names.
+      // Validates the longest key of any engine, so that all engines refuse the same names.
       redisKeys.hash(tenant, bc, aggregate, version, id);
       if (!Number.isSafeInteger(revision) || revision < 0) {
-        throw refuse(`${revision} is not the revision of an event`);
+        throw refuse(`invalid revision ${revision}`);
       }
       if (document === null)
         return { tenant, id, stream, revision, document: null, entries: noEntries };
@@ -180,7 +192,7 @@ export function readModel<Document extends object>(
   };
 }
 
-/** What engines call the range of one group: no range has a colon in its name. */
+/** The engine's name for the range of one group; range names contain no colon. */
 export function groupRange(group: string, value: string): string {
   return `${group}:${value}`;
 }

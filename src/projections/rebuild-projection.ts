@@ -1,6 +1,6 @@
-// Builds a version of a read model beside the one that is asked, at full speed. How far it is stands in the
-// projection's own checkpoint, so that a rebuild that was killed goes on, and whoever runs the projection
-// afterwards goes on from there. Nothing but the projection's own handlers runs.
+// Builds a version of a read model at full speed while another version is active. The progress is the
+// projection's own checkpoint, so a killed rebuild resumes, and the running projection later continues from
+// it. Only the handlers of the projection run.
 
 import { randomUUID } from 'node:crypto';
 import { aborted } from '../foundation/clock.ts';
@@ -8,45 +8,43 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
+import { projectionLimits as limits } from './limits.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import { projectionLimits as limits } from './projection-limits.ts';
 import type { Projection } from './projection.ts';
-import { createPageProjector } from './rebuild-pages.ts';
 import type { ReadModelVersion } from './read-model-versions.ts';
-import { createProgressMeter, type RebuildProgress } from './rebuild-progress.ts';
-import { takeAllShards, type ShardLeases } from './shard-leases.ts';
+import { createProgressMeter, type RebuildProgress } from './rules/rebuild-progress.ts';
+import { createPageProjector } from './run/rebuild-pages.ts';
+import { acquireAllShards, type ShardLeases } from './run/shard-leases.ts';
 import { checkVersion, projectionSubscription } from './start-projection.ts';
 
 export interface RebuildOptions extends HostOptions {
-  readonly signal?: AbortSignal;
-  /** Told after every page, and at the end. */
-  readonly onProgress?: (progress: RebuildProgress) => void;
-  readonly pageSize?: number;
-  /** Of the process; after it another one may take over. Default: 10 s. */
-  readonly leaseMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called after every page and at the end. */
+  readonly onProgress?: ((progress: RebuildProgress) => void) | undefined;
+  readonly pageSize?: number | undefined;
+  /** Time after which another process can take over from a dead one. Default: 10 s. */
+  readonly leaseMs?: number | undefined;
 }
 
 export interface RebuildResult {
-  /** Folded by this run. */
+  /** Number of events that this run folded. */
   readonly events: number;
   readonly position: Position;
-  /** What could not be handled waits as a dead letter, as always. */
+  /** Number of pending dead letters of the projection. */
   readonly deadLetters: number;
 }
 
 export function checkRebuildable(name: string, version: ReadModelVersion): void {
   checkVersion(name, version);
   if (!version.active || version.status !== 'ready') return;
-  throw new MillraceError(
-    'PROJECTION_INVALID',
-    `${name} is being asked: build a new version beside it`,
-    { details: { name, family: version.family, version: version.version } },
-  );
+  throw new MillraceError('PROJECTION_INVALID', `${name} is active: build a new version instead`, {
+    details: { name, family: version.family, version: version.version },
+  });
 }
 
 /**
- * Builds all documents of a version that is not asked yet, until it has caught up; `switchProjection`
- * lets queries ask it. Called again, it goes on where it was.
+ * Builds all documents of an inactive version until it has caught up; `switchProjection` then activates it.
+ * A repeated call resumes the rebuild.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -82,45 +80,48 @@ export async function rebuildProjection<Document extends object>(
   let position: Position = startPosition;
   let head = target;
 
-  const tell = (): void => {
+  const report = (): void => {
     onProgress?.(meter.at({ atMs: clock.now(), events, position, head }));
   };
 
   const fast = await readAllPages();
-  if (fast === 'trouble') await readOn();
+  if (fast === 'failed') await runSubscription();
   await versions.setStatus(key, { from: ['building'], to: 'ready' }, clock.now());
   head = position > head ? position : head;
-  tell();
+  report();
   const deadLetters = await storage.deadLetters.count({ handler: name, status: 'pending' });
   return { events, position, deadLetters };
 
-  /** `trouble`: something needs the patience of the ordinary way, which retries, parks and tells. */
-  async function readAllPages(): Promise<'done' | 'trouble'> {
+  /** `failed`: the subscription must continue, because it can retry, park and dead-letter events. */
+  async function readAllPages(): Promise<'done' | 'failed'> {
     const owner = `rebuild-${randomUUID()}`;
     const lease = { subscription: name, shards, owner, leaseMs, clock, signal };
-    await using leases = await takeAllShards(storage.leases, lease);
-    const began = await progressOf(leases.fences);
-    if (began === undefined) return 'trouble';
-    position = began;
+    await using leases = await acquireAllShards(storage.leases, lease);
+    const start = await progressOf(leases.fences);
+    if (start === undefined) return 'failed';
+    position = start;
     const projector = createPageProjector(readModels, projection, {
       documentsMax: limits.rebuildDocuments,
       charsMax: limits.rebuildChars,
     });
-    tell();
+    report();
     try {
-      await walk(leases, projector);
+      await projectPages(leases, projector);
       return 'done';
     } catch (error) {
-      // The page before is still being written; what became of it does not change the reason.
+      // Wait for the write of the previous page; its result does not change the error.
       await projector.finish().catch(() => undefined);
       if (signal?.aborted === true) throw aborted(signal);
       if (hasCode(error, 'LEASE_LOST') || hasCode(error, 'STORE_CLOSED')) throw error;
-      options.observer?.log?.warn({ sub: name, err: error }, 'rebuild goes on one by one');
-      return 'trouble';
+      options.observer?.log?.warn(
+        { sub: name, err: error },
+        'fast rebuild failed; continuing event by event',
+      );
+      return 'failed';
     }
   }
 
-  async function walk(
+  async function projectPages(
     leases: ShardLeases,
     projector: ReturnType<typeof createPageProjector>,
   ): Promise<void> {
@@ -137,26 +138,26 @@ export async function rebuildProjection<Document extends object>(
         const last = page.at(-1)?.position;
         if (last === undefined) continue;
         read = last;
-        await leases.keep();
-        await projector.project(page, () => written(leases, page.length, last));
+        await leases.renewIfDue();
+        await projector.project(page, () => onWritten(leases, page.length, last));
       }
       await projector.finish();
-      // Whatever matched no filter is done as well.
+      // Events that do not match the filter need no work.
       if (head > read) {
         read = head;
-        await written(leases, 0, head);
+        await onWritten(leases, 0, head);
       }
     } while (toSequence(await store.head()) - toSequence(read) > pageSize);
   }
 
-  async function written(leases: ShardLeases, count: number, upTo: Position): Promise<void> {
+  async function onWritten(leases: ShardLeases, count: number, upTo: Position): Promise<void> {
     for (const fence of leases.fences) await storage.checkpoints.save(fence, upTo);
     events += count;
     position = upTo;
-    tell();
+    report();
   }
 
-  /** Undefined: something waits there that only the ordinary way knows how to handle. */
+  /** Undefined if events wait or are processed above a checkpoint, which only the subscription handles. */
   async function progressOf(fences: readonly Fence[]): Promise<Position | undefined> {
     const all = await Promise.all(fences.map((fence) => storage.checkpoints.load(fence)));
     if (all.some(({ blocked, done }) => blocked.length > 0 || done.length > 0)) return undefined;
@@ -164,13 +165,13 @@ export async function rebuildProjection<Document extends object>(
     return positions.toSorted()[0] ?? toPosition(0);
   }
 
-  async function readOn(): Promise<void> {
+  async function runSubscription(): Promise<void> {
     await using runner = createSubscriptionRunner(store, subscription, {
       storage,
       clock,
       leaseMs,
       checkpointMs: limits.rebuildCheckpointMs,
-      ...(options.observer === undefined ? {} : { observer: options.observer }),
+      observer: options.observer,
     });
     await runner.start();
     await runner.whenCaughtUp(signal);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
+import { memoryEventStore } from '../engines/memory/index.ts';
 import { documentsOf } from './documents.ts';
-import { memoryReadModels } from './memory-read-models.ts';
+import { memoryReadModels } from './memory/read-models.ts';
 import { projection } from './projection.ts';
 import { readModel } from './read-model.ts';
 import { restoreProjection } from './restore-projection.ts';
@@ -27,7 +27,7 @@ const eventOf = (type: string, id: string) =>
     { tenant: 'core', aggregate: { bc: 'banking', type: 'account', id, version: 1 } },
   );
 
-test('documents that were lost are folded again, and what comes meanwhile is in them', async () => {
+test('lost documents are restored, including events appended during the restore', async () => {
   await using store = memoryEventStore();
   const append = (type: string, id: string) =>
     store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
@@ -35,19 +35,19 @@ test('documents that were lost are folded again, and what comes meanwhile is in 
   await append('account.credited.v1', 'a');
   const kept = memoryReadModels();
   let isFirst = true;
-  // While the only page is written, one more happens, whose projection finds no document.
+  // During the write of the only page, one more event is appended; its projection finds no document.
   const readModels = {
     ...kept,
-    async write(...given: Parameters<typeof kept.write>) {
+    async write(...args: Parameters<typeof kept.write>) {
       if (isFirst) await append('account.credited.v1', 'a');
       isFirst = false;
-      return kept.write(...given);
+      return kept.write(...args);
     },
   };
   assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
   const documents = documentsOf(kept, accounts.readModel);
   assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
-  // What is there stays as it is.
+  // Existing documents do not change.
   assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
   assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
 });

@@ -1,22 +1,22 @@
-// Documents that were lost where they are kept (a Redis that was emptied) are folded again, in the version that
-// is asked, while its projection runs on: every write is fenced by its event, so that neither undoes the other.
+// Restores lost documents, for example after a Redis flush, in the active version while its projection runs.
+// Every write is fenced by its event, so restore and projection do not undo each other.
 
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
-import { projectEvents } from './project-events.ts';
-import { projectionLimits } from './projection-limits.ts';
+import { projectionLimits } from './limits.ts';
 import type { Projection } from './projection.ts';
 import type { ReadModelStore } from './read-model-store.ts';
+import { projectEvents } from './run/project-events.ts';
 
 export interface RestoreOptions {
   readonly readModels: ReadModelStore;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Brings back the documents of a projection from the events; those that are there stay as they are. A projection
- * that makes no document of an event in the middle of a history (it returns null) loses nothing of what happens
- * meanwhile. Returns how many events it read.
+ * Restores the missing documents of a projection from the events; existing documents do not change. Events
+ * appended during the restore are included if the projection returns null for events without a document.
+ * Returns the number of events read.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -49,7 +49,7 @@ export async function restoreProjection<Document extends object>(
       after = page.at(-1)?.position ?? after;
       count += page.length;
     }
-    // What was appended while the last page was written may have found no document yet.
+    // The projection may have skipped events appended during the last write, because their document was missing.
     if (count === before) return count;
   }
 }

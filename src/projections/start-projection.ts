@@ -1,5 +1,5 @@
-// Runs a projection in this process, as a subscription whose effects are fenced writes: what is given
-// twice changes nothing, so the checkpoint may lag behind the documents.
+// Runs a projection in this process as a subscription with fenced writes. A repeated event changes nothing,
+// so the checkpoint may lag behind the documents.
 
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { startPosition, type Position } from '../store/position.ts';
@@ -10,23 +10,23 @@ import {
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
-import { projectEvents } from './project-events.ts';
+import { projectionLimits } from './limits.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import { projectionLimits } from './projection-limits.ts';
 import type { Projection } from './projection.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import type { ReadModelVersion } from './read-model-versions.ts';
-import { waitWithTimeout, type WaitOptions } from './wait-with-timeout.ts';
+import { projectEvents } from './run/project-events.ts';
+import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
 
 export type ProjectionOptions = HostOptions & Omit<SubscriptionOptions, 'storage'>;
 
 export interface ProjectionRunner extends Omit<SubscriptionRunner, 'waitFor' | 'start' | 'reset'> {
-  /** The documents hold everything up to this position: for those who want to read what they wrote. */
+  /** Resolves when the documents include all events up to this position, for reading your own writes. */
   waitFor(position: Position, options?: WaitOptions): Promise<void>;
 }
 
 /**
- * Runs a projection: from its checkpoint, then live, until it is stopped.
+ * Runs a projection: from its checkpoint, then live, until it stops.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -58,16 +58,16 @@ export async function startProjection<Document extends object>(
   const runner = createSubscriptionRunner(store, each, { ...options, storage });
   await runner.start();
   const ending = new AbortController();
-  const readying = version.status === 'building' ? becomeReady() : undefined;
+  const marking = version.status === 'building' ? markReady() : undefined;
 
-  /** The first time that it is at the head it can be switched to. */
-  async function becomeReady(): Promise<void> {
+  /** Marks the version as ready for a switch once it has caught up. */
+  async function markReady(): Promise<void> {
     try {
       await runner.waitFor(version.target ?? startPosition, ending.signal);
       await versions.setStatus(key, { from: ['building'], to: 'ready' }, clock.now());
     } catch (err) {
       if (ending.signal.aborted) return;
-      options.observer?.log?.warn({ sub: name, err }, 'projection could not be marked as ready');
+      options.observer?.log?.warn({ sub: name, err }, 'could not mark the projection as ready');
     }
   }
 
@@ -86,12 +86,12 @@ export async function startProjection<Document extends object>(
     [Symbol.asyncDispose]: stop,
     async whenCaughtUp(signal) {
       await runner.whenCaughtUp(signal);
-      await readying;
+      await marking;
     },
     lag: () => runner.lag(),
     pause: () => runner.pause(),
     resume: () => runner.resume(),
-    look: () => runner.look(),
+    poll: () => runner.poll(),
     waitFor: (position, waitOptions = {}) =>
       waitWithTimeout(name, { ...waitOptions, clock }, (signal) =>
         runner.waitFor(position, signal),
@@ -99,19 +99,20 @@ export async function startProjection<Document extends object>(
   };
 }
 
-/** As the engine of subscriptions takes it. */
+/** The projection as a subscription. */
 export function projectionSubscription<Document extends object>(
   projection: Projection<Document>,
   readModels: ReadModelStore,
 ): Subscription {
+  const { tuning } = projection;
   return subscription({
-    batchSize: projectionLimits.batchSize,
-    lanes: projectionLimits.lanes,
+    ...tuning,
+    batchSize: tuning.batchSize ?? projectionLimits.batchSize,
+    lanes: tuning.lanes ?? projectionLimits.lanes,
     inFlightMax: projectionLimits.inFlightMax,
-    ...projection.tuning,
     name: projection.name,
     filter: projection.filter,
-    // The order of a document's events is all that it is made of.
+    // A document needs all its events in order.
     onDeadLetter: 'park',
     async batchHandler(events) {
       try {
@@ -123,7 +124,7 @@ export function projectionSubscription<Document extends object>(
   });
 }
 
-/** No further attempt can mend these. */
+/** Errors that no retry can fix. */
 function isDefect(error: unknown): error is MillraceError {
   return hasCode(error, 'DOCUMENT_FOREIGN') || hasCode(error, 'PROJECTION_INVALID');
 }
@@ -134,8 +135,48 @@ export function checkVersion(name: string, declared: ReadModelVersion): void {
     new MillraceError('PROJECTION_INVALID', `${name}: ${reason}`, {
       details: { name, family, version, status },
     });
-  if (projection !== name) throw invalid(`v${version} of ${family} is filled by ${projection}`);
+  if (projection !== name)
+    throw invalid(`v${version} of ${family} belongs to the projection ${projection}`);
   if (status === 'retiring' || status === 'retired') {
-    throw invalid(`v${version} of ${family} is ${status}: give it a new version`);
+    throw invalid(`v${version} of ${family} is ${status}: start a new version`);
   }
+}
+
+/** Poll interval for the checkpoint. */
+const pollMs = 50;
+
+/**
+ * Waits until the documents of a projection in any process include all events up to a position. It polls
+ * the checkpoint, which the owner writes about once a second.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { projection, readModel, waitForProjection } from 'millrace/projections';
+ * import type { Position } from 'millrace/store';
+ *
+ * const store = memoryEventStore();
+ * const accounts = projection({
+ *   name: 'sub:banking:accounts:v1',
+ *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
+ *   on: { 'account.opened.v1': () => ({ opened: true }) },
+ * });
+ * const afterAppend = (position: Position) =>
+ *   waitForProjection(store, accounts, position, { timeoutMs: 2_000 });
+ */
+export async function waitForProjection<Document extends object>(
+  store: ProjectionStore,
+  projection: Projection<Document>,
+  position: Position,
+  options: WaitOptions & HostOptions = {},
+): Promise<void> {
+  const { readModels, storage, clock } = hostOf(store, options);
+  // This runner is never started and only reads the checkpoints.
+  const observer = createSubscriptionRunner(store, projectionSubscription(projection, readModels), {
+    storage,
+    clock,
+    pollMs,
+  });
+  await waitWithTimeout(projection.name, { ...options, clock }, (signal) =>
+    observer.waitFor(position, signal),
+  );
 }

@@ -1,31 +1,30 @@
-// From one version to the next: switch the queries over, then remove what nobody asks any more.
+// Switches queries to a new version of a read model and removes the documents of an old version.
 
 import { randomUUID } from 'node:crypto';
 import { aborted } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { projectionLimits as limits, readModelLimits } from './limits.ts';
 import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import { projectionLimits as limits } from './projection-limits.ts';
 import type { ModelKey } from './read-model-store.ts';
-import type { ReadModelVersion } from './read-model-versions.ts';
-import { readModelLimits } from './read-model-limits.ts';
-import { takeAllShards } from './shard-leases.ts';
+import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { acquireAllShards } from './run/shard-leases.ts';
 
-/** As much of a projection as these need: its code may be gone already. */
+/** Name and read model of a projection whose code may no longer exist. */
 export interface ProjectionVersion {
   readonly name: string;
   readonly readModel: ModelKey;
 }
 
 export interface RetireOptions extends HostOptions {
-  readonly signal?: AbortSignal;
-  /** Told after every step, with how many documents were removed so far. */
-  readonly onProgress?: (removed: number) => void;
-  readonly leaseMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called after every step with the number of documents removed so far. */
+  readonly onProgress?: ((removed: number) => void) | undefined;
+  readonly leaseMs?: number | undefined;
 }
 
 /**
- * From one moment to the next all queries ask this version. It must have caught up once.
+ * Atomically switches all queries to this version, which must have caught up once.
  *
  * @example
  * import { switchProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
@@ -43,7 +42,7 @@ export async function switchProjection(
   if (await versions.activate({ family, version: version.version }, clock.now())) return;
   throw new MillraceError(
     'PROJECTION_INVALID',
-    `${projection.name} is ${version.status}: only a version that has caught up can be switched to`,
+    `${projection.name} is ${version.status}: it must catch up before the switch`,
     {
       details: { name: projection.name, family, version: version.version, status: version.status },
     },
@@ -51,8 +50,8 @@ export async function switchProjection(
 }
 
 /**
- * Stops a version that is not asked, and removes its documents step by step. Called again, it goes on.
- * Returns how many documents this call removed.
+ * Stops an inactive version and removes its documents step by step. A repeated call resumes the removal.
+ * Returns the number of documents removed by this call.
  *
  * @example
  * import { retireProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
@@ -73,18 +72,18 @@ export async function retireProjection(
   if (version.active) {
     throw new MillraceError(
       'PROJECTION_INVALID',
-      `${name} is being asked: switch to another version first`,
+      `${name} is active: switch to another version first`,
       { details: { name, ...key } },
     );
   }
   const from = ['building', 'ready', 'retiring'] as const;
   await versions.setStatus(key, { from, to: 'retiring' }, clock.now());
-  // One that never ran is made known, so that it can be stopped.
+  // Register a version that never ran, so that it can be paused.
   const { shards } = await storage.checkpoints.open(name, 1);
   await subscriptionAdmin(store, { storage, clock }).pause(name);
-  // Whoever still runs it gives up its shards when it sees the pause.
+  // A process that still runs it releases its shards when it sees the pause.
   const owner = `retire-${randomUUID()}`;
-  await using leases = await takeAllShards(storage.leases, {
+  await using leases = await acquireAllShards(storage.leases, {
     subscription: name,
     shards,
     owner,
@@ -95,7 +94,7 @@ export async function retireProjection(
   let removed = 0;
   for (;;) {
     if (signal?.aborted === true) throw aborted(signal);
-    await leases.keep();
+    await leases.renewIfDue();
     const step = await readModels.clear(readModel, readModelLimits.clearStep);
     if (step === 0) break;
     removed += step;
@@ -106,7 +105,7 @@ export async function retireProjection(
 }
 
 export interface ProjectionStatus extends ReadModelVersion {
-  /** How far the head is ahead, counted in events of any kind; undefined before its first start. */
+  /** Distance to the head in events of any kind; undefined before the first start. */
   readonly behind: number | undefined;
   readonly seconds: number | undefined;
   readonly paused: boolean;
@@ -114,7 +113,7 @@ export interface ProjectionStatus extends ReadModelVersion {
 }
 
 /**
- * All versions of all read models, as they are now.
+ * The status of all versions of all read models.
  *
  * @example
  * import { projectionStatus, type ProjectionStore } from 'millrace/projections';
@@ -157,4 +156,19 @@ async function knownVersion(
     `v${readModel.version} of ${family} was never started by ${name}`,
     { details: { name, family, version: readModel.version } },
   );
+}
+
+/** The stored version of a projection name, for programs without the code of the projection. */
+export async function namedVersion(
+  versions: Pick<ReadModelVersions, 'list'> | undefined,
+  name: string,
+): Promise<ProjectionVersion> {
+  const known = (await versions?.list())?.find(({ projection }) => projection === name);
+  if (known === undefined) {
+    throw new MillraceError('PROJECTION_UNKNOWN', `'${name}' was never started on this store`, {
+      details: { name },
+    });
+  }
+  const [bc = '', aggregate = ''] = known.family.split('.');
+  return { name, readModel: { bc, aggregate, version: known.version } };
 }

@@ -2,7 +2,7 @@
 // the answer comes back, so that a test can end it at each of these places.
 
 import type { EventReader, EventStore } from '../store/event-store.ts';
-import type { MemoryTransaction } from '../subscriptions/memory-subscription-storage.ts';
+import type { MemoryTransaction } from '../subscriptions/memory/storage.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import type { SendCommand } from './reaction.ts';
 import type { SagaHost } from './saga-index.ts';

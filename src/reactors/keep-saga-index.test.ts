@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
-import { until } from '../subscriptions/rig.test.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import { orderSaga, paymentMs, placed } from './example-order.test.ts';
 import { sagaAdmin } from './saga-admin.ts';
 import { memorySagaIndex, type SagaIndex } from './saga-index.ts';

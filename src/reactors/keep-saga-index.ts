@@ -5,7 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { shardOf } from '../subscriptions/lane-of.ts';
+import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { sagaLimits, type Saga } from './saga.ts';
 import { sagaTypes } from './saga-fact.ts';
 import type { SagaIndexUpkeep } from './saga-index.ts';

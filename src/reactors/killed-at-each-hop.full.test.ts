@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { until } from '../subscriptions/rig.test.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import { orderSaga, paid, placed } from './example-order.test.ts';
 import { throughHops } from './hops.test.ts';
 import { append, createSagaRig, type Receiver } from './saga-rig.test.ts';

@@ -4,7 +4,7 @@ import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { Refused } from '../aggregates/refused.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { until } from '../subscriptions/rig.test.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import type { SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';

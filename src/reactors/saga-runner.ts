@@ -9,7 +9,7 @@ import { silentObserver } from '../foundation/observer.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { shardOf } from '../subscriptions/lane-of.ts';
+import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
 import {
   createSubscriptionRunner,

@@ -7,7 +7,7 @@ import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { Snooze } from '../subscriptions/handler-outcome.ts';
-import { until } from '../subscriptions/rig.test.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import { givenEvent } from '../testing/given-event.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { decideEvent } from './decide-saga.ts';

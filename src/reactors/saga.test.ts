@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
-import { until } from '../subscriptions/rig.test.ts';
+import { until } from '../testing/support/subscriptions/rig.ts';
 import {
   expiryMs,
   orderSaga,

@@ -1,6 +1,6 @@
 // The index of sagas on an SQL database: one row for each, beside the events.
 
-import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql-database.ts';
+import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql/database.ts';
 import { sagaListLimit, type SagaEntry, type SagaIndex } from './saga-index.ts';
 import type { SagaStatus } from './saga-state.ts';
 

@@ -5,12 +5,12 @@ import { isForgotten } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
-import { startSubscription } from '../subscriptions/start-subscription.ts';
-import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
-import type {
-  SubscriptionOptions,
-  SubscriptionRunner,
+import {
+  startSubscription,
+  type SubscriptionOptions,
+  type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
+import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import { askCommand, type CommandDenied } from './command-answer.ts';
 import { toRequests, type Reaction, type SendCommand } from './reaction.ts';

@@ -1,46 +1,46 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
+import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
+import { startSubscription } from './subscription-runner.ts';
 import type { Settlement, SubscriptionStorage } from './subscription-storage.ts';
 import { subscription, type SubscriptionDefinition } from './subscription.ts';
 
 type Storage = SubscriptionStorage<MemoryTransaction>;
 
 const name = 'sub:banking:claims:v1';
-const away = (): never => {
-  throw new MillraceError('STORE_UNAVAILABLE', 'away');
+const unavailable = (): never => {
+  throw new MillraceError('STORE_UNAVAILABLE', 'connection refused');
 };
 
-/** Both kinds of effect in one handler. */
-function sending(sent: string[], had: string[]): SubscriptionDefinition<MemoryTransaction> {
+/** A handler with an external effect and one in the database. */
+function sending(sent: string[], stored: string[]): SubscriptionDefinition<MemoryTransaction> {
   return {
     name,
     async handler(event, { claim, transaction }) {
       const { onCommit } = await transaction();
-      onCommit(() => void had.push(labelOf(event)));
+      onCommit(() => void stored.push(labelOf(event)));
       if (await claim()) sent.push(labelOf(event));
     },
   };
 }
 
-/** Fails so often, before or behind what it does. */
+/** Fails once per entry, before or after the call. */
 function failing<Args extends readonly unknown[], T>(
   call: (...args: Args) => Promise<T>,
-  faults: ('before' | 'behind')[],
+  faults: ('before' | 'after')[],
 ): (...args: Args) => Promise<T> {
   return async (...args) => {
     const fault = faults.shift();
-    if (fault === 'before') away();
+    if (fault === 'before') unavailable();
     const result = await call(...args);
-    return fault === 'behind' ? away() : result;
+    return fault === 'after' ? unavailable() : result;
   };
 }
 
-for (const fault of ['before', 'behind'] as const) {
-  test(`a confirmation that fails ${fault} the database took it does not repeat the act`, async () => {
+for (const fault of ['before', 'after'] as const) {
+  test(`a confirmation that fails ${fault} it is stored does not repeat the effect`, async () => {
     const { store, clock, append } = createRig();
     const shared = store.subscriptions;
     const { processed } = shared;
@@ -49,13 +49,13 @@ for (const fault of ['before', 'behind'] as const) {
       [fault, fault],
     );
     const storage: Storage = { ...shared, processed: { ...processed, confirm } };
-    const [sent, had]: string[][] = [[], []];
-    const each = subscription(sending(sent ?? [], had ?? []));
+    const [sent, stored]: string[][] = [[], []];
+    const each = subscription(sending(sent ?? [], stored ?? []));
     await using runner = await startSubscription(store, each, { clock, storage });
     await append('a', 1, 2);
-    await until(clock, () => had?.length === 2);
+    await until(clock, () => stored?.length === 2);
     assert.deepEqual(
-      [sent, had],
+      [sent, stored],
       [
         ['a1', 'a2'],
         ['a1', 'a2'],
@@ -65,7 +65,7 @@ for (const fault of ['before', 'behind'] as const) {
     void runner;
   });
 
-  test(`a commit that fails ${fault} the database took it does not repeat the act`, async () => {
+  test(`a commit that fails ${fault} it is stored does not repeat the effect`, async () => {
     const { store, clock, append } = createRig();
     const shared = store.subscriptions;
     const faults = [fault, fault];
@@ -79,14 +79,14 @@ for (const fault of ['before', 'behind'] as const) {
         };
       },
     };
-    const [sent, had]: string[][] = [[], []];
-    const each = subscription(sending(sent ?? [], had ?? []));
+    const [sent, stored]: string[][] = [[], []];
+    const each = subscription(sending(sent ?? [], stored ?? []));
     await using runner = await startSubscription(store, each, { clock, storage });
     await append('a', 1, 2);
-    await until(clock, () => had?.length === 2 && sent?.length === 2);
+    await until(clock, () => stored?.length === 2 && sent?.length === 2);
     await runner.whenCaughtUp();
     assert.deepEqual(
-      [sent, had],
+      [sent, stored],
       [
         ['a1', 'a2'],
         ['a1', 'a2'],
@@ -95,20 +95,20 @@ for (const fault of ['before', 'behind'] as const) {
   });
 }
 
-test('a handler that asks twice has one claim, and one that fails gives it back at once', async () => {
+test('two claim calls of a handler share one claim, and a failed handler releases it', async () => {
   const { store, clock, append } = createRig();
-  const asked: boolean[] = [];
+  const claims: boolean[] = [];
   const each = subscription({
     name,
     retry: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0, attemptsMax: 3 },
     async handler(_event, { claim, attempt }) {
-      asked.push(await claim(), await claim());
+      claims.push(await claim(), await claim());
       if (attempt === 1) throw new Error('refused');
     },
   });
   await using runner = await startSubscription(store, each, { clock });
   await append('a', 1);
-  await until(clock, () => asked.length === 4);
-  assert.deepEqual(asked, [true, true, true, true]);
+  await until(clock, () => claims.length === 4);
+  assert.deepEqual(claims, [true, true, true, true]);
   await runner.whenCaughtUp();
 });

@@ -1,9 +1,9 @@
-// A dead letter: an event that its handler could not take, why, and what became of it.
+// A dead letter: an event whose handler failed, the error, and its status.
 
 import { cleanText, messageOf } from '../foundation/error-text.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { subjectHeader } from '../store/erasure.ts';
 import { subscriptionLimits } from './subscription-limits.ts';
 
 export type DeadLetterStatus = 'pending' | 'replayed' | 'discarded';
@@ -19,19 +19,19 @@ export interface DeadLetter {
   readonly eventId: string;
   readonly eventType: string;
   readonly aggregateId: string;
-  /** Null where it belongs to a person who may be forgotten: the store has it, as long as it may. */
+  /** Null for personal data, which only the event store holds, because it can erase it. */
   readonly payload: unknown;
-  /** Of the last attempt. */
+  /** The error of the last attempt. */
   readonly error: string;
-  /** In all, those of replays included. */
+  /** Number of attempts, including replays. */
   readonly attempts: number;
   readonly createdAt: string;
   readonly status: DeadLetterStatus;
   readonly replayedAt: string | null;
   readonly replayedBy: string | null;
-  /** Free text of whoever looked into it. */
+  /** Free text of the operator. */
   readonly notes: string;
-  /** The subscription that failed; with the event's id it is unique. */
+  /** The subscription that failed. There is one dead letter per handler and event id. */
   readonly handler: string;
   readonly shard: number;
   readonly tenant: string;
@@ -39,18 +39,18 @@ export interface DeadLetter {
   readonly stream: string;
   readonly revision: number;
   readonly position: Position;
-  /** Whether later events of the aggregate wait behind it. */
+  /** Whether later events of the stream wait for this one. */
   readonly parked: boolean;
-  /** The last ones, oldest first. */
+  /** The last attempts, oldest first. */
   readonly history: readonly Attempt[];
-  /** A replay was asked for and has not ended yet. */
+  /** Set while a requested replay is pending. */
   readonly replayRequestedAt: string | null;
   readonly discardedAt: string | null;
   readonly discardedBy: string | null;
   readonly discardReason: string | null;
 }
 
-/** What a failing handler leaves behind; the rest is what becomes of it. */
+/** The fields that are known when the handler fails. */
 export type NewDeadLetter = Omit<
   DeadLetter,
   | 'status'
@@ -63,20 +63,20 @@ export type NewDeadLetter = Omit<
   | 'discardReason'
 >;
 
-/** All given parts must hold. */
+/** All given fields must match. */
 export interface DeadLetterFilter {
-  readonly ids?: readonly string[];
-  readonly eventIds?: readonly string[];
-  readonly handler?: string;
-  readonly status?: DeadLetterStatus;
-  readonly eventType?: string;
-  readonly aggregateId?: string;
-  readonly tenant?: string;
-  readonly stream?: string;
-  /** Created then or later, ISO 8601. */
-  readonly since?: string;
-  /** Whether a replay was asked for that has not ended yet. */
-  readonly replayRequested?: boolean;
+  readonly ids?: readonly string[] | undefined;
+  readonly eventIds?: readonly string[] | undefined;
+  readonly handler?: string | undefined;
+  readonly status?: DeadLetterStatus | undefined;
+  readonly eventType?: string | undefined;
+  readonly aggregateId?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly stream?: string | undefined;
+  /** Created at this time or later, ISO 8601. */
+  readonly since?: string | undefined;
+  /** Whether a requested replay is pending. */
+  readonly replayRequested?: boolean | undefined;
 }
 
 export interface DeadLetterContext {

@@ -1,11 +1,11 @@
-// What a handler says when it does not succeed. Anything else that it throws follows the policy.
+// Errors by which a handler chooses its outcome. Every other error follows the retry policy.
 
 interface OutcomeOptions {
   readonly cause?: unknown;
 }
 
 /**
- * No retry can help: straight to the dead letters.
+ * The event is dead-lettered without a retry, because no retry can succeed.
  *
  * @example
  * import { Terminal } from 'millrace/subscriptions';
@@ -23,7 +23,7 @@ export class Terminal extends Error {
 }
 
 /**
- * It failed, and the other side said when to come back; counts as an attempt.
+ * The attempt failed, and the receiver named the time of the next one; counts as an attempt.
  *
  * @example
  * import { RetryAfter } from 'millrace/subscriptions';
@@ -43,7 +43,7 @@ export class RetryAfter extends Error {
 }
 
 /**
- * Not yet: nothing failed, so it does not count as an attempt.
+ * Postpones the event. Nothing failed, so it does not count as an attempt.
  *
  * @example
  * import { Snooze } from 'millrace/subscriptions';
@@ -68,7 +68,7 @@ export type HandlerOutcome =
   | { readonly kind: 'snooze'; readonly ms: number }
   | { readonly kind: 'failed' };
 
-/** By name, not by class: two copies of the package in one process have two classes. */
+/** Compares names, not classes, because two copies of the package in one process have two classes. */
 export function outcomeOf(error: unknown): HandlerOutcome {
   if (!(error instanceof Error)) return { kind: 'failed' };
   if (error.name === 'Terminal') return { kind: 'terminal' };

@@ -1,4 +1,4 @@
-export { createCheckpointTracker, type CheckpointTracker } from './checkpoint-tracker.ts';
+export { createCheckpointTracker, type CheckpointTracker } from './rules/checkpoint-tracker.ts';
 export type {
   Attempt,
   DeadLetter,
@@ -6,21 +6,17 @@ export type {
   DeadLetterStatus,
   NewDeadLetter,
 } from './dead-letter.ts';
-export { decideRetry, type FailedAttempt, type RetryDecision } from './decide-retry.ts';
+export { decideRetry, type FailedAttempt, type RetryDecision } from './rules/decide-retry.ts';
 export {
   decideShards,
   type ShardDecision,
   type ShardFacts,
   type ShardLease,
-} from './decide-shards.ts';
+} from './rules/decide-shards.ts';
 export { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
-export { shardOf } from './lane-of.ts';
-export {
-  memorySubscriptionStorage,
-  type MemoryTransaction,
-} from './memory-subscription-storage.ts';
-export type { RunnerTuning, ShardStatus } from './shard-runner.ts';
-export { startSubscription } from './start-subscription.ts';
+export { shardOf } from './rules/lane-of.ts';
+export { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
+export type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
 export {
   subscriptionAdmin,
   type ResetOptions,
@@ -30,6 +26,7 @@ export {
 export { subscriptionLimits } from './subscription-limits.ts';
 export {
   createSubscriptionRunner,
+  startSubscription,
   type SubscriptionOptions,
   type SubscriptionRunner,
   type SubscriptionStatus,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscription, type Caused } from './subscription.ts';
 
 const name = 'sub:banking:observed:v1';
@@ -35,7 +35,7 @@ function spanRecorder(): { readonly spans: SeenSpan[]; readonly observer: Observ
   return { spans, observer };
 }
 
-test('every attempt has a span of its own below the one that appended the event', async () => {
+test('every attempt has its own span, a child of the span that appended the event', async () => {
   const { store, clock } = createRig();
   const { spans, observer } = spanRecorder();
   const event = newEvent({
@@ -47,7 +47,7 @@ test('every attempt has a span of its own below the one that appended the event'
   await store.append(streamOf('a'), [event]);
   const outcomes: (() => void)[] = [
     () => {
-      throw new Error('away');
+      throw new Error('timeout');
     },
     () => {
       throw new Snooze(10);
@@ -82,7 +82,7 @@ test('every attempt has a span of its own below the one that appended the event'
     ],
   );
   assert.deepEqual(spans[0]?.parent, { traceparent: '00-command-01', tracestate: 'a=b' });
-  assert.match(String(spans[0]?.failure), /away/);
+  assert.match(String(spans[0]?.failure), /timeout/);
   assert.deepEqual([spans[1]?.failure, spans[2]?.failure], [undefined, undefined]);
   assert.deepEqual(caused[2], {
     correlationId: 'flow-1',
@@ -92,7 +92,7 @@ test('every attempt has a span of its own below the one that appended the event'
   void runner;
 });
 
-test('where nobody listens the event’s own trace goes on, and a batch has one span', async () => {
+test('without an observer the trace of the event continues, and a batch has one span', async () => {
   const { store, clock, append } = createRig();
   const headers = { traceparent: '00-command-01' };
   await store.append(streamOf('a'), [newEvent({ headers, payload: { number: 1 } })]);
@@ -123,7 +123,7 @@ test('where nobody listens the event’s own trace goes on, and a batch has one 
   );
 });
 
-test('an observer, a logger and an alert hook that throw stop nothing', async (context) => {
+test('a failing observer, logger or alert hook does not stop the subscription', async (context) => {
   const { store, clock, append } = createRig();
   const broken = (): never => {
     throw new Error('the observer is broken');
@@ -171,9 +171,9 @@ test('an observer, a logger and an alert hook that throw stop nothing', async (c
   assert.deepEqual(warnings, ['Error: the observer is broken']);
 });
 
-test('a broken part of an observer is told once, by those parts that work', async () => {
+test('a failing method of an observer is logged once', async () => {
   const { store, clock, append } = createRig();
-  const told: [object, string][] = [];
+  const logged: [object, string][] = [];
   const ignore = (): void => undefined;
   const observer: Observer = {
     count: () => {
@@ -183,7 +183,7 @@ test('a broken part of an observer is told once, by those parts that work', asyn
       debug: ignore,
       info: ignore,
       warn: ignore,
-      error: (fields, message) => void told.push([fields, message]),
+      error: (fields, message) => void logged.push([fields, message]),
     },
   };
   await append('a', 1, 2, 3);
@@ -193,12 +193,12 @@ test('a broken part of an observer is told once, by those parts that work', asyn
   });
   await runner.whenCaughtUp();
   assert.deepEqual(
-    told.map(([fields, message]) => [message, 'part' in fields && fields.part]),
+    logged.map(([fields, message]) => [message, 'part' in fields && fields.part]),
     [['observer failed', 'count']],
   );
 });
 
-test('a dead letter is told of once: not again after a restart, nor when its replay fails', async () => {
+test('a dead letter raises one alert, and none after a restart or a failed replay', async () => {
   const { store, clock, append } = createRig();
   const alerts: string[] = [];
   const gauges: number[] = [];
@@ -223,7 +223,7 @@ test('a dead letter is told of once: not again after a restart, nor when its rep
     await until(clock, () => alerts.length === 1);
     const [letter] = await store.subscriptions.deadLetters.list({});
     await admin.replay(letter?.id ?? '', { by: 'ada' });
-    runner.look();
+    runner.poll();
     await until(clock, async () => {
       const [again] = await store.subscriptions.deadLetters.list({});
       return again?.replayRequestedAt === null && again.attempts === restart + 2;

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newEvent } from '../testing/conformance/store/store-fixture.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { startSubscription } from './start-subscription.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:operated:v1';
 
-test('pausing from elsewhere lets a handler finish that takes longer than the lease', async () => {
+test('pausing from another process waits for a handler that runs longer than the lease', async () => {
   const { store, clock, append } = createRig();
   const effects: string[] = [];
   const finish = Promise.withResolvers<void>();
@@ -39,7 +39,7 @@ test('pausing from elsewhere lets a handler finish that takes longer than the le
   assert.deepEqual(effects, ['a1', 'a2']);
 });
 
-test('a reset is refused while it runs, and allowed when it is paused or nobody runs it', async () => {
+test('a reset is refused while the subscription runs, and allowed when it is paused or stopped', async () => {
   const { store, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
@@ -58,12 +58,12 @@ test('a reset is refused while it runs, and allowed when it is paused or nobody 
   await until(clock, () => seen.length === 2);
   await runner.stop();
   await admin.reset(name);
-  await assert.rejects(admin.reset('sub:banking:nobody:v1'), (error) =>
+  await assert.rejects(admin.reset('sub:banking:unknown:v1'), (error) =>
     hasCode(error, 'SUBSCRIPTION_UNKNOWN'),
   );
 });
 
-test('the lag counts what is for the subscription, from any process', async () => {
+test('the lag counts only matching events, from any process', async () => {
   const { store, clock, append } = createRig();
   const filter = { types: ['account.closed.v1'] };
   const each = subscription({ name, filter, handler: () => undefined });

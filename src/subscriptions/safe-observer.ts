@@ -1,4 +1,4 @@
-// Whoever observes must not stop what it observes: what an observer throws is told once, and left.
+// An observer must not break the code that it observes: its errors are logged once and ignored.
 
 import type { Logger, Observer, Span } from '../foundation/observer.ts';
 
@@ -9,18 +9,18 @@ const silentSpan: Span = {
   end: () => undefined,
 };
 
-/** Listens where the given one does, and nowhere else: unheard telemetry stays free. */
+/** Implements exactly the methods of the given observer, so that unused telemetry costs nothing. */
 export function safeObserver(observer: Observer): Observer {
   const { count, gauge, record, span } = observer;
   const log = observer.log === undefined ? undefined : safeLogger(observer.log);
-  const told = new Set<string>();
+  const failedParts = new Set<string>();
 
   function attempt<T>(part: string, call: () => T): T | undefined {
     try {
       return call();
     } catch (err) {
-      if (!told.has(part)) log?.error({ part, err }, 'observer failed');
-      told.add(part);
+      if (!failedParts.has(part)) log?.error({ part, err }, 'observer failed');
+      failedParts.add(part);
       return undefined;
     }
   }
@@ -53,16 +53,16 @@ export function safeObserver(observer: Observer): Observer {
 }
 
 function safeLogger(log: Logger): Logger {
-  let isTold = false;
+  let isReported = false;
   const safe =
     (level: keyof Logger) =>
     (fields: object, message: string): void => {
       try {
         log[level](fields, message);
       } catch (error) {
-        // Where nothing else is left to tell it.
-        if (!isTold) process.emitWarning(error instanceof Error ? error : String(error));
-        isTold = true;
+        // The logger itself failed, so report to the process.
+        if (!isReported) process.emitWarning(error instanceof Error ? error : String(error));
+        isReported = true;
       }
     };
   return { debug: safe('debug'), info: safe('info'), warn: safe('warn'), error: safe('error') };

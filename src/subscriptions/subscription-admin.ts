@@ -1,21 +1,27 @@
-// What operators do with subscriptions and dead letters, from any process: owners notice by themselves.
+// Admin actions on subscriptions and dead letters, from any process. Owners see the changes by polling.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { MillraceError, hasCode } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
-import { positionBefore } from './position-before.ts';
+import {
+  startPosition,
+  toPosition,
+  toSequence,
+  parsePosition,
+  type Position,
+} from '../store/position.ts';
 import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
+import { positionBefore } from './rules/position-before.ts';
 import type { SubscriptionState, SubscriptionStorage } from './subscription-storage.ts';
 
 export interface SubscriptionLag {
-  /** Everything up to here is done. */
+  /** All events up to this position are processed. */
   readonly position: Position;
   readonly head: Position;
-  /** How far the head is ahead, counted in events of any kind; 0 when none of them is for it. */
+  /** Distance to the head in events of any kind; 0 if no event after `position` matches. */
   readonly behind: number;
-  /** The age of the oldest event that is not done; 0 when there is none. */
+  /** Age of the oldest unprocessed event; 0 if there is none. */
   readonly seconds: number;
 }
 
@@ -23,19 +29,19 @@ export interface SubscriptionAdmin {
   list(): Promise<readonly SubscriptionState[]>;
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
-  /** While a process works on it, and it is not paused: `SUBSCRIPTION_RUNNING`. */
+  /** Throws `SUBSCRIPTION_RUNNING` while a process runs it and it is not paused. */
   reset(name: string, options?: ResetOptions): Promise<void>;
-  /** Behind the last event that was recorded before this time. */
+  /** The position of the last event recorded before this time. */
   positionBefore(atMs: number): Promise<Position>;
   lag(name: string): Promise<SubscriptionLag>;
-  /** Of the last event that matches, up to a position. */
+  /** The position of the last matching event, up to a position. */
   lastPosition(upTo: Position | undefined, filter?: EventFilter): Promise<Position>;
-  /** Asks the owner to try it again; it is `replayed` when that succeeded. */
+  /** Requests a replay from the owner; the status becomes `replayed` when it succeeds. */
   replay(id: string, request: { readonly by: string }): Promise<void>;
-  /** All pending ones that match; an empty filter is all of them. Returns how many. */
+  /** Requests a replay of all pending dead letters that match; an empty filter matches all. Returns their number. */
   replayAll(filter: DeadLetterFilter, request: { readonly by: string }): Promise<number>;
   discard(id: string, request: DiscardRequest): Promise<void>;
-  /** All pending ones that match; an empty filter is all of them. Returns how many. */
+  /** Discards all pending dead letters that match; an empty filter matches all. Returns their number. */
   discardAll(filter: DeadLetterFilter, request: DiscardRequest): Promise<number>;
   letter(id: string): Promise<DeadLetter>;
   note(id: string, notes: string): Promise<void>;
@@ -43,10 +49,10 @@ export interface SubscriptionAdmin {
 
 export interface ResetOptions {
   /** Default: the start. */
-  readonly to?: Position;
-  readonly by?: string;
-  /** Those who work on it lose it, and begin again from there. */
-  readonly evenIfRunning?: boolean;
+  readonly to?: Position | undefined;
+  readonly by?: string | undefined;
+  /** Processes that run it lose their leases and restart from the new position. */
+  readonly evenIfRunning?: boolean | undefined;
 }
 
 interface DiscardRequest {
@@ -55,7 +61,7 @@ interface DiscardRequest {
 }
 
 /**
- * The operator's side of subscriptions.
+ * Admin actions for operators.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -67,14 +73,14 @@ interface DiscardRequest {
  */
 export function subscriptionAdmin(
   store: EventStore,
-  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock },
+  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock | undefined },
 ): SubscriptionAdmin {
   const { clock = systemClock } = options;
   const { checkpoints, deadLetters, leases } = options.storage;
 
-  const known = (isKnown: boolean, name: string): void => {
-    if (isKnown) return;
-    throw new MillraceError('SUBSCRIPTION_UNKNOWN', `there is no subscription '${name}'`, {
+  const checkExists = (exists: boolean, name: string): void => {
+    if (exists) return;
+    throw new MillraceError('SUBSCRIPTION_UNKNOWN', `unknown subscription '${name}'`, {
       details: { name },
     });
   };
@@ -82,15 +88,15 @@ export function subscriptionAdmin(
   const letter = async (id: string): Promise<DeadLetter> => {
     const found = await deadLetters.get(id);
     if (found !== undefined) return found;
-    throw new MillraceError('DEAD_LETTER_UNKNOWN', `there is no dead letter '${id}'`, {
+    throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
       details: { id },
     });
   };
 
-  const changed = async (count: number, id: string): Promise<void> => {
+  const checkChanged = async (count: number, id: string): Promise<void> => {
     if (count > 0) return;
     const { status } = await letter(id);
-    throw new MillraceError('DEAD_LETTER_CLOSED', `dead letter '${id}' was ${status} already`, {
+    throw new MillraceError('DEAD_LETTER_CLOSED', `dead letter '${id}' is already ${status}`, {
       details: { id, status },
     });
   };
@@ -107,16 +113,16 @@ export function subscriptionAdmin(
 
   return {
     list: () => checkpoints.list(),
-    pause: async (name) => known(await checkpoints.setPaused(name, true), name),
-    resume: async (name) => known(await checkpoints.setPaused(name, false), name),
+    pause: async (name) => checkExists(await checkpoints.setPaused(name, true), name),
+    resume: async (name) => checkExists(await checkpoints.setPaused(name, false), name),
     positionBefore: (atMs) => positionBefore(store, atMs),
     async reset(name, { to = startPosition, by = 'unknown', evenIfRunning = false } = {}) {
       if (!evenIfRunning) await refuseIfRunning(name);
-      known(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
+      checkExists(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
     },
     async lag(name) {
       const state = await checkpoints.get(name);
-      known(state !== undefined, name);
+      checkExists(state !== undefined, name);
       const positions = (state?.positions ?? []).map((each) => each ?? startPosition);
       const position = positions.toSorted()[0] ?? startPosition;
       const head = await store.head();
@@ -144,14 +150,71 @@ export function subscriptionAdmin(
     },
     letter,
     replay: async (id, { by }) =>
-      changed(await deadLetters.replay({ ids: [id] }, { by, atMs: clock.now() }), id),
+      checkChanged(await deadLetters.replay({ ids: [id] }, { by, atMs: clock.now() }), id),
     replayAll: (filter, { by }) => deadLetters.replay(filter, { by, atMs: clock.now() }),
     discard: async (id, { by, reason }) =>
-      changed(await deadLetters.discard({ ids: [id] }, { by, reason, atMs: clock.now() }), id),
+      checkChanged(await deadLetters.discard({ ids: [id] }, { by, reason, atMs: clock.now() }), id),
     discardAll: (filter, { by, reason }) =>
       deadLetters.discard(filter, { by, reason, atMs: clock.now() }),
     async note(id, notes) {
       if (!(await deadLetters.note(id, notes))) await letter(id);
     },
   };
+}
+
+export interface SubscriptionOverview {
+  readonly subscription: string;
+  readonly state: 'paused' | 'running' | 'stopped';
+  readonly shards: number;
+  /** Number of processes that run it now. */
+  readonly workers: number;
+  /** Number of pending dead letters. */
+  readonly deadLetters: number;
+  /** Number of events that wait for an earlier event of their stream. */
+  readonly waiting: number;
+}
+
+export async function subscriptionOverview(
+  admin: Pick<SubscriptionAdmin, 'list'>,
+  storage: SubscriptionStorage,
+): Promise<readonly SubscriptionOverview[]> {
+  return Promise.all(
+    (await admin.list()).map(async ({ subscription, shards, paused }) => {
+      const workers = await workersOf(storage, subscription);
+      const pending = { handler: subscription, status: 'pending' } as const;
+      return {
+        subscription,
+        state: paused ? 'paused' : workers > 0 ? 'running' : 'stopped',
+        shards,
+        workers,
+        deadLetters: await storage.deadLetters.count(pending),
+        waiting: await storage.waiting.count(subscription),
+      };
+    }),
+  );
+}
+
+/** Number of processes that run the subscription now. */
+export async function workersOf(
+  { leases }: Pick<SubscriptionStorage, 'leases'>,
+  name: string,
+): Promise<number> {
+  const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+  return new Set(held.map(({ owner }) => owner)).size;
+}
+
+/** Parses `start`, a position, or a date and time; undefined for any other text. */
+export async function placeOf(
+  text: string,
+  admin: Pick<SubscriptionAdmin, 'positionBefore'>,
+): Promise<Position | undefined> {
+  if (text === 'start') return startPosition;
+  try {
+    return parsePosition(text);
+  } catch (error) {
+    if (!hasCode(error, 'POSITION_INVALID')) throw error;
+  }
+  // Digits alone are more likely a truncated position than a year.
+  const atMs = /^\d+$/.test(text) ? Number.NaN : Date.parse(text);
+  return Number.isFinite(atMs) ? admin.positionBefore(atMs) : undefined;
 }

@@ -1,4 +1,4 @@
-// Defaults and bounds of subscriptions, in one place.
+// Defaults and limits of subscriptions.
 
 export const subscriptionLimits = {
   lanesDefault: 8,
@@ -7,22 +7,22 @@ export const subscriptionLimits = {
   timeoutMsDefault: 30_000,
   batchSizeDefault: 100,
   batchSizeMax: 10_000,
-  /** Events given to lanes and not done yet; the feed waits beyond it. */
+  /** Events in processing; beyond this number the reader waits. */
   inFlightDefault: 2_000,
-  /** From the oldest event that is not done to the newest: then the oldest waits in the database. */
+  /** Events from the oldest unprocessed to the newest; beyond it, waiting events move to the database. */
   windowMax: 50_000,
   checkpointEvery: 5_000,
   pageSize: 1_000,
-  /** Kept of what the shards of a process read together: who is further behind reads by itself. */
+  /** Pages that the shards of a process share; a shard that lags further behind reads alone. */
   sharedPagesMax: 8,
   checkpointMs: 1_000,
   leaseMs: 10_000,
-  /** How long a graceful stop waits for handlers under way. */
+  /** How long a graceful stop waits for running handlers. */
   drainMs: 20_000,
-  /** How often the owner looks for replays that others asked for. */
+  /** How often the owner polls for requested replays. */
   pollMs: 1_000,
   claimTtlMs: 7 * 24 * 60 * 60_000,
-  /** Claims that have outlived their time are removed so often, so many at once. */
+  /** Interval and batch size for removing expired claims. */
   sweepMs: 60_000,
   sweepMax: 1_000,
   historyMax: 50,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { simulateProcess } from './faulty-storage.test.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, until } from './rig.test.ts';
+import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
+import { simulateProcess } from '../testing/support/subscriptions/simulated-process.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
 import { createSubscriptionRunner, type SubscriptionRunner } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
@@ -10,7 +10,7 @@ const name = 'sub:banking:killed:v1';
 const leaseMs = 300;
 const expected = ['a1', 'b1', 'a2', 'b2'];
 
-/** Returns the step at which it was killed; undefined: it had fewer. */
+/** Returns the step at which the process was killed; undefined if it has fewer steps. */
 async function killedAt(step: number, batchSize: number | undefined): Promise<string | undefined> {
   const { clock, store, append } = createRig();
   const shared = store.subscriptions;
@@ -18,7 +18,7 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
   const effects: string[] = [];
 
   const run = (storage: typeof shared, pause: (label: string) => Promise<void>) => {
-    const have = async (
+    const apply = async (
       labels: readonly string[],
       transaction: () => Promise<MemoryTransaction>,
     ): Promise<void> => {
@@ -31,11 +31,11 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
       store,
       subscription<MemoryTransaction>(
         batchSize === undefined
-          ? { ...common, handler: (event, { transaction }) => have([labelOf(event)], transaction) }
+          ? { ...common, handler: (event, { transaction }) => apply([labelOf(event)], transaction) }
           : {
               ...common,
               batchSize,
-              batchHandler: (events, { transaction }) => have(events.map(labelOf), transaction),
+              batchHandler: (events, { transaction }) => apply(events.map(labelOf), transaction),
             },
       ),
       { storage, clock, leaseMs, checkpointEvery: 1_000, checkpointMs: 100, pollMs: 50 },
@@ -66,7 +66,7 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
     await runners[0]?.stop();
     return undefined;
   }
-  // One lane, so one commit at a time: every effect is below the checkpoint.
+  // One lane means one commit at a time, so every effect is below the checkpoint.
   const last = effects.at(-1);
   const { position = '' } = await shared.checkpoints.load({ subscription: name, shard: 0 });
   for (const event of await store.readAll().toArray()) {
@@ -76,14 +76,14 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
   await until(clock, () => effects.length >= expected.length);
   assert.deepEqual(effects, expected, `killed at ${label}`);
   await runners[1]?.stop();
-  // The dead one is not waited for: it never gets an answer.
+  // Do not await the killed process, because its calls never resolve.
   void runners[0]?.stop();
   return label;
 }
 
 for (const batchSize of [undefined, 3]) {
   const what = batchSize === undefined ? 'each event' : `batches of ${batchSize}`;
-  test(`killed between any two steps with ${what}, effects are had once, and none is above the checkpoint`, async () => {
+  test(`killed between any two steps with ${what}, effects happen once, and none is above the checkpoint`, async () => {
     const labels = new Set<string>();
     for (let step = 1; ; step += 1) {
       const label = await killedAt(step, batchSize);

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../testing/seeded-random.ts';
-import { simulateProcess, type SimulatedProcess } from './faulty-storage.test.ts';
-import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+import { createRig, labelOf, streamOf } from '../testing/support/subscriptions/rig.ts';
 import {
-  memorySubscriptionStorage,
-  type MemoryTransaction,
-} from './memory-subscription-storage.ts';
-import { createRig, labelOf, streamOf } from './rig.test.ts';
+  simulateProcess,
+  type SimulatedProcess,
+} from '../testing/support/subscriptions/simulated-process.ts';
+import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
 import type { LeaseStore } from './subscription-storage.ts';
 import { subscription } from './subscription.ts';
@@ -22,9 +22,9 @@ type Step =
   | { readonly kind: 'kill' | 'freeze' | 'thaw' | 'start'; readonly process: number }
   | { readonly kind: 'go'; readonly tasks: number }
   | { readonly kind: 'time'; readonly ms: number }
-  /** Frozen until others have taken over and gone on. */
+  /** Frozen until another process has taken over and made progress. */
   | { readonly kind: 'oversleep'; readonly process: number }
-  /** Leases that are kept elsewhere are forgotten, tokens and all. */
+  /** The separate lease server loses all leases and tokens. */
   | { readonly kind: 'amnesia' }
   | { readonly kind: 'replay' };
 
@@ -77,7 +77,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   const counts = new Map<string, number>();
   let isHealed = false;
   let elsewhere = memorySubscriptionStorage({ clock }).leases;
-  const forgetful: LeaseStore = {
+  const leaseServer: LeaseStore = {
     acquire: (...args) => elsewhere.acquire(...args),
     renew: (...args) => elsewhere.renew(...args),
     release: (...args) => elsewhere.release(...args),
@@ -85,7 +85,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     announce: (...args) => elsewhere.announce(...args),
     leave: (...args) => elsewhere.leave(...args),
   };
-  const all = each.leases === 'own' ? shared : { ...shared, leases: forgetful };
+  const all = each.leases === 'own' ? shared : { ...shared, leases: leaseServer };
   const processes: (SimulatedProcess | undefined)[] = [];
   const stops: (() => void)[] = [];
 
@@ -99,43 +99,49 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   };
 
   /**
-   * Never past an event that is neither done nor kept: whatever the checkpoint passes is accounted
-   * for. All of it is asked for at once, before anything can move from one place to another.
+   * The checkpoint passes only events that are processed, waiting or dead-lettered. All queries start at
+   * the same time, before an event can move between these places.
    */
-  const accounted = async (position: string): Promise<void> => {
-    const had = new Set(effects);
-    const asked = shared.deadLetters.list({}, { limit: 1_000 });
+  const checkPassed = async (position: string): Promise<void> => {
+    const applied = new Set(effects);
+    const listing = shared.deadLetters.list({}, { limit: 1_000 });
     const rows = streams.map((stream) =>
       shared.waiting.next({ subscription: name, shard: 0 }, streamOf(stream), 1_000),
     );
-    const kept = [...(await asked), ...(await Promise.all(rows)).flat()];
+    const kept = [...(await listing), ...(await Promise.all(rows)).flat()];
     const known = new Set(kept.map(({ eventId }) => eventId));
     for (const event of await store.readAll().toArray()) {
       if (event.position > position) continue;
-      const isKnown = had.has(labelOf(event)) || known.has(event.eventId);
+      const isKnown = applied.has(labelOf(event)) || known.has(event.eventId);
       assert.ok(isKnown, `the checkpoint ${position} passed ${labelOf(event)}`);
     }
   };
-  /** Effect and checkpoint are one commit: no effect is above it but behind one that is not had. */
-  const reached = async (position: string, last: string, had: readonly string[]): Promise<void> => {
+  /** An effect and its checkpoint commit together, so only an earlier unprocessed event may hold the checkpoint back. */
+  const checkReached = async (
+    position: string,
+    last: string,
+    applied: readonly string[],
+  ): Promise<void> => {
     const events = (await store.readAll().toArray()).filter((event) => event.position <= last);
-    if (events.some((event) => !had.includes(labelOf(event)))) return;
+    if (events.some((event) => !applied.includes(labelOf(event)))) return;
     assert.ok(position >= last, `the effect at ${last} left the checkpoint at ${position}`);
   };
   const checks: Promise<void>[] = [];
-  const passed: unknown[] = [];
+  const failures: unknown[] = [];
 
   function start(slot: number): void {
     if (processes[slot] !== undefined) return;
     const simulated = simulateProcess(scheduler, all, (position, committed = []) => {
-      // Of one shard only what is its own is passed; with several, the end tells.
+      // With several shards, a checkpoint passes the events of other shards; the final checks cover that.
       if (each.shards > 1) return;
-      checks.push(accounted(position).catch((error: unknown) => void passed.push(error)));
-      // One commit at a time: nothing but an earlier event can have held the checkpoint back.
+      checks.push(checkPassed(position).catch((error: unknown) => void failures.push(error)));
+      // With one lane there is one commit at a time, so only an earlier event can hold the checkpoint back.
       if (each.lanes > 1) return;
       const last = committed.toSorted().at(-1) ?? '';
-      const had = [...effects];
-      checks.push(reached(position, last, had).catch((error: unknown) => void passed.push(error)));
+      const applied = [...effects];
+      checks.push(
+        checkReached(position, last, applied).catch((error: unknown) => void failures.push(error)),
+      );
     });
     processes[slot] = simulated;
     const common = {
@@ -187,7 +193,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
 
   async function go(tasks: number): Promise<void> {
     for (let task = 0; task < tasks; task += 1) {
-      // What comes next is often only scheduled once the event loop has turned.
+      // The next task is often scheduled only in a later turn of the event loop.
       for (let turn = 0; turn < 3 && scheduler.count() === 0; turn += 1) {
         await new Promise(setImmediate);
       }
@@ -196,7 +202,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     }
   }
 
-  /** Time stands still until nobody has anything to do. */
+  /** Advances the clock and lets the due timers run. */
   async function pass(ms: number): Promise<void> {
     await clock.advance(ms);
     await new Promise(setImmediate);
@@ -235,23 +241,26 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     }
   }
 
-  // Faults heal: whatever was frozen wakes up late, and everything must drain.
+  // Faults end: frozen processes wake up, and all events must be processed.
   isHealed = true;
   for (const simulated of processes) simulated?.thaw();
   start(0);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   for (let round = 0; effects.length < total || round < 20; round += 1) {
-    assert.ok(round < 600, `${effects.length} of ${total} events were done: ${effects.join(' ')}`);
+    assert.ok(
+      round < 600,
+      `${effects.length} of ${total} events were processed: ${effects.join(' ')}`,
+    );
     await shared.deadLetters.replay({}, { by: 'model', atMs: clock.now() });
     await go(200);
     await pass(25);
   }
   await Promise.all(checks);
-  assert.deepEqual(passed, []);
+  assert.deepEqual(failures, []);
   for (const simulated of processes) simulated?.kill();
   for (const stop of stops) stop();
 
-  assert.equal(new Set(effects).size, effects.length, `repeated: ${effects.join(' ')}`);
+  assert.equal(new Set(effects).size, effects.length, `duplicates: ${effects.join(' ')}`);
   assert.equal(effects.length, total);
   const letters = await shared.deadLetters.list({}, { limit: 1_000 });
   const excepted = new Set(
@@ -266,13 +275,13 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   }
   assert.ok(
     letters.every(({ status }) => status !== 'pending'),
-    'a letter is still pending',
+    'a dead letter is still pending',
   );
 }
 
 const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 50;
 
-test(`in ${runs} simulated runs with faults, every effect is had once, in order, and no checkpoint passes what is not done`, async () => {
+test(`in ${runs} simulated runs with faults, every effect happens once and in order, and no checkpoint passes an unprocessed event`, async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), plan, simulate), {
     numRuns: runs,
     ...(globalThis.process.env['MILLRACE_SEED'] === undefined

@@ -3,17 +3,16 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
+import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
-import type { MemoryTransaction } from './memory-subscription-storage.ts';
-import { createRig, labelOf, streamOf, until } from './rig.test.ts';
-import { createSubscriptionRunner } from './subscription-runner.ts';
-import { startSubscription } from './start-subscription.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
+import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 
 const name = 'sub:banking:test:v1';
 
-test('it catches up from the start, then follows', async () => {
+test('a new subscription catches up from the start, then receives live events', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
@@ -27,7 +26,7 @@ test('it catches up from the start, then follows', async () => {
   assert.equal(runner.status.shards[0]?.isLive, true);
 });
 
-test('it goes on from its checkpoint after a restart, and begins at the end where it is told to', async () => {
+test('a restart continues from the checkpoint, and from: end skips earlier events', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   const seen: string[] = [];
@@ -54,7 +53,7 @@ test('it goes on from its checkpoint after a restart, and begins at the end wher
   assert.equal((await again.lag()).seconds, 0);
 });
 
-test('what is done just while somebody looks whether it is ends their wait, not the clock', async () => {
+test('progress during the check of waitFor ends the wait without a poll', async () => {
   const { store, clock, append } = createRig();
   let gate = Promise.withResolvers<void>();
   let calls = 0;
@@ -66,7 +65,7 @@ test('what is done just while somebody looks whether it is ends their wait, not 
     },
   });
   await using runner = await startSubscription(store, each, { clock });
-  // The handler ends a moment later each time, until that is between the look and the wait.
+  // The handler ends one turn later each time, so that one round ends between the check and the wait.
   for (let turns = 0; turns < 60; turns += 1) {
     gate = Promise.withResolvers();
     await append('a', turns + 1);
@@ -78,7 +77,7 @@ test('what is done just while somebody looks whether it is ends their wait, not 
   }
 });
 
-test('aggregates are handled in parallel, each of them in order', async () => {
+test('streams are handled in parallel, each in order', async () => {
   const { store, clock, append } = createRig();
   for (const id of ['a', 'b', 'c', 'd']) await append(id, 1, 2);
   const open = new Map<string, () => void>();
@@ -107,7 +106,7 @@ test('aggregates are handled in parallel, each of them in order', async () => {
   assert.ok(finished.indexOf('a1') < finished.indexOf('a2'));
 });
 
-test('a failing event is retried on schedule, in order, while other aggregates go on', async () => {
+test('a failing event is retried on schedule and in order, while other streams continue', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
@@ -116,12 +115,12 @@ test('a failing event is retried on schedule, in order, while other aggregates g
   const startMs = clock.now();
   const each = subscription({
     name,
-    // One lane: the failing aggregate and the other one share it.
+    // The failing stream and the other one share one lane.
     lanes: 1,
     handler(event) {
       if (labelOf(event) === 'a1') {
         attemptsAtMs.push(clock.now() - startMs);
-        if (attemptsAtMs.length < 4) throw new Error('away');
+        if (attemptsAtMs.length < 4) throw new Error('timeout');
       }
       seen.push(labelOf(event));
     },
@@ -135,7 +134,7 @@ test('a failing event is retried on schedule, in order, while other aggregates g
   await runner.whenCaughtUp();
 });
 
-test('after six attempts it is a dead letter with its history, an alert and a gauge', async () => {
+test('after six attempts an event is dead-lettered with its history, an alert and a gauge', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   const gauges: [string, number][] = [];
@@ -197,7 +196,7 @@ test('after six attempts it is a dead letter with its history, an alert and a ga
   void [id, createdAt, correlationId, position];
 });
 
-test('a replay goes to the failed handler alone, and counts as replayed only when it succeeded', async () => {
+test('a replay runs only the failed handler, and only a success marks it as replayed', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1);
   let isBroken = true;
@@ -239,7 +238,7 @@ test('a replay goes to the failed handler alone, and counts as replayed only whe
   void [runner, second];
 });
 
-test('parked: later events of the aggregate wait over a restart, and drain in order after the replay', async () => {
+test('with park, later events of the stream wait across a restart and drain in order after the replay', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
@@ -257,7 +256,7 @@ test('parked: later events of the aggregate wait over a restart, and drain in or
   {
     await using runner = await startSubscription(store, each, { clock });
     await until(clock, async () => (await waiting.count(name)) === 2);
-    // Waiting is a state of its own: the checkpoint does not wait with it.
+    // The checkpoint passes parked events.
     await runner.whenCaughtUp();
   }
   await append('a', 3);
@@ -277,7 +276,7 @@ test('parked: later events of the aggregate wait over a restart, and drain in or
   void runner;
 });
 
-test('a discarded dead letter lets those behind it go on', async () => {
+test('discarding a dead letter releases the events parked after it', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2, 3);
   const seen: string[] = [];
@@ -301,7 +300,7 @@ test('a discarded dead letter lets those behind it go on', async () => {
   void runner;
 });
 
-test('a snoozing event and all behind it move out of memory, and the others go on without end', async () => {
+test('a snoozed event and the later events of its stream move to the database, and other streams continue', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   let isClosed = true;
@@ -334,7 +333,7 @@ test('a snoozing event and all behind it move out of memory, and the others go o
   );
 });
 
-test('a handler that takes too long is told by its signal, and tried again', async () => {
+test('a handler that exceeds its timeout is aborted by its signal and retried', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1);
   const signals: AbortSignal[] = [];
@@ -356,7 +355,7 @@ test('a handler that takes too long is told by its signal, and tried again', asy
   await runner.whenCaughtUp();
 });
 
-test('stopping lets a handler under way finish, begins no other, and writes the checkpoint', async () => {
+test('stop waits for the running handler, starts no other, and writes the checkpoint', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2);
   const release = Promise.withResolvers<void>();
@@ -380,7 +379,7 @@ test('stopping lets a handler under way finish, begins no other, and writes the 
   assert.equal(lease?.remainingMs, 0);
 });
 
-test('effects in the transaction are had once, also when the answer to a commit is lost', async () => {
+test('effects in the transaction happen once, even when the response to a commit is lost', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2, 3);
   const table: string[] = [];
@@ -418,7 +417,7 @@ test('effects in the transaction are had once, also when the answer to a commit 
   assert.equal(commits, 4);
 });
 
-test('an outside effect is claimed first: a repeat finds it done', async () => {
+test('a claimed external effect is not repeated after a reset', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1);
   const sent: string[] = [];
@@ -439,7 +438,7 @@ test('an outside effect is claimed first: a repeat finds it done', async () => {
   assert.deepEqual(sent, [`core|banking|test|${event?.eventId}`]);
 });
 
-test('a batch handler gets several events at once, and a failing one is dead-lettered alone', async () => {
+test('a batch handler receives several events at once, and only the failing event is dead-lettered', async () => {
   const { store, clock, append } = createRig();
   const batches: string[][] = [];
   const seen: string[] = [];
@@ -475,7 +474,7 @@ test('a batch handler gets several events at once, and a failing one is dead-let
   assert.equal(await store.subscriptions.deadLetters.count({}), 1);
 });
 
-test('a batch of which one event was done before still has the effects of the others', async () => {
+test('a batch with one already processed event still applies the effects of the others', async () => {
   const { store, clock, append } = createRig();
   await append('a', 1, 2, 3);
   const storage = store.subscriptions;
@@ -489,7 +488,7 @@ test('a batch of which one event was done before still has the effects of the ot
       for (const event of events) onCommit(() => void table.push(labelOf(event)));
     },
   });
-  // Another owner did the first one, and ended before its mark was known here.
+  // Another owner processed the first event, and this process did not load its mark.
   let isMarked = false;
   await using runner = await startSubscription(store, each, {
     clock,
@@ -510,7 +509,7 @@ test('a batch of which one event was done before still has the effects of the ot
   assert.deepEqual(table, ['a2', 'a3']);
 });
 
-test('pausing holds it everywhere until it is resumed, and a reset begins again', async () => {
+test('a paused subscription stops until it is resumed, and a reset restarts it', async () => {
   const { store, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
@@ -530,12 +529,12 @@ test('pausing holds it everywhere until it is resumed, and a reset begins again'
   assert.deepEqual(seen, ['a1', 'a2', 'a1', 'a2']);
 });
 
-test('of two processes one owns it; the other takes over within the lease time of one that died', async () => {
+test('a process takes over from a dead owner when the lease expires', async () => {
   const { store, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
   const storage = store.subscriptions;
-  // One that died without a word: its lease is all that is left of it.
+  // A dead process leaves only its lease.
   await storage.checkpoints.open(name, 1);
   const dead = await storage.leases.acquire({ subscription: name, shard: 0 }, 'dead', 10_000);
   await storage.leases.announce(name, 'dead', 10_000);
@@ -556,7 +555,7 @@ test('of two processes one owns it; the other takes over within the lease time o
   void runner;
 });
 
-test('shards are shared out as processes come and go', async () => {
+test('shards are rebalanced when processes start and stop', async () => {
   const { store, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({
@@ -580,7 +579,7 @@ test('shards are shared out as processes come and go', async () => {
   );
 });
 
-test('a definition that does not fit together is refused by name', () => {
+test('an invalid definition is refused', () => {
   const handler = (): void => undefined;
   const bad = [
     { name },
@@ -600,7 +599,7 @@ test('a definition that does not fit together is refused by name', () => {
   );
 });
 
-test('start and stop may come in any order, and leave no lease behind', async () => {
+test('start and stop in any order leave no lease', async () => {
   const { store } = createRig();
   const each = subscription({ name, handler: () => undefined });
   await stressLifecycle({

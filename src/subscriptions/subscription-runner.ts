@@ -1,5 +1,5 @@
-// What runs a subscription in this process: takes its share of the shards, keeps their leases, gives
-// them up when it stops or when others come, and stands by otherwise.
+// Runs a subscription in this process: acquires its share of the shards, renews their leases, and
+// releases them when it stops or when other processes need a share.
 
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -10,67 +10,91 @@ import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { nextTurn } from '../store/next-turn.ts';
 import type { Position } from '../store/position.ts';
-import { slept } from './deadline.ts';
 import type { DeadLetter } from './dead-letter.ts';
-import { decideShards } from './decide-shards.ts';
-import { createOwnedShards } from './owned-shards.ts';
-import type { RunnerTuning, ShardStatus } from './shard-runner.ts';
-import { createProgressWaiters } from './progress-waiters.ts';
+import { decideShards } from './rules/decide-shards.ts';
+import { slept } from './run/deadline.ts';
+import { createOwnedShards } from './run/owned-shards.ts';
+import { createProgressWaiters } from './run/progress-waiters.ts';
+import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
 import { safeObserver } from './safe-observer.ts';
-import type { Subscription } from './subscription.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
 import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
+import type { Subscription } from './subscription.ts';
 import { withLeases } from './with-leases.ts';
 
-export interface SubscriptionOptions<Transaction = unknown> extends Partial<RunnerTuning> {
-  /** Default: the store's own. */
-  readonly storage?: SubscriptionStorage<Transaction>;
-  /** Kept elsewhere, in Redis or NATS. Default: in the storage. The same in all processes. */
-  readonly leases?: LeaseStore;
-  readonly clock?: Clock;
-  readonly ids?: IdSource;
-  readonly observer?: Observer;
-  /** Of this process, new at every start. */
-  readonly worker?: string;
-  /** After which others take over from a process that died. Default: 10 s. */
-  readonly leaseMs?: number;
+type TuningOptions = { readonly [Name in keyof RunnerTuning]?: RunnerTuning[Name] | undefined };
+
+export interface SubscriptionOptions<Transaction = unknown> extends TuningOptions {
+  /** Default: the storage of the store. */
+  readonly storage?: SubscriptionStorage<Transaction> | undefined;
+  /** Leases in Redis or NATS; the same in all processes. Default: the leases of the storage. */
+  readonly leases?: LeaseStore | undefined;
+  readonly clock?: Clock | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly observer?: Observer | undefined;
+  /** Id of this process, new at every start. */
+  readonly worker?: string | undefined;
+  /** Time after which other processes take over from a dead one. Default: 10 s. */
+  readonly leaseMs?: number | undefined;
   /**
-   * Told of every new dead letter, after it was kept; not of a replay that failed. A process that
-   * dies in between tells nobody: `dead_letter_queue_size` does.
+   * Called for every new dead letter after it is stored, but not for a failed replay. A process that
+   * dies before the call skips it; the metric `dead_letter_queue_size` still counts the dead letter.
    */
-  readonly onAlert?: (letter: DeadLetter) => void | Promise<void>;
+  readonly onAlert?: ((letter: DeadLetter) => void | Promise<void>) | undefined;
 }
 
 export interface SubscriptionStatus {
   readonly name: string;
   readonly worker: string;
   readonly paused: boolean;
-  /** Those that this process owns. */
+  /** The shards that this process owns. */
   readonly shards: readonly ShardStatus[];
 }
 
 export interface SubscriptionRunner extends Lifecycle {
   readonly status: SubscriptionStatus;
-  /** Everything that the store holds now is done, in whatever process. */
+  /** Resolves when all events now in the store are processed, by any process. */
   whenCaughtUp(signal?: AbortSignal): Promise<void>;
-  /** Everything up to this position is done: for those who want to read what they wrote. */
+  /** Resolves when all events up to this position are processed, for reading your own writes. */
   waitFor(position: Position, signal?: AbortSignal): Promise<void>;
   lag(): Promise<SubscriptionLag>;
-  /** In all processes; until it is resumed. */
+  /** Pauses the subscription in all processes. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Begins again behind this position, by default from the start. */
+  /** Restarts after this position; default: from the start. */
   reset(to?: Position): Promise<void>;
-  /** Looks at once for replays and leases, instead of a moment later. */
-  look(): void;
+  /** Checks for requested replays and free leases now instead of at the next interval. */
+  poll(): void;
 }
 
-/** How long a shard rests that ended by a defect. */
-const restMs = 1_000;
+/** Restart delay of a shard that failed. */
+const restartDelayMs = 1_000;
 
 /**
- * Prepares a runner; `start` starts it. `startSubscription` does both.
+ * Runs a subscription in this process: from its checkpoint, then live, until it stops.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { startSubscription, subscription } from 'millrace/subscriptions';
+ *
+ * await using store = memoryEventStore();
+ * const log = subscription({ name: 'sub:demo:log:v1', handler: ({ type }) => console.log(type) });
+ * await using runner = await startSubscription(store, log);
+ * await runner.whenCaughtUp();
+ */
+export async function startSubscription<Transaction>(
+  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  subscription: Subscription<Transaction>,
+  options: SubscriptionOptions<Transaction> = {},
+): Promise<SubscriptionRunner> {
+  const runner = createSubscriptionRunner(store, subscription, options);
+  await runner.start();
+  return runner;
+}
+
+/**
+ * Creates a runner without starting it. `startSubscription` creates and starts one.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -101,11 +125,11 @@ export function createSubscriptionRunner<Transaction>(
   const waiters = createProgressWaiters(clock, pollMs);
   let paused = false;
   let isStopping = false;
-  let isLooking = false;
-  /** How often anything has moved on here. */
+  let isNotifying = false;
+  /** Number of progress reports of this process's shards. */
   let steps = 0;
   let sweepAtMs = 0;
-  let napping = new AbortController();
+  let sleeping = new AbortController();
   let managing: { readonly done: Promise<void>; readonly end: AbortController } | undefined;
 
   const owned = createOwnedShards({
@@ -125,7 +149,7 @@ export function createSubscriptionRunner<Transaction>(
       windowMax: options.windowMax ?? limits.windowMax,
       pageSize: options.pageSize ?? limits.pageSize,
     },
-    restMs,
+    restartDelayMs,
     onDeadLetter({ letter, isNew }) {
       observer.log?.error(
         {
@@ -138,14 +162,14 @@ export function createSubscriptionRunner<Transaction>(
           attempt: letter.attempts,
           deadLetter: letter.id,
         },
-        isNew ? 'event is a dead letter' : 'replay of a dead letter failed',
+        isNew ? 'event dead-lettered' : 'dead letter replay failed',
       );
       if (isNew) void alert(letter);
-      void tellSize();
+      void reportDeadLetters();
     },
     onProgress() {
       steps += 1;
-      if (waiters.size > 0 && !isLooking) void lookSoon();
+      if (waiters.size > 0 && !isNotifying) void notifyWaiters();
     },
     onEnded: () => wake(),
   });
@@ -154,20 +178,20 @@ export function createSubscriptionRunner<Transaction>(
     try {
       await options.onAlert?.(letter);
     } catch (err) {
-      observer.log?.error({ sub: name, deadLetter: letter.id, err }, 'alert hook failed');
+      observer.log?.error({ sub: name, deadLetter: letter.id, err }, 'onAlert hook failed');
     }
   }
 
-  /** Once for all that is done in a turn of the event loop. */
-  async function lookSoon(): Promise<void> {
-    isLooking = true;
+  /** Notifies once for all progress of one turn of the event loop. */
+  async function notifyWaiters(): Promise<void> {
+    isNotifying = true;
     await nextTurn();
-    isLooking = false;
-    waiters.tell(reachedHere());
+    isNotifying = false;
+    waiters.notify(localPosition());
   }
 
-  /** How far all of it is, where no other process has a part of it. */
-  function reachedHere(): Position | undefined {
+  /** The position of the whole subscription; undefined unless this process owns all shards. */
+  function localPosition(): Position | undefined {
     const positions = owned.positions();
     if (positions.size < shards) return undefined;
     return [...positions.values()].reduce((least, each) =>
@@ -176,93 +200,93 @@ export function createSubscriptionRunner<Transaction>(
   }
 
   function wake(): void {
-    napping.abort();
+    sleeping.abort();
   }
 
-  /** Ends early when somebody else has paused or resumed it: noticed as soon as replays are. */
-  async function nap(ms: number, end: AbortSignal): Promise<void> {
-    napping = new AbortController();
-    const signal = AbortSignal.any([end, napping.signal]);
+  /** Ends early when another process pauses or resumes the subscription. */
+  async function sleepUntilChange(ms: number, end: AbortSignal): Promise<void> {
+    sleeping = new AbortController();
+    const signal = AbortSignal.any([end, sleeping.signal]);
     const endMs = clock.now() + ms;
     while (await slept(clock, Math.min(pollMs, endMs - clock.now()), signal)) {
-      if (clock.now() >= endMs || (await isSwitched())) return;
+      if (clock.now() >= endMs || (await isPauseChanged())) return;
     }
   }
 
-  async function isSwitched(): Promise<boolean> {
+  async function isPauseChanged(): Promise<boolean> {
     try {
       return ((await storage.checkpoints.get(name))?.paused ?? false) !== paused;
     } catch (err) {
-      // It is told where the leases are kept, once.
-      observer.log?.debug({ sub: name, err }, 'subscription could not be looked up');
+      // `manage` reports an unavailable database once.
+      observer.log?.debug({ sub: name, err }, 'could not read the subscription state');
       return false;
     }
   }
 
   async function manage(end: AbortSignal): Promise<void> {
-    let isAway = false;
+    let isUnavailable = false;
     while (!end.aborted) {
       let waitMs = heartbeatMs;
       try {
-        waitMs = await tend();
-        isAway = false;
+        waitMs = await balanceShards();
+        isUnavailable = false;
       } catch (err) {
-        // Once, however long it takes.
-        if (!isAway) observer.log?.warn({ sub: name, err }, 'subscription cannot reach its leases');
-        isAway = true;
+        // Log once per outage.
+        if (!isUnavailable) observer.log?.warn({ sub: name, err }, 'leases unavailable');
+        isUnavailable = true;
       }
-      await nap(waitMs, end);
+      await sleepUntilChange(waitMs, end);
     }
   }
 
-  /** Returns how long nothing is to be done. */
-  async function tend(): Promise<number> {
-    // First of all: whatever else takes long must not cost a lease.
+  /** Returns the time until the next check. */
+  async function balanceShards(): Promise<number> {
+    // Renew first, so that no slow step costs a lease.
     await owned.renew();
     const state = await storage.checkpoints.get(name);
     paused = state?.paused ?? false;
     if (isStopping) return heartbeatMs;
     if (paused) {
-      // Handlers may take their time to finish: until then the leases are kept.
-      if (owned.shards.length > 0) void owned.giveUp(owned.shards).then(wake, wake);
+      // Keep the leases until the running handlers finish.
+      if (owned.shards.length > 0) void owned.release(owned.shards).then(wake, wake);
       else await storage.leases.leave(name, worker);
       return heartbeatMs;
     }
     const workers = await storage.leases.announce(name, worker, leaseMs);
     const leases = await storage.leases.list(name);
     const decision = decideShards({ shards, self: worker, workers, leases });
-    void owned.giveUp(decision.release).then(wake, wake);
+    void owned.release(decision.release).then(wake, wake);
     for (const shard of decision.acquire) {
       if (isStopping) break;
       await owned.acquire(shard);
     }
-    await tellLag();
+    await reportLag();
     await sweep();
     const others = leases.filter(({ owner, remainingMs }) => owner !== worker && remainingMs > 0);
     return Math.min(heartbeatMs, ...others.map(({ remainingMs }) => remainingMs + 1));
   }
 
-  /** One process at a time, a bounded part at a time. */
+  /** Only the owner of shard 0 sweeps, one bounded batch at a time. */
   async function sweep(): Promise<void> {
     if (clock.now() < sweepAtMs || !owned.shards.includes(0)) return;
     const removed = await storage.processed.sweep(limits.sweepMax);
     sweepAtMs = clock.now() + (removed === limits.sweepMax ? 0 : limits.sweepMs);
   }
 
-  async function tellLag(): Promise<void> {
+  async function reportLag(): Promise<void> {
     if (observer.gauge === undefined || !owned.shards.includes(0)) return;
     const { seconds } = await admin.lag(name);
     observer.gauge?.('projection_lag_seconds', seconds, { sub: name });
-    await tellSize();
+    await reportDeadLetters();
   }
 
-  async function tellSize(): Promise<void> {
+  async function reportDeadLetters(): Promise<void> {
     if (observer.gauge === undefined) return;
     try {
       const size = await storage.deadLetters.count({ handler: name, status: 'pending' });
       observer.gauge('dead_letter_queue_size', size, { handler: name });
     } catch (err) {
-      observer.log?.debug({ sub: name, err }, 'dead letters could not be counted');
+      observer.log?.debug({ sub: name, err }, 'could not count the dead letters');
     }
   }
 
@@ -272,7 +296,7 @@ export function createSubscriptionRunner<Transaction>(
     if (state.shards !== shards) {
       throw new MillraceError(
         'SUBSCRIPTION_INVALID',
-        `${name} was started with ${state.shards} shards and cannot have ${shards} now: give it a new version`,
+        `${name} has ${state.shards} shards and cannot change to ${shards}: start a new version`,
         { details: { name, shards, stored: state.shards } },
       );
     }
@@ -282,13 +306,13 @@ export function createSubscriptionRunner<Transaction>(
 
   async function stop(): Promise<void> {
     isStopping = true;
-    // The leases are kept until the last handler has finished.
-    await owned.giveUp(owned.shards);
+    // Keep the leases until the last handler finishes.
+    await owned.release(owned.shards);
     managing?.end.abort();
     await managing?.done;
     managing = undefined;
-    // One that was acquired while the first ones were given up.
-    await owned.giveUp(owned.shards);
+    // A shard may have been acquired while the first ones were released.
+    await owned.release(owned.shards);
     try {
       await storage.leases.leave(name, worker);
     } catch (error) {
@@ -297,26 +321,26 @@ export function createSubscriptionRunner<Transaction>(
   }
 
   async function waitFor(target: Position, signal?: AbortSignal): Promise<void> {
-    const isThere = async (): Promise<boolean> => {
-      const here = reachedHere();
-      if (here !== undefined) return here >= target;
+    const isReached = async (): Promise<boolean> => {
+      const reached = localPosition();
+      if (reached !== undefined) return reached >= target;
       const local = owned.positions();
-      const isFar = (position: Position | undefined): boolean =>
+      const isPast = (position: Position | undefined): boolean =>
         position !== undefined && position >= target;
       const missing = Array.from({ length: shards }, (_, shard) => shard).filter(
-        (shard) => !isFar(local.get(shard)),
+        (shard) => !isPast(local.get(shard)),
       );
       if (missing.length === 0) return true;
-      // Of those that others own, only what they wrote down is known.
+      // For shards of other processes, only the stored checkpoint is known.
       if (missing.some((shard) => local.has(shard))) return false;
       const state = await storage.checkpoints.get(name);
-      return missing.every((shard) => isFar(state?.positions[shard]));
+      return missing.every((shard) => isPast(state?.positions[shard]));
     };
     for (;;) {
-      const looked = steps;
-      if (await isThere()) return;
-      // What was done during the look has woken nobody: only the next poll would, a second later.
-      if (steps === looked) await waiters.wait(target, signal);
+      const stepsBefore = steps;
+      if (await isReached()) return;
+      // Progress during the check has notified no waiter, so check again instead of waiting.
+      if (steps === stepsBefore) await waiters.wait(target, signal);
       signal?.throwIfAborted();
     }
   }
@@ -332,8 +356,8 @@ export function createSubscriptionRunner<Transaction>(
         await waitFor(last, signal);
       },
       async waitFor(position, signal) {
-        const here = reachedHere();
-        if (here !== undefined && here >= position) return;
+        const reached = localPosition();
+        if (reached !== undefined && reached >= position) return;
         const last = await admin.lastPosition(position, subscription.filter);
         await waitFor(last, signal);
       },
@@ -347,11 +371,11 @@ export function createSubscriptionRunner<Transaction>(
         wake();
       },
       async reset(to) {
-        await admin.reset(name, { evenIfRunning: true, ...(to === undefined ? {} : { to }) });
+        await admin.reset(name, { evenIfRunning: true, to });
         wake();
       },
-      look() {
-        owned.look();
+      poll() {
+        owned.poll();
         wake();
       },
     },
@@ -368,6 +392,6 @@ function storageOf<Transaction>(
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    "this store has no room for checkpoints: pass another engine's storage",
+    'this store cannot store checkpoints: pass the storage of another engine',
   );
 }

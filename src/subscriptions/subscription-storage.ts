@@ -1,17 +1,18 @@
-// What subscriptions keep beside the events, as one port: how far they are, what was done, what
-// failed, what waits, and who is the owner. The store's own database brings it where it has room.
+// The storage port of subscriptions: checkpoints, processed events, dead letters, waiting events and
+// leases. SQL event stores implement it in their own database.
 
+import { MillraceError } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
-import type { ShardLease } from './decide-shards.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
+import type { ShardLease } from './rules/decide-shards.ts';
 
 export interface SubscriptionCapabilities {
-  /** Handlers can have their effect in the transaction that marks the event as done. */
+  /** Handlers can write in the transaction that marks the event as processed. */
   readonly transactions: boolean;
-  /** Survives the end of the process. */
+  /** The state survives a restart of the process. */
   readonly durable: boolean;
-  /** Other processes see it, so that they can take over. */
+  /** Other processes see the state and can take over. */
   readonly crossProcess: boolean;
 }
 
@@ -20,17 +21,17 @@ export interface ShardKey {
   readonly shard: number;
 }
 
-/** Goes with every write of an owner. Once another one has taken over: `LEASE_LOST`. */
+/** Sent with every write of a shard's owner; the write fails with `LEASE_LOST` once another owner took over. */
 export interface Fence extends ShardKey {
   readonly token: number;
 }
 
 export interface ShardProgress {
-  /** Undefined: the shard never had a checkpoint. */
+  /** Undefined before the first checkpoint. */
   readonly position: Position | undefined;
-  /** Done above it, in any order. */
+  /** Processed events above `position`, in any order. */
   readonly done: readonly Position[];
-  /** Aggregates whose events wait in `waiting`. */
+  /** Streams that have events in `waiting`. */
   readonly blocked: readonly string[];
 }
 
@@ -38,23 +39,23 @@ export interface SubscriptionState {
   readonly subscription: string;
   readonly shards: number;
   readonly paused: boolean;
-  /** What it was last started with; undefined: all events. */
+  /** The filter of the last start; undefined selects all events. */
   readonly filter: EventFilter | undefined;
-  /** By shard; undefined where there is none yet. */
+  /** By shard; undefined before the shard's first checkpoint. */
   readonly positions: readonly (Position | undefined)[];
 }
 
 export interface CheckpointStore {
-  /** Makes the subscription known; one that is known stays as it is, but for its filter. */
+  /** Registers the subscription. If it already exists, only its filter changes. */
   open(subscription: string, shards: number, filter?: EventFilter): Promise<SubscriptionState>;
   load(key: ShardKey): Promise<ShardProgress>;
-  /** Never moves back. Forgets what was done up to there. */
+  /** Never moves the checkpoint back. Removes the marks up to this position. */
   save(fence: Fence, position: Position): Promise<void>;
-  /** False: there is no such subscription. */
+  /** Returns false if the subscription does not exist. */
   setPaused(subscription: string, paused: boolean): Promise<boolean>;
   /**
-   * Back (or forth) to a position, in all shards: whoever owns one has lost it, what waits above
-   * the position is forgotten, as it will come again, and dead letters above it are discarded.
+   * Moves all shards to a position. Every owner loses its lease. Above the position, waiting events are
+   * removed, because they are read again, and dead letters are discarded.
    */
   reset(subscription: string, to: Position, reason: ResetReason): Promise<boolean>;
   get(subscription: string): Promise<SubscriptionState | undefined>;
@@ -66,15 +67,15 @@ export interface ResetReason {
   readonly atMs: number;
 }
 
-/** What is done with, all at once. */
+/** Events that are marked as processed in one transaction. */
 export type Settlement =
   | {
       readonly kind: 'delivered';
       readonly positions: readonly Position[];
-      /** Everything up to here is done once these are: moves with them, and never back. */
-      readonly checkpoint?: Position;
+      /** The checkpoint after these events are processed. It never moves back. */
+      readonly checkpoint?: Position | undefined;
     }
-  /** One that waited; a dead letter of it is replayed by this. */
+  /** An event from `waiting`; its dead letter, if any, becomes `replayed`. */
   | {
       readonly kind: 'drained';
       readonly stream: string;
@@ -85,15 +86,15 @@ export type Settlement =
 
 export type SettleResult =
   | 'settled'
-  /** It had been settled before: nothing was changed now, and no effect was kept. */
+  /** Already settled before: this call changed nothing and kept no effect. */
   | 'repeated';
 
-/** A transaction of the store's database that a handler has its effects in. */
+/** A transaction of the store's database for the writes of a handler. */
 export interface EffectTransaction<Transaction> {
   readonly transaction: Transaction;
   /** Effects, marks and checkpoint commit together, or not at all. */
   commit(settlement: Settlement): Promise<SettleResult>;
-  /** `late`: the handler may still be at work, and must not reach the database any more. */
+  /** `late`: the handler may still be running and must not reach the database any more. */
   rollback(why?: 'late'): Promise<void>;
 }
 
@@ -106,53 +107,53 @@ export interface WaitingEvent {
 
 export interface HeldStream {
   readonly stream: string;
-  /** When its first event is to be tried again; `behind`: these only queue up. */
+  /** When its first event is retried; `behind`: these events only queue after it. */
   readonly due: number | 'behind';
   readonly events: readonly WaitingEvent[];
 }
 
-/** Events of aggregates that wait for one of their own, in order, without holding up the others. */
+/** Events queued in order after a failed event of the same stream; other streams continue. */
 export interface WaitingEvents {
   hold(fence: Fence, streams: readonly HeldStream[]): Promise<void>;
-  /** Aggregates whose first event may be tried. */
+  /** Streams whose first event is due for a retry. */
   due(key: ShardKey, nowMs: number, limit: number): Promise<readonly string[]>;
-  /** In order. */
+  /** The first events of a stream, in order. */
   next(key: ShardKey, stream: string, limit: number): Promise<readonly WaitingEvent[]>;
-  /** False while events of it wait. */
+  /** Returns false while events of the stream wait. */
   unblock(fence: Fence, stream: string): Promise<boolean>;
   count(subscription: string): Promise<number>;
 }
 
 export interface AddedDeadLetter {
   readonly letter: DeadLetter;
-  /** False: a replay of it failed. */
+  /** False if a replay of an existing dead letter failed. */
   readonly isNew: boolean;
 }
 
 export interface DeadLetterStore {
   /**
-   * Keeps the letter and marks its event as done. One that is there already is opened again, with
-   * its attempts added. `parked`: the event and those behind it wait.
+   * Stores the dead letter and marks its event as processed. An existing dead letter becomes pending
+   * again, with the attempts added. If `parked`, the event and the later events of its stream wait.
    */
   add(fence: Fence, letter: NewDeadLetter): Promise<AddedDeadLetter>;
   get(id: string): Promise<DeadLetter | undefined>;
-  /** Oldest first; `after` is the id of the last one of the page before. */
+  /** Oldest first; `after` is the last id of the previous page. */
   list(
     filter: DeadLetterFilter,
-    page?: { readonly limit?: number; readonly after?: string },
+    page?: { readonly limit?: number | undefined; readonly after?: string | undefined },
   ): Promise<readonly DeadLetter[]>;
   count(filter: DeadLetterFilter): Promise<number>;
-  /** Of pending ones: lets the owner try them again. Returns how many. */
+  /** Requests a replay of the pending dead letters that match. Returns their number. */
   replay(
     filter: DeadLetterFilter,
     request: { readonly by: string; readonly atMs: number },
   ): Promise<number>;
-  /** Of pending ones: gives them up; what waits behind them goes on. Returns how many. */
+  /** Discards the pending dead letters that match; events parked after them continue. Returns their number. */
   discard(
     filter: DeadLetterFilter,
     request: { readonly by: string; readonly reason: string; readonly atMs: number },
   ): Promise<number>;
-  /** False: there is no such letter. */
+  /** Returns false if the dead letter does not exist. */
   note(id: string, notes: string): Promise<boolean>;
 }
 
@@ -164,19 +165,19 @@ export interface ClaimKey {
 export type Claim =
   | { readonly kind: 'claimed'; readonly token: number }
   | { readonly kind: 'done' }
-  /** Somebody else is at it, or was when it died. */
+  /** Another process holds the claim, or died while it held it. */
   | { readonly kind: 'busy'; readonly retryInMs: number };
 
-/** Who may have an effect outside of the database, and for which events it has been had. */
+/** Claims for effects outside the database, and the events whose effect is confirmed. */
 export interface ProcessedEvents {
   claim(
     key: ClaimKey,
     options: { readonly leaseMs: number; readonly ttlMs: number },
   ): Promise<Claim>;
-  /** False: the claim had passed to somebody else. */
+  /** Returns false if another process took over the claim. */
   confirm(key: ClaimKey, token: number): Promise<boolean>;
   release(key: ClaimKey, token: number): Promise<boolean>;
-  /** Removes up to so many that have outlived their time, by an index. Returns how many. */
+  /** Removes up to `limit` expired claims. Returns their number. */
   sweep(limit: number): Promise<number>;
 }
 
@@ -184,38 +185,35 @@ export type AcquiredLease =
   | { readonly kind: 'acquired'; readonly token: number }
   | { readonly kind: 'held'; readonly retryInMs: number };
 
-/** By the clock of whoever keeps them: those of the processes may differ. */
+/** Leases expire by the clock of the lease store, because the clocks of the processes may differ. */
 export interface LeaseStore {
-  /** `above`: the token is to be higher than this one, too, whatever the store remembers. */
+  /** `above`: the new token must be higher than this one and than every stored token. */
   acquire(
     key: ShardKey,
     owner: string,
     ttlMs: number,
-    options?: { readonly above?: number },
+    options?: { readonly above?: number | undefined },
   ): Promise<AcquiredLease>;
-  /** False: lost, or released. */
+  /** Returns false if the lease is lost or released. */
   renew(fence: Fence, ttlMs: number): Promise<boolean>;
-  /** Free for others at once; the token is not used again. */
+  /** Frees the lease immediately; its token is never used again. */
   release(fence: Fence): Promise<void>;
   list(subscription: string): Promise<readonly ShardLease[]>;
-  /** Says that this process is there, and returns all that are. */
+  /** Registers this process as alive and returns all live processes. */
   announce(subscription: string, worker: string, ttlMs: number): Promise<readonly string[]>;
   leave(subscription: string, worker: string): Promise<void>;
 }
 
-/**
- * Which token is in force: for leases that are kept elsewhere (`withLeases`). The storage's own
- * leases put theirs in force themselves.
- */
+/** The fence tokens in force, for leases of another server (`withLeases`). The storage's own leases set them. */
 export interface FenceTokens {
-  /** The highest that ever was; 0 where there was none. */
+  /** The highest token so far; 0 before the first. */
   current(key: ShardKey): Promise<number>;
-  /** From now on lower ones write nothing. False: one as high is in force, and stays. */
+  /** Rejects lower tokens from now on. Returns false if an equal or higher token is in force. */
   raise(fence: Fence): Promise<boolean>;
 }
 
 /**
- * All of it. `Transaction` is what a handler gets for its effects.
+ * The complete storage. `Transaction` is the type that handlers receive for their writes.
  *
  * @example
  * import { memorySubscriptionStorage, type SubscriptionStorage } from 'millrace/subscriptions';
@@ -231,13 +229,20 @@ export interface SubscriptionStorage<Transaction = unknown> {
   readonly waiting: WaitingEvents;
   readonly leases: LeaseStore;
   readonly tokens: FenceTokens;
-  /** Without effects in the database. */
+  /** Marks events as processed, without writes of a handler. */
   settle(fence: Fence, settlement: Settlement): Promise<SettleResult>;
-  /** With `transactions`. */
+  /** Requires the capability `transactions`. */
   begin(fence: Fence): Promise<EffectTransaction<Transaction>>;
 }
 
-/** An event store whose database has room for it. */
+/** An event store that stores the state of subscriptions in its own database. */
 export interface SubscriptionHost<Transaction = unknown> {
   readonly subscriptions: SubscriptionStorage<Transaction>;
+}
+
+/** The error of every write with an outdated fence token. */
+export function leaseLost({ subscription, shard, token }: Fence): MillraceError {
+  return new MillraceError('LEASE_LOST', `shard ${shard} of ${subscription} has another owner`, {
+    details: { subscription, shard, token },
+  });
 }

@@ -1,4 +1,4 @@
-// What a subscription is: a name, the events it wants, and what is to be done with them.
+// The definition of a subscription: its name, the events that it selects, and their handler.
 
 import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import { eventFlowBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
@@ -12,26 +12,26 @@ export interface BatchContext<Transaction> {
   readonly subscription: string;
   /** From 1. */
   readonly attempt: number;
-  /** Grows with every owner of the shard: for receivers that refuse whoever was taken over from. */
+  /** Fence token of the shard's owner; it grows with each owner, so receivers can refuse an older one. */
   readonly token: number;
   /** Fires on the timeout, and when this process must stop. */
   readonly signal: AbortSignal;
   /**
-   * The store database's own transaction, from the first call on. What is done in it commits
-   * together with the mark that the event is done, or not at all.
+   * A transaction of the store's database, opened by the first call. Its writes commit together with
+   * the mark that the event is processed, or not at all.
    */
   readonly transaction: () => Promise<Transaction>;
-  /** The same in every attempt and every replay: for receivers that honour it. */
+  /** The same in every attempt and every replay, for receivers that deduplicate by it. */
   readonly idempotencyKeyOf: (event: RecordedEvent) => string;
-  /** What events and commands carry that follow from this one. */
+  /** Correlation, causation and trace for the events and commands that this event causes. */
   readonly causedBy: (event: RecordedEvent) => Caused;
 }
 
-/** Fits the context of an envelope, and a command's request. */
+/** Has the shape of an envelope's context and of a command request. */
 export interface Caused {
   readonly correlationId: string;
   readonly causationId: string;
-  /** The trace goes on: that of this attempt, or of the event where nobody listens. */
+  /** Continues the trace of this attempt, or of the event when tracing is off. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -39,9 +39,9 @@ export interface HandlerContext<Transaction> extends BatchContext<Transaction> {
   readonly idempotencyKey: string;
   readonly caused: Caused;
   /**
-   * Before an effect outside of the database: false when it has been had already. It is confirmed
-   * when the handler succeeds. While somebody else may still be at it, this throws, and the event
-   * comes again later.
+   * Call before an effect outside the database. Returns false if the effect already happened. The claim
+   * is confirmed when the handler succeeds. While another process may still hold the claim, this call
+   * throws and the event is retried later.
    */
   readonly claim: () => Promise<boolean>;
 }
@@ -57,35 +57,35 @@ export type BatchHandler<Transaction> = (
 ) => void | Promise<void>;
 
 export interface SubscriptionDefinition<Transaction = unknown> {
-  /** `sub:<service>:<name>:v<n>`: what the checkpoint is kept under. */
+  /** `sub:<service>:<name>:v<n>`: the key of the checkpoint. */
   readonly name: string;
-  readonly filter?: EventFilter;
-  /** Where a new one begins. Default: `start`. */
-  readonly from?: 'start' | 'end' | Position;
-  readonly handler?: Handler<Transaction>;
-  /** Several events at once, those of one aggregate in order; if it fails, one by one. */
-  readonly batchHandler?: BatchHandler<Transaction>;
-  readonly batchSize?: number;
+  readonly filter?: EventFilter | undefined;
+  /** Where a new subscription starts reading. Default: `start`. */
+  readonly from?: 'start' | 'end' | Position | undefined;
+  readonly handler?: Handler<Transaction> | undefined;
+  /** Receives several events at once, in order per aggregate. A failed batch is retried event by event. */
+  readonly batchHandler?: BatchHandler<Transaction> | undefined;
+  readonly batchSize?: number | undefined;
   /** How many handlers run at once in each shard. Default: 8. */
-  readonly lanes?: number;
+  readonly lanes?: number | undefined;
   /** Default: 1, 2, 4, 8, 16 s, then the dead letter. */
-  readonly retry?: BackoffPolicy;
+  readonly retry?: BackoffPolicy | undefined;
   /** Default: 30 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
-   * After a dead letter, the aggregate's later events go on (`continue`, the default), or wait in
-   * order until it was replayed or discarded (`park`).
+   * After a dead letter, the aggregate's later events are processed (`continue`, the default) or
+   * parked in order until the dead letter is replayed or discarded (`park`).
    */
-  readonly onDeadLetter?: 'continue' | 'park';
+  readonly onDeadLetter?: 'continue' | 'park' | undefined;
   /** How long a claimed effect is remembered. Default: 7 days. */
-  readonly claimTtlMs?: number;
-  /** How many processes can share the work. It stays what it was at the first start. Default: 1. */
-  readonly shards?: number;
-  /** Events given out and not done yet, per shard. Default: 2,000. */
-  readonly inFlightMax?: number;
+  readonly claimTtlMs?: number | undefined;
+  /** How many processes can share the work. Fixed at the first start. Default: 1. */
+  readonly shards?: number | undefined;
+  /** Maximum number of events in processing, per shard. Default: 2,000. */
+  readonly inFlightMax?: number | undefined;
 }
 
-/** As the runner takes it: checked, with its defaults. */
+/** A validated definition with its defaults. */
 export interface Subscription<Transaction = unknown> {
   readonly name: string;
   readonly service: string;
@@ -93,7 +93,7 @@ export interface Subscription<Transaction = unknown> {
   readonly from: 'start' | 'end' | Position;
   readonly handler: Handler<Transaction> | undefined;
   readonly batchHandler: BatchHandler<Transaction> | undefined;
-  /** 1 where there is no batch handler. */
+  /** 1 without a batch handler. */
   readonly batchSize: number;
   readonly lanes: number;
   readonly retry: BackoffPolicy;
@@ -132,11 +132,11 @@ export function subscription<Transaction = unknown>(
     throw new MillraceError('SUBSCRIPTION_INVALID', `${name}: ${reason}`, { details: { name } });
   };
   if ((handler === undefined) === (batchHandler === undefined)) {
-    refuse('it needs either a handler or a batchHandler');
+    refuse('set either handler or batchHandler');
   }
-  // A filter that is no filter is told here, not when the first page is read.
+  // Report an invalid filter here, not when the first page is read.
   compileFilter(filter);
-  const whole = (field: string, value: number, max: number): number =>
+  const wholeNumber = (field: string, value: number, max: number): number =>
     Number.isInteger(value) && value >= 1 && value <= max
       ? value
       : refuse(`${field} must be a whole number from 1 to ${max}`);
@@ -150,17 +150,29 @@ export function subscription<Transaction = unknown>(
     batchSize:
       batchHandler === undefined
         ? 1
-        : whole('batchSize', definition.batchSize ?? limits.batchSizeDefault, limits.batchSizeMax),
-    lanes: whole('lanes', definition.lanes ?? limits.lanesDefault, limits.lanesMax),
+        : wholeNumber(
+            'batchSize',
+            definition.batchSize ?? limits.batchSizeDefault,
+            limits.batchSizeMax,
+          ),
+    lanes: wholeNumber('lanes', definition.lanes ?? limits.lanesDefault, limits.lanesMax),
     retry: definition.retry ?? eventFlowBackoff,
-    timeoutMs: whole('timeoutMs', definition.timeoutMs ?? limits.timeoutMsDefault, 86_400_000),
+    timeoutMs: wholeNumber(
+      'timeoutMs',
+      definition.timeoutMs ?? limits.timeoutMsDefault,
+      86_400_000,
+    ),
     onDeadLetter: definition.onDeadLetter ?? 'continue',
-    claimTtlMs: whole(
+    claimTtlMs: wholeNumber(
       'claimTtlMs',
       definition.claimTtlMs ?? limits.claimTtlMs,
       Number.MAX_SAFE_INTEGER,
     ),
-    shards: whole('shards', definition.shards ?? 1, limits.shardsMax),
-    inFlightMax: whole('inFlightMax', definition.inFlightMax ?? limits.inFlightDefault, 100_000),
+    shards: wholeNumber('shards', definition.shards ?? 1, limits.shardsMax),
+    inFlightMax: wholeNumber(
+      'inFlightMax',
+      definition.inFlightMax ?? limits.inFlightDefault,
+      100_000,
+    ),
   };
 }

@@ -1,13 +1,13 @@
-// Leases in one place, everything else in another: how a token of Redis or NATS fences what is
-// written to the store's database.
+// Leases on another server: a fence token from Redis or NATS protects the writes to the store's
+// database.
 
 import type { LeaseStore, SubscriptionStorage } from './subscription-storage.ts';
 
 /**
- * A storage whose leases are kept elsewhere. The lease says who is to own a shard; the storage still
- * decides alone which token may write: a new owner puts its token in force there before it reads or
- * writes anything, which only a higher one can. So a late owner changes nothing, and neither does one
- * of two that a lease server which lost its memory let in.
+ * A storage that takes its leases from another server. The lease decides which process owns a shard; the
+ * storage alone decides which token may write. A new owner first raises the token in the storage, which
+ * requires a higher token. An outdated owner therefore writes nothing, even if the lease server lost its
+ * data and granted one shard to two owners.
  *
  * @example
  * import { memorySubscriptionStorage, withLeases } from 'millrace/subscriptions';
@@ -24,7 +24,7 @@ export function withLeases<Transaction>(
     ...storage,
     leases: {
       async acquire(key, owner, ttlMs, { above = 0 } = {}) {
-        // The lease server may have forgotten its tokens, or a reset may have used one up.
+        // The lease server may have lost its tokens, and a reset raises the token in the storage.
         const highest = Math.max(above, await tokens.current(key));
         const lease = await leases.acquire(key, owner, ttlMs, { above: highest });
         if (lease.kind === 'held') return lease;
@@ -33,8 +33,7 @@ export function withLeases<Transaction>(
         try {
           isInForce = await tokens.raise(fence);
         } finally {
-          // Somebody was faster, with as high a token, or the storage is away: nobody should wait
-          // for a lease that is good for nothing.
+          // Another process raised the token first, or the storage is unavailable: free the useless lease.
           if (!isInForce) await leases.release(fence);
         }
         return isInForce ? lease : { kind: 'held', retryInMs: 1 };
@@ -45,7 +44,7 @@ export function withLeases<Transaction>(
           tokens.current(fence),
         ]);
         if (isHeld && token === fence.token) return true;
-        // A reset takes the token away; an owner with nothing to write would not notice.
+        // A reset raises the token; an owner without writes would not notice that it lost the shard.
         if (isHeld) await leases.release(fence);
         return false;
       },

@@ -2,7 +2,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { slept } from '../subscriptions/deadline.ts';
+import { slept } from '../subscriptions/run/deadline.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 

@@ -5,7 +5,7 @@ import { compileFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
 import { categoryOf } from '../store/recorded-event.ts';
 import type { RowFilter } from '../store/store-engine.ts';
-import { shardOf } from '../subscriptions/lane-of.ts';
+import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import type {
   SubscriptionState,
   SubscriptionStorage,

@@ -1,7 +1,7 @@
 // The index of traces on an SQL database: one narrow row for each event, beside the events.
 
 import { toPosition, toSequence } from '../store/position.ts';
-import type { SqlCell, SqlDatabase } from '../subscriptions/sql-database.ts';
+import type { SqlCell, SqlDatabase } from '../subscriptions/sql/database.ts';
 import type { TraceIndex } from './trace-index.ts';
 
 export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {

@@ -125,7 +125,7 @@ for (const name of ['Redis', 'NATS']) {
       (await rig.effects()).map(({ eventId }) => eventId),
       ['e1', 'e2', 'e3'],
     );
-    const told = log.lines.filter((line) => line === 'warn subscription cannot reach its leases');
+    const told = log.lines.filter((line) => line === 'warn leases unavailable');
     assert.equal(told.length, 1, log.lines.join('\n'));
   });
 }

@@ -66,7 +66,7 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
     next.set(stream, revision + 1);
   }
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
-  const told = warnings.filter((message) => message === 'subscription cannot reach its leases');
+  const told = warnings.filter((message) => message === 'leases unavailable');
   assert.equal(told.length, 1, warnings.join('\n'));
   // Beside it, at most that the shard was lost meanwhile.
   assert.ok(warnings.length <= 10, warnings.join('\n'));

@@ -5,9 +5,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkEffects, type Effect } from './effects.ts';
 import type { RecordedEvent } from '../../src/store/recorded-event.ts';
-import { simulateProcess } from '../../src/subscriptions/faulty-storage.test.ts';
-import type { MemoryTransaction } from '../../src/subscriptions/memory-subscription-storage.ts';
-import { createRig, labelOf, until, type Rig } from '../../src/subscriptions/rig.test.ts';
+import { simulateProcess } from '../../src/testing/support/subscriptions/simulated-process.ts';
+import type { MemoryTransaction } from '../../src/subscriptions/memory/storage.ts';
+import {
+  createRig,
+  labelOf,
+  until,
+  type Rig,
+} from '../../src/testing/support/subscriptions/rig.ts';
 import {
   createSubscriptionRunner,
   type SubscriptionRunner,

@@ -7,7 +7,7 @@ import type {
   DeadLetterFilter,
   DeadLetterStatus,
 } from '../../subscriptions/dead-letter.ts';
-import { workersOf } from '../../subscriptions/subscription-overview.ts';
+import { workersOf } from '../../subscriptions/subscription-admin.ts';
 import type { SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import {

@@ -4,9 +4,10 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import {
   subscriptionAdmin,
+  placeOf,
+  subscriptionOverview,
   type SubscriptionAdmin,
 } from '../../subscriptions/subscription-admin.ts';
-import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-overview.ts';
 import type {
   SubscriptionHost,
   SubscriptionStorage,

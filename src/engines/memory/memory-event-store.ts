@@ -18,13 +18,13 @@ import {
   planInline,
   type InlineHost,
 } from '../../projections/inline-appends.ts';
-import { memoryReadModels } from '../../projections/memory-read-models.ts';
-import { memoryVersions } from '../../projections/memory-versions.ts';
+import { memoryReadModels } from '../../projections/memory/read-models.ts';
+import { memoryVersions } from '../../projections/memory/versions.ts';
 import type { ReadModelHost } from '../../projections/read-model-store.ts';
 import {
   memorySubscriptionStorage,
   type MemoryTransaction,
-} from '../../subscriptions/memory-subscription-storage.ts';
+} from '../../subscriptions/memory/storage.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';

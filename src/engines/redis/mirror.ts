@@ -1,6 +1,6 @@
 // The live mirror on Redis Pub/Sub: `PUBLISH events.<type>`. A subscriber that is disconnected misses messages.
 
-import type { MirrorOutlet } from '../../projections/mirror-buffer.ts';
+import type { MirrorOutlet } from '../../projections/run/mirror-buffer.ts';
 import {
   connectRedis,
   type RedisClient,

@@ -11,7 +11,7 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { DocumentQueries } from '../../projections/documents.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { ModelKey } from '../../projections/read-model-store.ts';
-import type { WaitOptions } from '../../projections/wait-with-timeout.ts';
+import type { WaitOptions } from '../../projections/run/wait-with-timeout.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Position } from '../../store/position.ts';
 import type { LoadAggregate } from '../platform-commands.ts';

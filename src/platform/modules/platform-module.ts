@@ -14,7 +14,7 @@ import type { OutboxProjectorDefinition } from '../../outbox/outbox-projector.ts
 import type { DocumentQueries } from '../../projections/documents.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { ModelKey } from '../../projections/read-model-store.ts';
-import type { WaitOptions } from '../../projections/wait-with-timeout.ts';
+import type { WaitOptions } from '../../projections/run/wait-with-timeout.ts';
 import type { SendCommand } from '../../reactors/reaction.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 import type { Saga } from '../../reactors/saga.ts';

@@ -91,7 +91,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
     const found = await deadLetters.get(id);
     if (found !== undefined && isWithin(request, found.tenant)) return found;
-    throw new MillraceError('DEAD_LETTER_UNKNOWN', `there is no dead letter '${id}'`, {
+    throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
       details: { id },
     });
   };

@@ -2,8 +2,8 @@
 // end of those that nobody asks.
 
 import { Type } from '../../contracts/type.ts';
-import { namedVersion } from '../../projections/named-version.ts';
 import {
+  namedVersion,
   projectionStatus,
   retireProjection,
   switchProjection,
@@ -194,7 +194,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       isLong: true,
       answers: {
         200: { description: 'How many documents', schema: closed({ removed: Type.Integer() }) },
-        409: { description: 'It is being asked: switch to another version first' },
+        409: { description: 'It is active: switch to another version first' },
       },
       handle: (request) => {
         const { name } = request.params;

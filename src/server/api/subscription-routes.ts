@@ -2,7 +2,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-overview.ts';
+import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-admin.ts';
 import { withLeases } from '../../subscriptions/with-leases.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import {

@@ -8,7 +8,7 @@ import {
   type SqlDatabase,
   type SqlDialect,
   type SqlStatement,
-} from '../../../subscriptions/sql-database.ts';
+} from '../../../subscriptions/sql/database.ts';
 import {
   inTransaction,
   unavailable,

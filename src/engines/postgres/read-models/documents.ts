@@ -1,14 +1,14 @@
 // Writes documents inside a transaction: one statement compares and replaces all of them, two more update their
 // index entries.
 
-import { changeEntries, noEntries } from '../../../projections/decide-document.ts';
+import { changeEntries, noEntries } from '../../../projections/rules/decide-document.ts';
 import type {
   DocumentEntries,
   DocumentKey,
   DocumentOutcome,
   DocumentWrite,
 } from '../../../projections/read-model-store.ts';
-import type { SqlDialect } from '../../../subscriptions/sql-database.ts';
+import type { SqlDialect } from '../../../subscriptions/sql/database.ts';
 import type { Execute } from '../connection/database.ts';
 
 export interface PostgresDocuments {

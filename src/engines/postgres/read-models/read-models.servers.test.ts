@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
-import { pageSql } from '../../../projections/sql-read-models.ts';
+import { pageSql } from '../../../projections/sql/read-models.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { dialectIn } from '../connection/database.ts';
 import { postgresEventStore } from '../store/event-store.ts';

@@ -7,7 +7,7 @@ import {
   type InlineAppends,
   type InlineHost,
 } from '../../../projections/inline-appends.ts';
-import { modelName, sqlReadModels, toStored } from '../../../projections/sql-read-models.ts';
+import { modelName, sqlReadModels, toStored } from '../../../projections/sql/read-models.ts';
 import type {
   DocumentWrite,
   ModelKey,

@@ -6,7 +6,7 @@ import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
-import { sqlVersions } from '../../../projections/sql-versions.ts';
+import { sqlVersions } from '../../../projections/sql/versions.ts';
 import type { SagaHost } from '../../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../../reactors/sql-saga-index.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';

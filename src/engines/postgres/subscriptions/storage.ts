@@ -2,8 +2,8 @@
 // pool; the mark that the event is processed commits together with the handler's statements.
 
 import type { ClientBase, PoolClient } from 'pg';
-import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
-import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
+import { settling, sqlSettlements } from '../../../subscriptions/sql/settlement.ts';
+import { sqlSubscriptionStorage } from '../../../subscriptions/sql/storage.ts';
 import type {
   EffectTransaction,
   Fence,

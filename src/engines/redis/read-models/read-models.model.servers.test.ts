@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
-import { memoryReadModels } from '../../../projections/memory-read-models.ts';
+import { memoryReadModels } from '../../../projections/memory/read-models.ts';
 import { readModel } from '../../../projections/read-model.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { redisReadModels } from './read-models.ts';

@@ -3,7 +3,7 @@
 // with all of its entries.
 
 import { MillraceError } from '../../../foundation/error.ts';
-import { fromCursor, toCursor } from '../../../projections/page-cursor.ts';
+import { fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
 import type {
   DocumentOutcome,
   DocumentWrite,

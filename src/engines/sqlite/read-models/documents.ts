@@ -1,7 +1,11 @@
 // Documents inside the writer's transaction: compare, replace, and update their index entries.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { changeEntries, decideDocument, noEntries } from '../../../projections/decide-document.ts';
+import {
+  changeEntries,
+  decideDocument,
+  noEntries,
+} from '../../../projections/rules/decide-document.ts';
 import type {
   DocumentEntries,
   DocumentOutcome,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
-import { pageSql } from '../../../projections/sql-read-models.ts';
+import { pageSql } from '../../../projections/sql/read-models.ts';
 import { dialect } from '../connection/database.ts';
 import { sqliteEventStore } from '../store/event-store.ts';
 

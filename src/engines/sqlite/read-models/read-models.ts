@@ -1,9 +1,9 @@
 // Read models in the file of the events: written by the writer thread, read on the calling thread.
 
 import type { InlinePlan } from '../../../projections/inline-appends.ts';
-import { modelName, sqlReadModels, toStored } from '../../../projections/sql-read-models.ts';
+import { modelName, sqlReadModels, toStored } from '../../../projections/sql/read-models.ts';
 import type { ReadModelStore } from '../../../projections/read-model-store.ts';
-import type { SqlCells, SqlDatabase } from '../../../subscriptions/sql-database.ts';
+import type { SqlCells, SqlDatabase } from '../../../subscriptions/sql/database.ts';
 import type { SqliteReading } from '../connection/database.ts';
 import type { InlineWrites } from '../thread/protocol.ts';
 import type { SqliteWriter } from '../thread/writer.ts';

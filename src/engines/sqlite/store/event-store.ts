@@ -21,7 +21,7 @@ import {
   type InlineHost,
 } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
-import { sqlVersions } from '../../../projections/sql-versions.ts';
+import { sqlVersions } from '../../../projections/sql/versions.ts';
 import type { SqliteReading } from '../connection/database.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';

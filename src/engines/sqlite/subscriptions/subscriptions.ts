@@ -1,7 +1,7 @@
 // Subscriptions in the file of the events: a handler's statements run in the commit that marks its event as processed.
 
-import { settling, sqlSettlements } from '../../../subscriptions/sql-settlement.ts';
-import { sqlSubscriptionStorage } from '../../../subscriptions/sql-subscription-storage.ts';
+import { settling, sqlSettlements } from '../../../subscriptions/sql/settlement.ts';
+import { sqlSubscriptionStorage } from '../../../subscriptions/sql/storage.ts';
 import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
 import type { SqliteDatabase } from '../connection/database.ts';
 import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';

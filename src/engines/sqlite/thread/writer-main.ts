@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import { SqlExpectationFailed } from '../../../subscriptions/sql-database.ts';
+import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
 import { configureSqlite, migrateSqlite } from '../connection/schema.ts';

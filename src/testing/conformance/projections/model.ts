@@ -7,7 +7,7 @@ import {
   type DocumentChange,
   type Documents,
 } from '../../../projections/documents.ts';
-import { memoryReadModels } from '../../../projections/memory-read-models.ts';
+import { memoryReadModels } from '../../../projections/memory/read-models.ts';
 import {
   walk,
   type Currency,

@@ -7,7 +7,7 @@ import { startPosition } from '../../../store/position.ts';
 import { activeDocuments } from '../../../projections/active-documents.ts';
 import { newCounters, type Counters, type HostStore } from './projection-fixture.ts';
 import type { ProjectionCases } from './projections.ts';
-import type { RebuildProgress } from '../../../projections/rebuild-progress.ts';
+import type { RebuildProgress } from '../../../projections/rules/rebuild-progress.ts';
 import { rebuildProjection } from '../../../projections/rebuild-projection.ts';
 import { startProjection } from '../../../projections/start-projection.ts';
 import {

@@ -6,8 +6,7 @@ import { toPosition } from '../../../store/position.ts';
 import { assertTotal, newCounters } from './projection-fixture.ts';
 import { eventually } from './read-model-fixture.ts';
 import type { ProjectionCases } from './projections.ts';
-import { startProjection } from '../../../projections/start-projection.ts';
-import { waitForProjection } from '../../../projections/wait-for-projection.ts';
+import { startProjection, waitForProjection } from '../../../projections/start-projection.ts';
 
 export const runningCases: ProjectionCases = {
   'what was appended before and after its start is in the documents': async ({ store }) => {
@@ -139,7 +138,7 @@ export const runningCases: ProjectionCases = {
     assert.equal(await store.subscriptions.deadLetters.count(letters), 1);
     isBroken = false;
     await store.subscriptions.deadLetters.replay(letters, { by: 'test', atMs: Date.now() });
-    runner.look();
+    runner.poll();
     await eventually('the letter is replayed', async () => {
       const found = await counters.documents(store).get('core', 'a');
       return found?.document.events === 3;

@@ -7,7 +7,7 @@ import { leaseCases } from './lease-store.ts';
 import { processedCases } from './processed-events.ts';
 import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './storage-fixture.ts';
 import { transactionCases } from './effect-transaction.ts';
-import { memorySubscriptionStorage } from '../../../subscriptions/memory-subscription-storage.ts';
+import { memorySubscriptionStorage } from '../../../subscriptions/memory/storage.ts';
 import type {
   LeaseStore,
   SubscriptionStorage,

@@ -1,0 +1,119 @@
+// Handles the waiting events of one stream in order, each with its own attempts. The remaining events are
+// retried later.
+
+import type { Clock } from '../../foundation/clock.ts';
+import { hasCode } from '../../foundation/error.ts';
+import type { Observer } from '../../foundation/observer.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { withAttempt } from '../dead-letter.ts';
+import { decideRetry } from '../rules/decide-retry.ts';
+import type {
+  Fence,
+  Settlement,
+  SubscriptionStorage,
+  WaitingEvent,
+} from '../subscription-storage.ts';
+import type { Subscription } from '../subscription.ts';
+import type { Deadline } from './deadline.ts';
+import type { HandlerCalls } from './handler-call.ts';
+import type { HeldStreams } from './held-streams.ts';
+import type { LaneItem } from './lane-work.ts';
+
+export interface DrainOptions {
+  readonly store: EventStore;
+  readonly storage: Pick<SubscriptionStorage, 'settle' | 'waiting'>;
+  readonly subscription: Subscription;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly held: HeldStreams;
+  readonly calls: HandlerCalls;
+  readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
+  readonly signal: AbortSignal;
+  readonly isStopping: () => boolean;
+  /** The stream is unblocked; these items arrived during the drain. */
+  readonly onReleased: (items: readonly LaneItem[]) => void;
+}
+
+/** Events per turn, so that other streams of the lane get a turn. */
+const eventsPerTurn = 50;
+
+/** Waiting events have no ticket, because the checkpoint already passed them. */
+const noTicket = -1;
+
+export function createDrain(
+  options: DrainOptions,
+): (stream: string, deadline: Deadline) => Promise<boolean> {
+  const { store, storage, subscription, fence, clock, held, calls, signal } = options;
+  const { waiting } = storage;
+
+  /** Returns true to continue with the next event. */
+  async function handle(stream: string, row: WaitingEvent, deadline: Deadline): Promise<boolean> {
+    const { eventId, position, failures } = row;
+    const event = await store.findEvent(stream, eventId);
+    const drained: Settlement = { kind: 'drained', stream, position, eventId, atMs: clock.now() };
+    if (event === undefined) {
+      options.observer.log?.warn(
+        { handler: subscription.name, stream, eventId },
+        'waiting event no longer in the store',
+      );
+      await storage.settle(fence, drained);
+      return true;
+    }
+    const item: LaneItem = { event, ticket: noTicket, failures, history: row.history };
+    try {
+      await calls.run({ events: [event], attempt: failures + 1, tickets: [], drained }, deadline);
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'LEASE_LOST')) throw error;
+      if (signal.aborted) return false;
+      return failed(item, error);
+    }
+  }
+
+  async function failed(item: LaneItem, error: unknown): Promise<boolean> {
+    const nowMs = clock.now();
+    const { event, failures } = item;
+    const history = withAttempt(item.history, error, nowMs);
+    const decision = decideRetry(subscription.retry, { error, failures, nowMs });
+    if (decision.kind === 'dead-letter') {
+      await options.deadLetter({ ...item, history, failures: decision.failures }, error);
+      return subscription.onDeadLetter === 'continue';
+    }
+    const { position, eventId } = event;
+    const events = [{ position, eventId, failures: decision.failures, history }];
+    await waiting.hold(fence, [{ stream: event.stream, due: decision.atMs, events }]);
+    return false;
+  }
+
+  async function drain(stream: string, deadline: Deadline): Promise<boolean> {
+    for (let count = 0; count < eventsPerTurn; count += 1) {
+      if (options.isStopping() || signal.aborted) return false;
+      const [row] = await waiting.next(fence, stream, 1);
+      if (row !== undefined) {
+        if (!(await handle(stream, row, deadline))) return false;
+        held.drained(stream, row.position);
+        continue;
+      }
+      const released = await held.close(stream);
+      if (released === undefined) continue;
+      options.onReleased(released);
+      return false;
+    }
+    return true;
+  }
+
+  return async (stream, deadline) => {
+    let hasMore = false;
+    try {
+      hasMore = await drain(stream, deadline);
+      return hasMore;
+    } catch (error) {
+      // The event stays in the database, and the next poll finds it.
+      if (hasCode(error, 'STORE_UNAVAILABLE')) return false;
+      throw error;
+    } finally {
+      if (!hasMore) held.endDrain(stream);
+    }
+  };
+}

@@ -1,0 +1,277 @@
+import { toPosition, toSequence } from '../../store/position.ts';
+import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from '../dead-letter.ts';
+import { subscriptionLimits } from '../subscription-limits.ts';
+import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
+import {
+  SqlExpectationFailed,
+  type SqlCell,
+  type SqlCells,
+  type SqlDatabase,
+  type SqlStatement,
+} from './database.ts';
+import { fenced, sqlSettlements } from './settlement.ts';
+
+const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,
+  replayed_at_ms, replayed_by, notes, handler, shard, tenant, correlation_id, stream, revision,
+  position, parked, history, replay_requested_at_ms, discarded_at_ms, discarded_by, discard_reason`;
+
+export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
+  const settlements = sqlSettlements(dialect);
+  const letters = dialect.table('dead_letters');
+  const blocked = dialect.table('subscription_blocked');
+  const waiting = dialect.table('subscription_waiting');
+  const isWaiting = `subscription = ?1 and shard = ?2 and stream = ?3`;
+  const sql = {
+    existing: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
+    insert: `insert into ${letters} (id, event_id, event_type, aggregate_id, payload, error, attempts,
+        created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history)
+      values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+      on conflict (event_id, handler) do nothing`,
+    reopen: `update ${letters} set status = 'pending', error = ?2, attempts = ?3, history = ?4,
+        parked = ?5, replayed_at_ms = null, replay_requested_at_ms = null where id = ?1`,
+    block: `insert into ${blocked} (subscription, shard, stream, due_at_ms) values (?1, ?2, ?3, ?4)
+      on conflict (subscription, shard, stream) do update set due_at_ms = excluded.due_at_ms`,
+    addWaiting: `insert into ${waiting} (subscription, shard, stream, position, event_id, failures, history)
+      values (?1, ?2, ?3, ?4, ?5, 0, '[]')
+      on conflict (subscription, shard, stream, position) do update set failures = 0, history = '[]'`,
+    removeWaiting: `delete from ${waiting} where ${isWaiting} and position = ?4`,
+    unblock: `update ${blocked} set due_at_ms = 0 where ${isWaiting}`,
+    get: `select ${columns} from ${letters} where id = ?1`,
+    request: `update ${letters} set replayed_by = ?2, replay_requested_at_ms = ?3
+      where id = ?1 and status = 'pending' returning 1`,
+    discard: `update ${letters} set status = 'discarded', discarded_at_ms = ?2, discarded_by = ?3,
+      discard_reason = ?4, replay_requested_at_ms = null where id = ?1 and status = 'pending' returning 1`,
+    note: `update ${letters} set notes = ?2 where id = ?1 returning 1`,
+  };
+
+  const placeOf = ({ handler, shard, stream }: NewDeadLetter): SqlCell[] => [
+    handler,
+    shard,
+    stream,
+  ];
+
+  async function upsert(
+    fence: Fence,
+    letter: NewDeadLetter,
+  ): Promise<{ readonly id: string; readonly isNew: boolean }> {
+    const [[before] = []] = await run([
+      { sql: sql.existing, values: [letter.eventId, letter.handler] },
+    ]);
+    const position = toSequence(letter.position);
+    const place = placeOf(letter);
+    await fenced(fence, () =>
+      run([
+        settlements.fence(fence),
+        before === undefined ? insert(letter) : reopen(letter, before),
+        settlements.mark(fence, position),
+        ...(letter.parked
+          ? [
+              { sql: sql.block, values: [...place, null] },
+              { sql: sql.addWaiting, values: [...place, position, letter.eventId] },
+            ]
+          : [{ sql: sql.removeWaiting, values: [...place, position] }]),
+      ]),
+    );
+    const [id = letter.id, , , requested = null] = before ?? [];
+    return { id: String(id), isNew: requested === null };
+  }
+
+  function insert(letter: NewDeadLetter): SqlStatement {
+    return {
+      sql: sql.insert,
+      values: [
+        letter.id,
+        letter.eventId,
+        letter.eventType,
+        letter.aggregateId,
+        JSON.stringify(letter.payload ?? null),
+        letter.error,
+        letter.attempts,
+        Date.parse(letter.createdAt),
+        letter.handler,
+        letter.shard,
+        letter.tenant,
+        letter.correlationId,
+        letter.stream,
+        letter.revision,
+        toSequence(letter.position),
+        letter.parked ? 1 : 0,
+        JSON.stringify(letter.history),
+      ],
+    };
+  }
+
+  function reopen(letter: NewDeadLetter, [id, attempts, history]: SqlCells): SqlStatement {
+    const all = [...(JSON.parse(String(history)) as Attempt[]), ...letter.history];
+    return {
+      sql: sql.reopen,
+      values: [
+        id ?? '',
+        letter.error,
+        Number(attempts) + letter.attempts,
+        JSON.stringify(all.slice(-subscriptionLimits.historyMax)),
+        letter.parked ? 1 : 0,
+      ],
+    };
+  }
+
+  async function find(
+    filter: DeadLetterFilter,
+    {
+      limit = 100,
+      after,
+    }: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
+  ): Promise<DeadLetter[]> {
+    const { text, values } = condition(filter);
+    const last = after === undefined ? undefined : await get(after);
+    const page = [...(last === undefined ? [] : [Date.parse(last.createdAt), last.id]), limit];
+    const at = (offset: number): string => `?${values.length + 1 + offset}`;
+    const afterLast = last === undefined ? '' : ` and (created_at_ms, id) > (${at(0)}, ${at(1)})`;
+    const [rows = []] = await run([
+      {
+        sql: `select ${columns} from ${letters} where ${text}${afterLast}
+          order by created_at_ms, id limit ${at(page.length - 1)}`,
+        values: [...values, ...page],
+      },
+    ]);
+    return rows.map(toLetter);
+  }
+
+  function condition(filter: DeadLetterFilter): {
+    readonly text: string;
+    readonly values: SqlCell[];
+  } {
+    const { ids, eventIds, since, replayRequested, ...equal } = filter;
+    const values: SqlCell[] = [];
+    const parameter = (value: SqlCell): string => `?${values.push(value)}`;
+    const parts = (Object.keys(equal) as (keyof typeof equal)[]).flatMap((part) => {
+      const value = equal[part];
+      return value === undefined ? [] : [`${columnOf[part]} = ${parameter(value)}`];
+    });
+    for (const [column, wanted] of Object.entries({ id: ids, event_id: eventIds })) {
+      if (wanted === undefined) continue;
+      const list = dialect.values(parameter(JSON.stringify(wanted)));
+      parts.push(`${column} in (select v.value from ${list} v)`);
+    }
+    if (since !== undefined) parts.push(`created_at_ms >= ${parameter(Date.parse(since))}`);
+    if (replayRequested !== undefined) {
+      parts.push(`replay_requested_at_ms is ${replayRequested ? 'not null' : 'null'}`);
+    }
+    return { text: ['1 = 1', ...parts].join(' and '), values };
+  }
+
+  async function get(id: string): Promise<DeadLetter | undefined> {
+    const [[row] = []] = await run([{ sql: sql.get, values: [id] }]);
+    return row === undefined ? undefined : toLetter(row);
+  }
+
+  /** Page by page, with one commit per dead letter, so that the number of dead letters does not matter. */
+  async function eachPending(
+    filter: DeadLetterFilter,
+    statements: (letter: DeadLetter) => readonly SqlStatement[],
+  ): Promise<number> {
+    let count = 0;
+    let after: string | undefined;
+    for (;;) {
+      const page = await find({ ...filter, status: 'pending' }, { after });
+      for (const letter of page) {
+        if (await isChanged(statements(letter))) count += 1;
+      }
+      after = page.at(-1)?.id;
+      if (after === undefined) return count;
+    }
+  }
+
+  /** Returns false if the dead letter is no longer pending. */
+  async function isChanged(statements: readonly SqlStatement[]): Promise<boolean> {
+    try {
+      await run(statements);
+      return true;
+    } catch (error) {
+      if (error instanceof SqlExpectationFailed) return false;
+      throw error;
+    }
+  }
+
+  return {
+    async add(fence, letter) {
+      const { id, isNew } = await upsert(fence, letter);
+      return { letter: (await get(id)) as DeadLetter, isNew };
+    },
+    get,
+    list: find,
+    async count(filter) {
+      const { text, values } = condition(filter);
+      const [[row] = []] = await run([
+        { sql: `select count(*) from ${letters} where ${text}`, values },
+      ]);
+      return Number(row?.[0]);
+    },
+    replay: (filter, { by, atMs }) =>
+      eachPending(filter, (letter) => [
+        { sql: sql.request, values: [letter.id, by, atMs], expect: { what: 'new', rows: 1 } },
+        { sql: sql.block, values: [...placeOf(letter), 0] },
+        {
+          sql: sql.addWaiting,
+          values: [...placeOf(letter), toSequence(letter.position), letter.eventId],
+        },
+      ]),
+    discard: (filter, { by, reason, atMs }) =>
+      eachPending(filter, (letter) => [
+        {
+          sql: sql.discard,
+          values: [letter.id, atMs, by, reason],
+          expect: { what: 'new', rows: 1 },
+        },
+        { sql: sql.unblock, values: placeOf(letter) },
+        { sql: sql.removeWaiting, values: [...placeOf(letter), toSequence(letter.position)] },
+      ]),
+    async note(id, notes) {
+      const [rows = []] = await run([{ sql: sql.note, values: [id, notes] }]);
+      return rows.length > 0;
+    },
+  };
+}
+
+const columnOf = {
+  handler: 'handler',
+  status: 'status',
+  eventType: 'event_type',
+  aggregateId: 'aggregate_id',
+  tenant: 'tenant',
+  stream: 'stream',
+} as const;
+
+function toLetter(row: SqlCells): DeadLetter {
+  const text = (at: number): string => String(row[at]);
+  const textOrNull = (at: number): string | null => (row[at] === null ? null : text(at));
+  const time = (at: number): string | null =>
+    row[at] === null ? null : new Date(Number(row[at])).toISOString();
+  return {
+    id: text(0),
+    eventId: text(1),
+    eventType: text(2),
+    aggregateId: text(3),
+    payload: JSON.parse(text(4)) as unknown,
+    error: text(5),
+    attempts: Number(row[6]),
+    createdAt: time(7) ?? '',
+    status: text(8) as DeadLetter['status'],
+    replayedAt: time(9),
+    replayedBy: textOrNull(10),
+    notes: text(11),
+    handler: text(12),
+    shard: Number(row[13]),
+    tenant: text(14),
+    correlationId: text(15),
+    stream: text(16),
+    revision: Number(row[17]),
+    position: toPosition(Number(row[18])),
+    parked: Number(row[19]) === 1,
+    history: JSON.parse(text(20)) as Attempt[],
+    replayRequestedAt: time(21),
+    discardedAt: time(22),
+    discardedBy: textOrNull(23),
+    discardReason: textOrNull(24),
+  };
+}
