@@ -1,5 +1,5 @@
-// Any commands in any order, by clocks that disagree, and a clock of the customer's that is all that comes by:
-// nothing is lost, nothing comes twice, nothing comes when it is quiet.
+// Random commands with skewed clocks, and only the wake-ups that the inbox itself sets: no notification is lost,
+// delivered twice, or delivered during quiet hours.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -90,17 +90,17 @@ const step = fc.oneof(
   },
 );
 
-interface Told {
+interface HistoryEntry {
   readonly event: InboxEvent;
   readonly nowMs: number;
   readonly before: InboxState;
 }
 
-test('an inbox tells everything once, in its window, and nothing when it is quiet', () => {
+test('an inbox delivers every notification once, in its window, and none during quiet hours', () => {
   const plan = fc.array(fc.tuple(step, fc.integer({ min: -3_000, max: 3_000 })), { maxLength: 40 });
   fc.assert(
     fc.property(plan, (steps) => {
-      const told: Told[] = [];
+      const history: HistoryEntry[] = [];
       let state = customerInbox.initial;
       let nowMs = startMs;
       let sent = 0;
@@ -114,11 +114,11 @@ test('an inbox tells everything once, in its window, and nothing when it is quie
           throw error;
         }
         for (const event of events) {
-          told.push({ event, nowMs: Math.max(clockMs, state.clockMs), before: state });
+          history.push({ event, nowMs: Math.max(clockMs, state.clockMs), before: state });
           state = applyInbox(state, event);
         }
       };
-      /** All that ever comes by itself: at the time that was set, or some seconds off. */
+      /** Runs the wake-ups that are due, some seconds early if the clock is skewed. */
       const tick = (untilMs: number, skewMs: number): void => {
         for (let guard = 0; guard < 2_000; guard += 1) {
           const { no, atMs } = state.wake;
@@ -127,7 +127,7 @@ test('an inbox tells everything once, in its window, and nothing when it is quie
           nowMs = Math.max(nowMs, atMs);
           ask(wakeInbox({ no }), nowMs + Math.min(0, skewMs));
         }
-        assert.fail('the clock is set again and again');
+        assert.fail('the wake-up is set in an endless loop');
       };
       let woken = 0;
       for (const [each, skewMs] of steps) {
@@ -143,7 +143,7 @@ test('an inbox tells everything once, in its window, and nothing when it is quie
         }
       }
       tick(nowMs + 30 * 86_400_000, 0);
-      check(told, state, sent);
+      check(history, state, sent);
     }),
     { numRuns: propertyRuns(300) },
   );
@@ -175,42 +175,45 @@ function commandOf(each: Step, next: () => number): InboxCommand {
   }
 }
 
-function check(told: readonly Told[], state: InboxState, sent: number): void {
+function check(history: readonly HistoryEntry[], state: InboxState, sent: number): void {
   const of = <Payload extends object>(definition: EventDefinition<string, Payload, Payload>) =>
-    told.flatMap(({ event, ...more }) =>
+    history.flatMap(({ event, ...more }) =>
       definition.is(event) ? [{ ...more, ...event.payload }] : [],
     );
-  assert.deepEqual([state.held, state.digests, state.nags], [[], {}, {}], 'nothing is left over');
+  assert.deepEqual([state.held, state.digests, state.nags], [[], {}, {}], 'work is left over');
 
-  // Each message has one fate, and only one.
+  // Each message has exactly one outcome.
   const first = [
     ...of(inboxDelivered).map(({ notice }) => notice.notificationId),
     ...of(inboxSuppressed).map(({ notice }) => notice.notificationId),
     ...of(inboxMerged).map(({ mergedId }) => mergedId),
     ...of(digestAdded).map(({ notificationId }) => notificationId),
-    // What was acknowledged while it waited.
+    // Acknowledged while it was held.
     ...of(inboxAcknowledged)
       .filter(({ before, notificationId }) =>
         before.held.some((each) => each.notificationId === notificationId),
       )
       .map(({ notificationId }) => notificationId),
   ].filter((id) => id.startsWith('n-'));
-  assert.equal(new Set(first).size, first.length, 'nothing comes twice');
-  assert.equal(first.length, sent, 'nothing is lost');
+  assert.equal(new Set(first).size, first.length, 'a notification was delivered twice');
+  assert.equal(first.length, sent, 'a notification is lost');
 
   for (const { notice, before, nowMs } of of(inboxDelivered)) {
-    assert.ok(isAllowed(before, notice.category, nowMs), 'it is quiet');
+    assert.ok(isAllowed(before, notice.category, nowMs), 'delivered during quiet hours');
   }
   const steps = new Map<string, number>();
   const acknowledged = new Map(of(inboxAcknowledged).map((each) => [each.notificationId, each.at]));
   for (const { notice, step: count, before, nowMs, at } of of(inboxReminded)) {
-    assert.ok(isAllowed(before, notice.category, nowMs), 'it is quiet');
-    assert.equal(count, (steps.get(notice.notificationId) ?? 0) + 1, 'one step after the other');
-    assert.ok(at <= (acknowledged.get(notice.notificationId) ?? at), 'it was acknowledged');
+    assert.ok(isAllowed(before, notice.category, nowMs), 'delivered during quiet hours');
+    assert.equal(count, (steps.get(notice.notificationId) ?? 0) + 1, 'a reminder is missing');
+    assert.ok(
+      at <= (acknowledged.get(notice.notificationId) ?? at),
+      'reminder after the acknowledgement',
+    );
     steps.set(notice.notificationId, count);
   }
 
-  // Of each window one digest, with all that came in it, and nothing that came later.
+  // Each window has one digest with exactly the messages of that window.
   const opened = of(digestOpened);
   const closed = of(digestClosed);
   assert.equal(new Set(opened.map(({ digestId }) => digestId)).size, opened.length);
@@ -225,8 +228,8 @@ function check(told: readonly Told[], state: InboxState, sent: number): void {
     assert.equal(end?.count, items.length);
     assert.ok((end?.at ?? '') >= to);
   }
-  const times = told.map(({ event }) => event.payload.at);
-  assert.deepEqual(times, times.toSorted(), 'no time runs backwards');
+  const times = history.map(({ event }) => event.payload.at);
+  assert.deepEqual(times, times.toSorted(), 'times decrease');
 }
 
 function isAllowed({ preferences: given }: InboxState, of: Category, nowMs: number): boolean {

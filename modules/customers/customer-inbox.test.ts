@@ -48,7 +48,7 @@ const delivered = (more: object = {}, when = at) =>
   inboxDelivered({ at: when, notice: notice(more), channels: ['socket'] });
 const time = (ms: number): string => new Date(ms).toISOString();
 
-/** For what is too long to be listed. */
+/** For histories that are too long for `given`. */
 function givenState(
   before: readonly InboxEvent[],
   command: ReturnType<typeof notifyCustomer>,
@@ -68,28 +68,28 @@ const configured = (more: Partial<Preferences> = {}) =>
   inboxConfigured({ at, preferences: { ...preferences, ...more } });
 const on = { enabled: true, channels: ['socket' as const], breaksQuiet: false };
 
-test('a customer whom nobody knew is told at once, by the socket', () => {
+test('the first notification opens the inbox and is delivered by the channel `socket`', () => {
   given(customerInbox, []).when(message(), context).then([opened, delivered()]);
 });
 
-test('a notification comes once, whoever sends its id again', () => {
+test('a second notification with the same id has no effect', () => {
   given(customerInbox, [opened, delivered()]).when(message(), context).then([]);
 });
 
-test('a customer that cannot be part of a subject is refused', () => {
+test('a customer id that is not a subject token is refused', () => {
   given(customerInbox, [])
     .when(message(), { ...context, id: 'a.b' })
     .thenRefused('customer-id-invalid');
 });
 
-test('what a customer has turned off is written down, and not told', () => {
+test('a notification of a disabled category is suppressed', () => {
   const off = configured({ categories: { info: { ...on, enabled: false } } });
   given(customerInbox, [opened, off])
     .when(message(), context)
     .then([inboxSuppressed({ at, notice: notice() })]);
 });
 
-test('channels are those of the category', () => {
+test('a notification uses the channels of its category', () => {
   const channels = ['email' as const, 'webhook' as const];
   given(customerInbox, [opened, configured({ categories: { alert: { ...on, channels } } })])
     .when(message({ category: 'alert' }), context)
@@ -101,14 +101,14 @@ const heldEvents = [
   wakeSet({ at: time(night), no: 1, wakeAt: morning }),
 ];
 
-test('in quiet hours it waits for their end, and the clock is set', () => {
+test('during quiet hours a notification is held, and a wake-up is set', () => {
   given(customerInbox, [opened, configured()])
     .when(message(), { ...context, nowMs: night })
     .then(heldEvents)
     .thenState(({ held, wake }) => held.length === 1 && wake.atMs === Date.parse(morning));
 });
 
-test('a second one that waits needs no second clock', () => {
+test('a second held notification sets no second wake-up', () => {
   given(customerInbox, [opened, configured(), ...heldEvents])
     .when(message({ notificationId: 'n-2' }), { ...context, nowMs: night + 1_000 })
     .then([
@@ -120,21 +120,21 @@ test('a second one that waits needs no second clock', () => {
     ]);
 });
 
-test('at the end of the quiet hours it is told', () => {
+test('a held notification is delivered at the end of the quiet hours', () => {
   given(customerInbox, [opened, configured(), ...heldEvents])
     .when(wakeInbox({ no: 1 }), { ...context, nowMs: Date.parse(morning) })
     .then([delivered({}, morning)])
     .thenState(({ held }) => held.length === 0);
 });
 
-test('a wake-up before its time sets the clock anew, and later than before', () => {
+test('an early wake-up sets a later wake-up', () => {
   const early = Date.parse(morning) - 100;
   given(customerInbox, [opened, configured(), ...heldEvents])
     .when(wakeInbox({ no: 1 }), { ...context, nowMs: early })
     .then([wakeSet({ at: time(early), no: 2, wakeAt: time(Date.parse(morning) + 1_000) })]);
 });
 
-test('a wake-up for what is done already does nothing', () => {
+test('a wake-up without due work has no effect', () => {
   given(customerInbox, [])
     .when(wakeInbox({ no: 1 }), context)
     .then([]);
@@ -143,14 +143,14 @@ test('a wake-up for what is done already does nothing', () => {
     .then([]);
 });
 
-test('an alert breaks through by preference', () => {
+test('a category with `breaksQuiet` is delivered during quiet hours', () => {
   const through = configured({ categories: { alert: { ...on, breaksQuiet: true } } });
   given(customerInbox, [opened, through])
     .when(message({ category: 'alert' }), { ...context, nowMs: night })
     .then([delivered({ category: 'alert' }, time(night))]);
 });
 
-test('who ends the quiet hours is told at once what has waited', () => {
+test('removing the quiet hours delivers held notifications at once', () => {
   const none = { ...preferences, quietHours: [] };
   given(customerInbox, [opened, configured(), ...heldEvents])
     .when(configureCustomer({ preferences: none }), { ...context, nowMs: night + 5 })
@@ -160,7 +160,7 @@ test('who ends the quiet hours is told at once what has waited', () => {
     ]);
 });
 
-test('what was turned off while it waited is not told', () => {
+test('a held notification is suppressed if its category was disabled', () => {
   const off = configured({ categories: { info: { ...on, enabled: false } } });
   given(customerInbox, [opened, configured(), ...heldEvents, off])
     .when(wakeInbox({ no: 1 }), { ...context, nowMs: Date.parse(morning) })
@@ -168,7 +168,7 @@ test('what was turned off while it waited is not told', () => {
     .thenState(({ held }) => held.length === 0);
 });
 
-test('preferences that make no sense are refused', () => {
+test('invalid preferences are refused', () => {
   const refuse = (more: Partial<Preferences>, reason: string): void =>
     given(customerInbox, [])
       .when(configureCustomer({ preferences: { ...preferences, ...more } }), context)
@@ -177,7 +177,7 @@ test('preferences that make no sense are refused', () => {
   refuse({ quietHours: [{ from: '00:00', to: '00:00' }] }, 'quiet-hours-endless');
 });
 
-test('when as many wait as may, more are refused', () => {
+test('a full inbox refuses further held notifications', () => {
   const full = Array.from({ length: customerLimits.heldMax }, (_, index) =>
     inboxHeld({
       at: time(night),
@@ -190,7 +190,7 @@ test('when as many wait as may, more are refused', () => {
     .thenRefused('inbox-full');
 });
 
-test('what is alike within its window is one, with a count', () => {
+test('notifications with the same key within the window are merged and counted', () => {
   const first = delivered({ key: 'disk' });
   const merged = (mergedId: string, count: number, ms: number) =>
     inboxMerged({ at: time(ms), notificationId: 'n-1', mergedId, count });
@@ -207,7 +207,7 @@ test('what is alike within its window is one, with a count', () => {
     .then([delivered({ notificationId: 'n-2', key: 'disk' }, time(endMs))]);
 });
 
-test('what breaks through is told however many wait', () => {
+test('a category with `breaksQuiet` is delivered even if the inbox is full', () => {
   const full = Array.from({ length: customerLimits.heldMax }, (_, index) =>
     inboxHeld({
       at: time(night),
@@ -222,13 +222,13 @@ test('what breaks through is told however many wait', () => {
     .then([delivered({ category: 'alert' }, time(night))]);
 });
 
-test('an alert is not alike to an information of its key', () => {
+test('notifications of different categories are not merged', () => {
   given(customerInbox, [opened, delivered({ key: 'disk' })])
     .when(message({ notificationId: 'n-2', category: 'alert', key: 'disk' }), context)
     .then([delivered({ notificationId: 'n-2', category: 'alert', key: 'disk' })]);
 });
 
-test('what wants an answer is not merged into what nobody is reminded of', () => {
+test('a notification with reminders is not merged into one without', () => {
   const often = { everyMs: 60_000, times: 2 };
   const second = message({ notificationId: 'n-2', key: 'disk', nag: often });
   const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
@@ -248,7 +248,7 @@ test('what wants an answer is not merged into what nobody is reminded of', () =>
     .then([merged]);
 });
 
-test('a reminder tells how many it stands for by now', () => {
+test('a reminder has the current count', () => {
   const often = { everyMs: 60_000, times: 1 };
   const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
   const set = wakeSet({ at, no: 1, wakeAt: time(nowMs + 60_000) });
@@ -265,14 +265,14 @@ test('a reminder tells how many it stands for by now', () => {
     ]);
 });
 
-test('who acknowledges what was merged has acknowledged what it was merged into', () => {
+test('acknowledging a merged notification acknowledges the one it was merged into', () => {
   const merged = inboxMerged({ at, notificationId: 'n-1', mergedId: 'n-2', count: 2 });
   given(customerInbox, [opened, delivered({ key: 'disk' }), merged])
     .when(acknowledgeNotification({ notificationId: 'n-2', by: 'ada' }), context)
     .then([inboxAcknowledged({ at, notificationId: 'n-1', by: 'ada' })]);
 });
 
-test('what the inbox has forgotten can be acknowledged by whoever has it on a list', () => {
+test('a notification that the inbox no longer remembers can be acknowledged from the list', () => {
   const origin = { customerId: 'boss', notificationId: 'n-0' };
   given(customerInbox, [opened])
     .when(
@@ -282,7 +282,7 @@ test('what the inbox has forgotten can be acknowledged by whoever has it on a li
     .then([inboxAcknowledged({ at, notificationId: 'old', by: 'ada', origin })]);
 });
 
-test('a key may be any word', () => {
+test('a key may be any text', () => {
   for (const key of ['__proto__', 'constructor', '7', 'toString']) {
     given(customerInbox, [opened, delivered({ key })])
       .when(message({ notificationId: 'n-2', key }), context)
@@ -293,7 +293,7 @@ test('a key may be any word', () => {
   }
 });
 
-test('what waits is told with the count that it has by then', () => {
+test('a held notification is delivered with its current count', () => {
   const held = inboxHeld({ at: time(night), notice: notice({ key: 'disk' }), until: morning });
   const later = night + 3_600_000;
   const merged = inboxMerged({ at: time(later), notificationId: 'n-1', mergedId: 'n-2', count: 2 });
@@ -340,7 +340,7 @@ const collecting = [
   wakeSet({ at, no: 1, wakeAt: time(window.toMs) }),
 ];
 
-test('a digest is opened by its first message and closed when its window is over', () => {
+test('a digest opens with its first message and closes at the end of its window', () => {
   given(customerInbox, [opened]).when(message({ digest }), context).then(collecting);
   given(customerInbox, [opened, ...collecting])
     .when(message({ notificationId: 'n-2', digest }), { ...context, nowMs: nowMs + 9 })
@@ -369,7 +369,7 @@ const closing = [
   }),
 ];
 
-test('a message that comes when the window is over closes it, and belongs to the next', () => {
+test('a message after the end of the window closes it and goes into the next', () => {
   given(customerInbox, [opened, ...collecting])
     .when(message({ notificationId: 'n-2', digest }), { ...context, nowMs: window.toMs })
     .then([
@@ -380,7 +380,7 @@ test('a message that comes when the window is over closes it, and belongs to the
     ]);
 });
 
-test('a message of somebody whose clock is behind belongs to the next window, too', () => {
+test('a message from a slow clock goes into the next window as well', () => {
   given(customerInbox, [opened, ...collecting, ...closing])
     .when(message({ notificationId: 'n-2', digest }), { ...context, nowMs: window.toMs - 2_000 })
     .then([
@@ -390,7 +390,7 @@ test('a message of somebody whose clock is behind belongs to the next window, to
     ]);
 });
 
-test('a message finds its window closed, however many others are due with it', () => {
+test('a message finds its window closed even if many digests are due', () => {
   const keys = Array.from({ length: customerLimits.digestsMax }, (_, index) => `k-${index}`);
   const windowOf = (key: string) => digestWindowAt({ ...address, key }, nowMs);
   const openOf = (key: string) => {
@@ -414,19 +414,19 @@ test('a message finds its window closed, however many others are due with it', (
   assert.equal(closed.length, 1);
 });
 
-test('what is in a digest is acknowledged with it', () => {
+test('a notification in a digest cannot be acknowledged alone', () => {
   given(customerInbox, [opened, ...collecting])
     .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), context)
     .thenRefused('notification-in-digest');
 });
 
-test('whoever comes second finds the window closed, and does nothing', () => {
+test('a second wake-up for a closed window has no effect', () => {
   given(customerInbox, [opened, ...collecting, ...closing])
     .when(wakeInbox({ no: 1 }), { ...context, nowMs: window.toMs })
     .then([]);
 });
 
-test('a category can come in digests by preference, and a digest waits for the end of the quiet hours', () => {
+test('a preference collects a category into digests, and a digest is held during quiet hours', () => {
   const daily = configured({ categories: { info: { ...on, digestMs: hour } } });
   const own = { tenant: 'core', customerId: 'cust_1', key: 'info', windowMs: hour };
   const first = digestWindowAt(own, night);
@@ -483,7 +483,7 @@ const escalated = inboxEscalated({
   copyId,
 });
 
-test('it is reminded of until it was as often as it may, and goes to somebody else on the way', () => {
+test('reminders repeat up to the limit and escalate to another customer', () => {
   const history: NewEvent[] = [opened, nagged, wakeAt(1, nowMs)];
   given(customerInbox, [])
     .when(message({ category: 'alert', nag }), context)
@@ -502,7 +502,7 @@ test('it is reminded of until it was as often as it may, and goes to somebody el
     .thenState(({ nags }) => Object.keys(nags).length === 0);
 });
 
-test('who has turned the category off is not reminded, but somebody else is told', () => {
+test('with a disabled category there is no reminder, but the escalation happens', () => {
   const escalate = { after: 1, to: 'boss', channels: ['email' as const] };
   const often = { everyMs: 60_000, times: 1, escalate };
   const off = inboxConfigured({
@@ -527,7 +527,7 @@ test('who has turned the category off is not reminded, but somebody else is told
     ]);
 });
 
-test('of two who remind at once, the second finds it done', () => {
+test('the second of two concurrent wake-ups sends no reminder', () => {
   given(customerInbox, [
     opened,
     nagged,
@@ -539,7 +539,7 @@ test('of two who remind at once, the second finds it done', () => {
     .then([]);
 });
 
-test('whoever acknowledges it ends the reminders, and names where else it is', () => {
+test('an acknowledgement ends the reminders and names the copies', () => {
   const acknowledged = (more: object = {}) =>
     inboxAcknowledged({ at, notificationId: 'n-1', by: 'ada', ...more });
   const acknowledge = acknowledgeNotification({ notificationId: 'n-1', by: 'ada' });
@@ -563,7 +563,7 @@ test('whoever acknowledges it ends the reminders, and names where else it is', (
     .then([acknowledged({ origin })]);
 });
 
-test('what waits and is acknowledged is not told any more', () => {
+test('a held notification that is acknowledged is not delivered', () => {
   given(customerInbox, [opened, configured(), ...heldEvents])
     .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), {
       ...context,
@@ -572,13 +572,13 @@ test('what waits and is acknowledged is not told any more', () => {
     .thenState(({ held }) => held.length === 0);
 });
 
-test('what is not there cannot be acknowledged', () => {
+test('an unknown notification cannot be acknowledged', () => {
   given(customerInbox, [opened])
     .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), context)
     .thenRefused('notification-unknown');
 });
 
-test('reminders wait for the end of the quiet hours, too', () => {
+test('reminders wait for the end of the quiet hours', () => {
   const late = Date.parse('2026-01-10T20:59:30.000Z');
   const before = [
     inboxOpened({ at: time(late) }),
@@ -591,13 +591,13 @@ test('reminders wait for the end of the quiet hours, too', () => {
     .then([wakeSet({ at: time(late + 60_000), no: 2, wakeAt: morning })]);
 });
 
-test('an escalation with a reminder that never comes is refused', () => {
+test('an escalation after the last reminder is refused', () => {
   given(customerInbox, [])
     .when(message({ nag: { everyMs: 1_000, times: 2, escalate: { after: 3 } } }), context)
     .thenRefused('escalation-never');
 });
 
-test('no more are reminded of than may be', () => {
+test('the number of notifications with reminders is limited', () => {
   const full = Array.from({ length: customerLimits.nagsMax }, (_, index) =>
     delivered({ notificationId: `r-${index}`, nag }),
   );

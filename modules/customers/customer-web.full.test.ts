@@ -8,7 +8,7 @@ import { customerRig } from './testing/customer-rig.ts';
 const base = '/api/v1/notify/customers/cust_1';
 const hello = { category: 'info', title: 'Hello', body: 'How are you?' };
 
-test('a customer is told over the WebSocket, sees it in the list, and acknowledges it', async () => {
+test('a customer gets a notification over the WebSocket, lists it and acknowledges it', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const me = await rig.caller('cust_1', ['use']);
@@ -16,11 +16,11 @@ test('a customer is told over the WebSocket, sees it in the list, and acknowledg
   await screen.hear('ready');
   screen.say({ type: 'notify.follow', customerId: 'cust_1' });
   await screen.hear('notify.following');
-  const told = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.deepEqual([told.status, told.body['outcome']], [201, 'delivered']);
-  const { notificationId } = told.body;
-  const { type: _type, at, ...heard } = await screen.hear('notify.notification');
-  assert.deepEqual(heard, {
+  const answer = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
+  const { notificationId } = answer.body;
+  const { type: _type, at, ...received } = await screen.hear('notify.notification');
+  assert.deepEqual(received, {
     customerId: 'cust_1',
     position: '1',
     notificationId,
@@ -48,7 +48,7 @@ test('a customer is told over the WebSocket, sees it in the list, and acknowledg
   assert.deepEqual(body, { notifications: [] });
 });
 
-test('who follows by server-sent events goes on behind what it has seen', async () => {
+test('following by server-sent events continues after the last seen position', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   for (const title of ['one', 'two', 'three']) {
@@ -67,7 +67,7 @@ test('who follows by server-sent events goes on behind what it has seen', async 
   assert.deepEqual(rest, all.slice(1));
 });
 
-test('a repeat under one key is the same notification, and other customers have others', async () => {
+test('a repeat with the same key is the same notification; another customer gets another one', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append']);
   const send = (customer: string) =>
@@ -80,15 +80,15 @@ test('a repeat under one key is the same notification, and other customers have 
   assert.equal(other.body['outcome'], 'delivered');
 });
 
-test('preferences decide, and what makes no sense is refused with the reason', async () => {
+test('preferences apply, and invalid ones are refused with a reason', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const off = { enabled: false, channels: [], breaksQuiet: false };
   const preferences = { timeZone: 'Europe/Berlin', quietHours: [], categories: { info: off } };
   assert.equal((await shop.ask('PUT', `${base}/preferences`, preferences)).status, 200);
   assert.deepEqual((await shop.ask('GET', `${base}/preferences`)).body, preferences);
-  const told = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.equal(told.body['outcome'], 'suppressed');
+  const answer = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.equal(answer.body['outcome'], 'suppressed');
   const mars = await shop.ask('PUT', `${base}/preferences`, { ...preferences, timeZone: 'Mars/X' });
   assert.deepEqual(
     [mars.status, (mars.body['details'] as { reason?: string }).reason],
@@ -111,19 +111,17 @@ test('preferences decide, and what makes no sense is refused with the reason', a
   );
 });
 
-test('each may do what is theirs, in their own tenant', async () => {
+test('scopes, ownership and tenant limit what a caller may do', async () => {
   await using rig = await customerRig();
   const writer = await rig.caller('writer', ['append']);
   const reader = await rig.caller('reader', ['read']);
   const me = await rig.caller('cust_1', ['use']);
-  const somebody = await rig.caller('cust_2', ['use']);
+  const other = await rig.caller('cust_2', ['use']);
   const elsewhere = await rig.caller('cust_1-other', ['append', 'read'], 'other');
   await writer.ask('POST', `${base}/notifications`, hello);
   const statuses = async (method: string, path: string, body?: unknown) =>
     Promise.all(
-      [writer, reader, me, somebody].map(
-        async (each) => (await each.ask(method, path, body)).status,
-      ),
+      [writer, reader, me, other].map(async (each) => (await each.ask(method, path, body)).status),
     );
   const preferences = { timeZone: 'UTC', quietHours: [], categories: {} };
   assert.deepEqual(await statuses('POST', `${base}/notifications`, hello), [201, 403, 403, 403]);
@@ -141,14 +139,14 @@ test('each may do what is theirs, in their own tenant', async () => {
     'x-tenant-id': 'core',
   });
   assert.equal(asked.status, 403);
-  using screen = somebody.connect();
+  using screen = other.connect();
   await screen.hear('ready');
   screen.say({ type: 'notify.follow', id: 'f', customerId: 'cust_1' });
   const problem = await screen.hear('problem');
   assert.equal((problem['problem'] as { code?: string }).code, 'NOT_ALLOWED');
 });
 
-test('a broadcast reaches every customer as that one wants it, and whoever follows broadcasts', async () => {
+test('a broadcast reaches every customer by the own preferences, and all followers of broadcasts', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const customers = Array.from({ length: 120 }, (_, index) => `c-${index}`);
@@ -177,16 +175,16 @@ test('a broadcast reaches every customer as that one wants it, and whoever follo
   await eventually(async () => (await broadcasts())[0]?.['status'] === 'completed');
   assert.equal((await broadcasts())[0]?.['reached'], customers.length);
   const events = await Array.fromAsync(rig.platform.engines.store.readAll());
-  const told = events.filter(
+  const deliveries = events.filter(
     ({ type, payload }) =>
       type === 'customer-inbox.delivered.v1' &&
       (payload as { notice: { category: string } }).notice.category === 'maintenance',
   );
   const others = customers.filter((each) => each !== 'c-7');
-  assert.deepEqual(told.map(({ aggregate }) => aggregate.id).toSorted(), others.toSorted());
+  assert.deepEqual(deliveries.map(({ aggregate }) => aggregate.id).toSorted(), others.toSorted());
 });
 
-test('the bus has what was told, once, on the subjects of customers, topics and broadcasts', async () => {
+test('the bus gets each delivery once, on the subjects of customers, topics and broadcasts', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const on = { enabled: true, channels: ['socket', 'topic'], breaksQuiet: false };
@@ -196,7 +194,7 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
     categories: { alert: on },
   });
   await shop.ask('PUT', `${base}/contact`, { topic: 'server-alerts' });
-  const told = await shop.ask('POST', `${base}/notifications`, {
+  const answer = await shop.ask('POST', `${base}/notifications`, {
     category: 'alert',
     title: 'Fire',
   });
@@ -206,7 +204,7 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   const read = (pattern: string) => Array.fromAsync(bus.read(pattern));
   await eventually(async () => (await read('gbe.notify.>')).length === 4);
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
-  assert.deepEqual([alert?.id, alert?.tenant], [told.body['notificationId'], 'core']);
+  assert.deepEqual([alert?.id, alert?.tenant], [answer.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
   const [topic] = await read('gbe.notify.topic.server-alerts');
   assert.deepEqual(topic?.payload, {
@@ -219,7 +217,7 @@ test('the bus has what was told, once, on the subjects of customers, topics and 
   assert.equal((await read('gbe.notify.broadcast.announcement')).length, 1);
 });
 
-test('a contact is sealed whoever changes it, and gone with the key of its customer', async () => {
+test('a contact is encrypted, and erased with the key of its customer', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const { store } = rig.platform.engines;
@@ -232,12 +230,12 @@ test('a contact is sealed whoever changes it, and gone with the key of its custo
   assert.deepEqual((await shop.ask('GET', `${base}/contact`)).body, {});
   const events = await Array.fromAsync(store.readAll());
   assert.equal(JSON.stringify(events).includes('example.org'), false);
-  // Whoever comes back is somebody new, under another id.
+  // A returning customer gets a new id.
   const again = await shop.ask('PUT', `${base}/contact`, contact);
   assert.deepEqual([again.status, again.body['code']], [410, 'SUBJECT_FORGOTTEN']);
 });
 
-test('two tenants have customers of one name, and who follows both is told of which each is', async () => {
+test('a follower of customers with the same id in two tenants can tell them apart', async () => {
   await using rig = await customerRig();
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const all = apiCaller(rig.url, secret);
@@ -245,20 +243,20 @@ test('two tenants have customers of one name, and who follows both is told of wh
   await screen.hear('ready');
   for (const tenant of ['core', 'other']) {
     screen.say({ type: 'notify.follow', customerId: 'cust_1', tenant });
-    await screen.hear('notify.following', (told) => told['tenant'] === tenant);
+    await screen.hear('notify.following', (each) => each['tenant'] === tenant);
   }
   for (const tenant of ['core', 'other']) {
     const body = { category: 'info', title: `of ${tenant}` };
     await all.ask('POST', `${base}/notifications`, body, { 'x-tenant-id': tenant });
-    const told = await screen.hear('notify.notification', (each) => each['tenant'] === tenant);
-    assert.deepEqual([told['title'], told['customerId']], [`of ${tenant}`, 'cust_1']);
+    const received = await screen.hear('notify.notification', (each) => each['tenant'] === tenant);
+    assert.deepEqual([received['title'], received['customerId']], [`of ${tenant}`, 'cust_1']);
   }
   screen.say({ type: 'notify.unfollow', customerId: 'cust_1', tenant: 'core' });
   const ended = await screen.hear('notify.unfollowed');
   assert.equal(ended['tenant'], 'core');
 });
 
-test('a notification that newer ones have pushed out of memory can be acknowledged from the list', async () => {
+test('a notification that the inbox no longer remembers can be acknowledged from the list', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const { notificationId } = (await shop.ask('POST', `${base}/notifications`, hello)).body;
@@ -286,7 +284,7 @@ test('a notification that newer ones have pushed out of memory can be acknowledg
   assert.equal(done.length, 1);
 });
 
-test('an empty key is refused, and what is part of another says of which', async () => {
+test('an empty key is refused, and a merged notification names the one it is part of', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const empty = await shop.ask('POST', `${base}/notifications`, hello, { 'idempotency-key': '' });
@@ -312,7 +310,7 @@ test('an empty key is refused, and what is part of another says of which', async
   await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
 });
 
-test('the reference tells which headers do something', async () => {
+test('the API reference lists the headers of the routes', async () => {
   await using rig = await customerRig();
   const admin = await rig.caller('ops', ['admin']);
   interface Shown {
