@@ -23,7 +23,7 @@ import { timeOf } from './customer-due.ts';
 import { notifyCustomer } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import { customerProjection, type CustomerDocument } from './customer-projections.ts';
-import { fields } from './customer-schemas.ts';
+import { fields, present } from './customer-schemas.ts';
 
 const { instant: at, closed, oneOf, text } = fields;
 
@@ -281,6 +281,6 @@ function toReaction(
   { category = 'announcement', title, body }: BroadcastState,
 ): Reaction {
   const notificationId = idFromKey(`broadcast ${tenant} ${broadcastId} ${customerId}`);
-  const content = { category, title, ...(body === undefined ? {} : { body }) };
-  return { id: customerId, command: notifyCustomer({ notificationId, ...content }) };
+  const content = present({ notificationId, category, title, body });
+  return { id: customerId, command: notifyCustomer(content) };
 }

@@ -32,7 +32,12 @@ import {
   wakeSet,
 } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
-import { customerIdPattern, type CustomerMessage, type Preferences } from './customer-schemas.ts';
+import {
+  customerIdPattern,
+  present,
+  type CustomerMessage,
+  type Preferences,
+} from './customer-schemas.ts';
 import {
   entryOf,
   evolveInbox,
@@ -165,16 +170,7 @@ function accept(turn: InboxTurn, message: CustomerMessage, context: DecideContex
     checkRoom(turn.state);
     turn.add(digestOpened({ at, digestId, ...digest, from: timeOf(fromMs), to: timeOf(toMs) }));
   }
-  turn.add(
-    digestAdded({
-      at,
-      digestId,
-      notificationId,
-      category,
-      title,
-      ...(key === undefined ? {} : { key }),
-    }),
-  );
+  turn.add(digestAdded(present({ at, digestId, notificationId, category, title, key })));
 }
 
 /** Counts open digests as well: each may be held later, and must not be dropped then. */
@@ -233,15 +229,7 @@ function acknowledge(
   if (found?.isAcknowledged === true) return;
   const origin = found?.origin ?? nag?.notice.origin ?? listed?.origin;
   const copy = found?.copy ?? nag?.copy ?? listed?.copy;
-  turn.add(
-    inboxAcknowledged({
-      at: turn.at,
-      notificationId,
-      by,
-      ...(origin === undefined ? {} : { origin }),
-      ...(copy === undefined ? {} : { copy }),
-    }),
-  );
+  turn.add(inboxAcknowledged(present({ at: turn.at, notificationId, by, origin, copy })));
 }
 
 function checkPreferences({ timeZone, quietHours }: Preferences): void {

@@ -1,6 +1,6 @@
 // The API for programs: notify, follow, list and acknowledge. The routes and the WebSocket use it as well.
 
-import { buildStreamName, type NewEvent } from 'millrace/contracts';
+import { buildStreamName, type NewCommand, type NewEvent } from 'millrace/contracts';
 import { createIds, hasCode, MillraceError } from 'millrace/foundation';
 import type { Flow, WebContext } from 'millrace/platform';
 import type { DocumentQueries, Page } from 'millrace/projections';
@@ -28,7 +28,13 @@ import {
   notificationProjection,
   type NotificationDocument,
 } from './customer-projections.ts';
-import type { Category, CustomerMessage, Notice, Preferences } from './customer-schemas.ts';
+import {
+  present,
+  type Category,
+  type CustomerMessage,
+  type Notice,
+  type Preferences,
+} from './customer-schemas.ts';
 
 export interface CustomerAddress extends Flow {
   readonly tenant: string;
@@ -54,7 +60,7 @@ export interface Notified {
   readonly notificationId: string;
   readonly outcome: NotifyOutcome;
   /** The notification it was merged into, or the digest that contains it. */
-  readonly partOf?: string;
+  readonly partOf?: string | undefined;
   readonly position: Position | undefined;
 }
 
@@ -147,10 +153,11 @@ export interface Notifier {
   }): AsyncIterable<BroadcastNews>;
 }
 
-/** Optional fields may also be undefined. */
-type OptionalFields<Fields> = {
-  [Name in keyof Fields]: undefined extends Fields[Name] ? Fields[Name] | undefined : Fields[Name];
-};
+interface NotifierCommand extends Omit<CustomerAddress, 'customerId'> {
+  readonly id: string;
+  readonly command: NewCommand;
+  readonly idempotencyKey?: string | undefined;
+}
 
 type NotifierPlatform = Pick<WebContext, 'documents' | 'handle' | 'load' | 'store' | 'tenants'>;
 
@@ -185,8 +192,7 @@ const ids = createIds();
  */
 export function createNotifier(platform: NotifierPlatform): Notifier {
   const { load, store, tenants } = platform;
-  const run = (request: OptionalFields<Parameters<typeof platform.handle>[0]>) =>
-    platform.handle(present(request));
+  const run = (request: NotifierCommand) => platform.handle(present(request));
 
   function documentsOf<Document>(projection: {
     readonly readModel: { readonly bc: string; readonly aggregate: string };
@@ -207,7 +213,7 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
         return outcomes[type] !== undefined && [noticeId, mergedId, id].includes(notificationId);
       });
       const outcome = outcomes[own?.type ?? ''] ?? 'known';
-      return { notificationId, outcome, ...partOf(own), position };
+      return { notificationId, outcome, partOf: partOf(own), position };
     },
     async acknowledge({ customerId, notificationId, by, ...request }) {
       const acknowledge = async (listed?: Listed): Promise<{ position: Position | undefined }> => {
@@ -283,12 +289,11 @@ function counterpartsOf({ origin, copy }: NotificationDocument): Listed {
   return present({ origin: origin ?? undefined, copy: copy ?? undefined });
 }
 
-function partOf(own: NewEvent | undefined): { readonly partOf?: string } {
+function partOf(own: NewEvent | undefined): string | undefined {
   const { digestId, mergedId, notificationId } = (own?.payload ?? {}) as Readonly<
     Record<string, string | undefined>
   >;
-  const whole = digestId ?? (mergedId === undefined ? undefined : notificationId);
-  return whole === undefined ? {} : { partOf: whole };
+  return digestId ?? (mergedId === undefined ? undefined : notificationId);
 }
 
 async function* changesIn<Change>(
@@ -346,16 +351,6 @@ function startOf<Place>(
 ): { readonly after?: Place | 'end' } {
   if (after === 'start') return {};
   return { after: after === undefined ? 'end' : parse(after) };
-}
-
-/** Omits undefined fields: commands and queries accept absent ones only. */
-function present<Fields extends object>(
-  fields: Fields,
-): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as {
-    [Name in keyof Fields]: Exclude<Fields[Name], undefined>;
-  };
 }
 
 function revisionOf(text: string): number {

@@ -9,6 +9,7 @@ import {
   wakeInbox,
   wakeSet,
 } from './customer-events.ts';
+import { present } from './customer-schemas.ts';
 import type { Counterpart } from './customer-state.ts';
 
 /** Copies an unacknowledged notification to another customer, and passes an acknowledgement to the other copy. */
@@ -24,13 +25,15 @@ export const customerEscalation = reactor({
       const { notificationId, title, body } = notice;
       return {
         id: to,
-        command: notifyCustomer({
-          notificationId: copyId,
-          category: 'alert',
-          title,
-          ...(body === undefined ? {} : { body }),
-          origin: { customerId: aggregate.id, notificationId },
-        }),
+        command: notifyCustomer(
+          present({
+            notificationId: copyId,
+            category: 'alert' as const,
+            title,
+            body,
+            origin: { customerId: aggregate.id, notificationId },
+          }),
+        ),
       };
     },
     'customer-inbox.acknowledged.v1': ({ payload: { origin, copy, by } }) =>

@@ -191,4 +191,14 @@ export const preferencesSchema = Type.Object(
 export type Preferences = Static<typeof preferencesSchema>;
 export type CategoryPreference = Static<typeof categoryPreference>;
 
+/** Omits undefined fields: events, commands and queries accept absent fields only. */
+export function present<Fields extends object>(
+  given: Fields,
+): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as {
+    [Name in keyof Fields]: Exclude<Fields[Name], undefined>;
+  };
+}
+
 export const fields = { instant, channelList, origin, oneOf, closed, text } as const;

@@ -17,12 +17,13 @@ import type {
   wakeSet,
 } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
-import type {
-  Category,
-  CategoryPreference,
-  DigestItem,
-  Notice,
-  Preferences,
+import {
+  present,
+  type Category,
+  type CategoryPreference,
+  type DigestItem,
+  type Notice,
+  type Preferences,
 } from './customer-schemas.ts';
 import { digestSlot } from './digest-window.ts';
 
@@ -283,7 +284,7 @@ function remember(
 ): InboxState {
   const entry = entryOf(state.recent, notificationId) ?? {
     isAcknowledged: false,
-    ...(origin === undefined ? {} : { origin }),
+    ...present({ origin }),
     ...part,
   };
   const recent = put(without(state.recent, notificationId), notificationId, entry);
@@ -303,7 +304,7 @@ function withItem(digest: OpenDigest, title: string, key: string | undefined): O
     };
   }
   if (items.length >= limits.digestItemsMax) return { ...digest, count };
-  const item = { title, count: 1, ...(key === undefined ? {} : { key }) };
+  const item = present({ title, count: 1, key });
   return { ...digest, count, items: [...items, item] };
 }
 
