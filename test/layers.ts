@@ -33,8 +33,6 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   destinations: [...belowEngines, 'engines'],
   // Chooses engines by URL and loads them lazily.
   platform: [...belowEngines, 'engines', 'destinations'],
-  // A module like those of users, which the package brings.
-  customers: [...belowEngines, 'platform'],
   // Loads OpenTelemetry's adapter when its endpoint is configured.
   telemetry: [...belowEngines, 'engines'],
   server: [...belowEngines, 'platform', 'telemetry'],
@@ -71,7 +69,7 @@ export function layerViolations(imports: readonly Import[]): string[] {
 }
 
 function moduleViolation({ from, to }: Import): string | undefined {
-  const isForTests = isTest.test(from) || from.endsWith('-main.ts');
+  const isForTests = isTest.test(from) || from.endsWith('-main.ts') || from.includes('/testing/');
   if (to === 'millrace/testing' || to === 'fast-check') {
     return isForTests ? undefined : 'only tests may import testing';
   }

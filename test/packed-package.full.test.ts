@@ -18,7 +18,7 @@ import { findExamples, type Example } from './examples.ts';
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
-  readonly exports: Readonly<Record<string, unknown>>;
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
@@ -147,7 +147,7 @@ describe('the packed package', () => {
   test('every example in the sources and the documents compiles, and so does the Nest app', () => {
     const examples = findExamples();
     assert.ok(examples.length > 30, `only ${examples.length} examples found`);
-    assert.equal(problemsOf(examples), '');
+    assert.equal(problemsOf(examples, manifest.exports), '');
   });
 
   test('publint finds nothing to complain about', () => {
@@ -187,22 +187,15 @@ function run(program: string, flags: readonly string[], cwd = root): string {
   return stdout;
 }
 
-/** Each public import path → its declarations in `dist/`, as seen from a folder of examples. */
-function declarationPaths(): Readonly<Record<string, readonly string[]>> {
-  const text = readFileSync(join(root, 'package.json'), 'utf8');
-  const { exports } = JSON.parse(text) as { readonly exports: Readonly<Record<string, string>> };
-  return Object.fromEntries(
-    Object.entries(exports)
-      .filter(([, file]) => file.endsWith('.ts'))
-      .map(([name, file]) => [
-        `millrace${name.slice(1)}`,
-        [file.replace('./src/', '../../dist/').replace(/\.ts$/, '.d.ts')],
-      ]),
-  );
-}
-
 /** What tsc says about the examples and the Nest app of the tests, with the declarations of the package in place of its sources. */
-function problemsOf(examples: readonly Example[]): string {
+function problemsOf(examples: readonly Example[], entries: Manifest['exports']): string {
+  const paths = Object.fromEntries(
+    Object.entries(entries).flatMap(([path, entry]) =>
+      typeof entry === 'string'
+        ? []
+        : [[path.replace(/^\./, 'millrace'), [join('../../dist', entry.types)]]],
+    ),
+  );
   mkdirSync(join(root, '.millrace'), { recursive: true });
   // Inside the repository, where the drivers are installed and the modules of the documents stand.
   const folder = mkdtempSync(join(root, '.millrace', 'examples-'));
@@ -215,7 +208,7 @@ function problemsOf(examples: readonly Example[]): string {
     const tsconfig = {
       extends: '../../tsconfig.json',
       compilerOptions: {
-        paths: declarationPaths(),
+        paths,
         noUnusedLocals: false,
         noUnusedParameters: false,
         // As applications of Nest are compiled; no other example has decorators.

@@ -32,15 +32,16 @@ rmSync(dist, { recursive: true, force: true });
 // `npm test` has checked the same sources by then.
 const unchecked = process.argv.includes('--no-check') ? ['--noCheck'] : [];
 run('tsc', ['-p', 'tsconfig.build.json', '--checkers', '1', ...unchecked]);
-for (const extra of ['schemas', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
-  cpSync(join(root, extra), join(dist, extra), { recursive: true });
-}
-// tsc does not copy Lua scripts, which the Redis adapter reads at run time.
-for (const script of globSync('**/*.lua', { cwd: join(root, 'src') })) {
-  cpSync(join(root, 'src', script), join(dist, script));
-}
-// `millrace new` writes these out as they are.
-cpSync(join(root, 'src/cli/templates'), join(dist, 'cli/templates'), { recursive: true });
+const copied = [
+  'schemas',
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  // `millrace new` copies the templates, and the Redis engine reads its Lua scripts at run time.
+  'src/cli/templates',
+  ...globSync('src/**/*.lua', { cwd: root }),
+];
+for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true });
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
 for (const program of Object.values(manifest.bin)) chmodSync(join(dist, compiled(program)), 0o755);
@@ -61,7 +62,7 @@ function toPublished(source: Manifest): Record<string, unknown> {
 }
 
 function compiled(source: string): string {
-  return source.replace(/^\.\/src\//, './').replace(/\.ts$/, '.js');
+  return source.replace(/\.ts$/, '.js');
 }
 
 function mapValues<T>(

@@ -1,5 +1,5 @@
-// A segment of an archive: messages of one subject as compressed NDJSON, and the index that tells of it.
-// The index is written last: a segment without one was never finished.
+// A segment of an archive: messages of one subject as compressed NDJSON, and an index that describes them. The index
+// is written last, so a segment without an index is incomplete.
 
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -13,30 +13,30 @@ export interface SegmentIndex {
   readonly firstStoredAt: string;
   readonly lastStoredAt: string;
   readonly count: number;
-  /** Compressed. */
+  /** The compressed size. */
   readonly bytes: number;
-  /** Of the compressed bytes, in hex. */
+  /** The hash of the compressed bytes, in hex. */
   readonly sha256: string;
-  /** Where the messages are. */
+  /** The name of the object with the messages. */
   readonly data: string;
 }
 
 interface Line {
   readonly sequence: string;
   readonly storedAt: string;
-  /** Where the bytes are UTF-8, which is nearly always. */
+  /** Set if the bytes are valid UTF-8; otherwise `base64` is set. */
   readonly text?: string;
   readonly base64?: string;
 }
 
 export const indexSuffix = '.index.json';
 
-/** `gbe.events.audit.change` is `gbe/events/audit/change/`: one folder below the other. */
+/** `gbe.events.audit.change` → `gbe/events/audit/change/`. */
 export function archiveFolder(subject: string): string {
   return `${subject.split('.').map(safeName).join('/')}/`;
 }
 
-/** Any character may be in a token; in a file's name, not. */
+/** A token may contain characters that are not allowed in a file name. */
 function safeName(token: string): string {
   return encodeURIComponent(token).replaceAll('.', '%2E').replaceAll('*', '%2A');
 }
@@ -46,7 +46,8 @@ export function encodeSegment(messages: readonly StoredMessage[]): {
   readonly data: Uint8Array;
 } {
   const [first, last] = [messages[0], messages.at(-1)];
-  if (first === undefined || last === undefined) throw new TypeError('a segment has messages');
+  if (first === undefined || last === undefined)
+    throw new TypeError('a segment needs at least one message');
   const lines = messages.map((each) => `${JSON.stringify(toLine(each))}\n`);
   const data = gzipSync(lines.join(''));
   const sha256 = createHash('sha256').update(data).digest('hex');
@@ -62,21 +63,22 @@ export function encodeSegment(messages: readonly StoredMessage[]): {
       count: messages.length,
       bytes: data.length,
       sha256,
-      // By its content, too: two who archive at once never write over each other.
+      // The hash keeps two concurrent archive runs from overwriting each other's data.
       data: `${archiveFolder(subject)}${first.sequence}.${sha256.slice(0, 12)}.ndjson.gz`,
     },
   };
 }
 
-/** The messages, or `STORE_CORRUPT` where they are not what the index says. */
+/** Rejects messages that do not match the index with `STORE_CORRUPT`. */
 export function decodeSegment(index: SegmentIndex, data: Uint8Array | undefined): StoredMessage[] {
   const { subject, count, sha256 } = index;
   if (data === undefined) throw corrupt(index, 'its messages are missing');
   if (createHash('sha256').update(data).digest('hex') !== sha256) {
-    throw corrupt(index, 'its messages are not those that were written');
+    throw corrupt(index, 'the hash of its messages does not match its index');
   }
   const lines = gunzipSync(data).toString('utf8').split('\n').slice(0, -1);
-  if (lines.length !== count) throw corrupt(index, `it has ${lines.length} of ${count} messages`);
+  if (lines.length !== count)
+    throw corrupt(index, `it contains ${lines.length} of ${count} messages`);
   return lines.map((line) => toMessage(subject, JSON.parse(line) as Line));
 }
 
@@ -102,7 +104,7 @@ function toMessage(subject: string, { sequence, storedAt, text, base64 }: Line):
 }
 
 function corrupt({ data }: SegmentIndex, what: string): MillraceError {
-  return new MillraceError('STORE_CORRUPT', `the archive's segment ${data} is damaged: ${what}`, {
+  return new MillraceError('STORE_CORRUPT', `archive segment ${data} is damaged: ${what}`, {
     details: { segment: data },
   });
 }

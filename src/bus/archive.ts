@@ -1,7 +1,8 @@
-// From a stream into cold storage, and only then out of the stream. Killed anywhere, the next run goes on:
-// what has an index is archived, once; what has none is archived again under the same name.
+// Copies a stream to cold storage, then trims it. After a crash the next run continues: a segment with an index is
+// archived; a segment without one is archived again under the same name.
 
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import {
   archiveFolder,
   decodeSegment,
@@ -17,26 +18,26 @@ import { compareSequences, isSequence, sequenceAfter } from './sequence.ts';
 import { decodeTransportEnvelope, isJson, jsonContentType } from './transport-envelope.ts';
 
 export interface ArchiveStreamOptions {
-  /** Stored before this, by the broker's clock. */
+  /** Archives messages stored before this time, by the broker's clock. */
   readonly before: Date;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface ArchivedStream {
-  /** Written now; what an earlier run had written is not counted. */
+  /** Messages written by this run. */
   readonly archived: number;
   readonly removed: number;
-  /** Archived, and left in the stream because a group has not acked it. */
+  /** Messages that are archived but stay in the stream because a group has not acked them. */
   readonly heldBack: number;
 }
 
-/** Of one segment, before it is compressed. */
+/** Limits of one segment before compression. */
 const segmentMessagesMax = 10_000;
 const segmentBytesMax = 16_777_216;
 
 /**
- * Moves what is old in a stream into cold storage: written, read back and compared, indexed, and only
- * then trimmed; what a group has not acked is archived and stays.
+ * Moves old messages of a stream to cold storage: writes them, reads them back, writes the index, then trims the
+ * stream. Messages that a group has not acked are archived and stay in the stream.
  *
  * @example
  * import { archiveStream, fileColdStorage, type Bus } from 'millrace/bus';
@@ -54,7 +55,7 @@ export async function archiveStream(
 ): Promise<ArchivedStream> {
   const { archived, upTo } = await copyToArchive(bus, storage, subject, options);
   if (upTo === undefined) return { archived, removed: 0, heldBack: 0 };
-  // What an archiver has copied that is not old yet stays where it is.
+  // An archiver group may have copied messages that are not old yet: those stay in the stream.
   const { before } = options;
   const isAll = new Date(upTo.lastStoredAt) >= before;
   const order = isAll
@@ -63,7 +64,7 @@ export async function archiveStream(
   return { archived, ...(await bus.trim(subject, order)) };
 }
 
-/** The same without the trim: how many were written, and up to where the subject is archived. */
+/** `upTo`: the last segment of the subject in the archive. */
 export async function copyToArchive(
   bus: Pick<Bus, 'readStored'>,
   storage: ColdStorage,
@@ -73,16 +74,16 @@ export async function copyToArchive(
   let upTo = await archivedUpTo(storage, subject);
   let archived = 0;
   const archivedTo = upTo?.lastSequence;
-  for await (const segment of segmentsToBe(bus, subject, { before, archivedTo, signal })) {
-    upTo = await keep(storage, segment);
+  for await (const segment of segmentsOf(bus, subject, { before, archivedTo, signal })) {
+    upTo = await storeSegment(storage, segment);
     archived += segment.length;
-    // Another one was quicker, and took more or less: the next run sees what is left.
+    // A concurrent run stored a segment with another end: the next run archives the rest.
     if (upTo.lastSequence !== segment.at(-1)?.sequence) break;
   }
   return { archived, upTo };
 }
 
-async function* segmentsToBe(
+async function* segmentsOf(
   bus: Pick<Bus, 'readStored'>,
   subject: string,
   how: ArchiveStreamOptions & { readonly archivedTo: string | undefined },
@@ -102,24 +103,24 @@ async function* segmentsToBe(
   if (segment.length > 0) yield segment;
 }
 
-/** Resolves with the index that is there: this one's, or that of whoever was quicker. */
-async function keep(
+/** Resolves with the stored index: this one, or the index of a concurrent run that was first. */
+async function storeSegment(
   storage: ColdStorage,
   messages: readonly StoredMessage[],
 ): Promise<SegmentIndex> {
   const { index, data } = encodeSegment(messages);
   await storage.put(index.data, data);
-  // What cannot be read back is not archived, whatever the storage said.
+  // Check that the storage returns what was written.
   decodeSegment(index, await storage.get(index.data));
   const name = indexName(index.subject, index.firstSequence);
   if (await storage.put(name, Buffer.from(JSON.stringify(index)), { ifAbsent: true })) return index;
-  const there = await readIndex(storage, name);
-  if (there.data !== index.data) await storage.remove(index.data);
-  decodeSegment(there, await storage.get(there.data));
-  return there;
+  const first = await readIndex(storage, name);
+  if (first.data !== index.data) await storage.remove(index.data);
+  decodeSegment(first, await storage.get(first.data));
+  return first;
 }
 
-/** Up to where the subject is archived; only the last index is read, however many there are. */
+/** The last segment of the subject in the archive; reads only that index. */
 async function archivedUpTo(
   storage: ColdStorage,
   subject: string,
@@ -128,7 +129,7 @@ async function archivedUpTo(
   let last: string | undefined;
   for await (const name of storage.list(folder)) {
     const first = name.slice(folder.length, -indexSuffix.length);
-    // Names sort as texts, sequences as numbers; a subject below this one has a folder of its own.
+    // Names sort as text, sequences as numbers; subjects below this one have subfolders.
     if (!name.endsWith(indexSuffix) || !isSequence(first)) continue;
     if (last === undefined || compareSequences(first, last) > 0) last = first;
   }
@@ -137,7 +138,7 @@ async function archivedUpTo(
 }
 
 /**
- * What is archived of the subjects that a pattern takes: subject by subject, oldest first.
+ * The archived segments of the subjects that match a pattern: subject by subject, oldest first.
  *
  * @example
  * import { fileColdStorage, listArchive } from 'millrace/bus';
@@ -174,19 +175,19 @@ async function readIndex(storage: ColdStorage, name: string): Promise<SegmentInd
   try {
     return JSON.parse(Buffer.from(data ?? []).toString()) as SegmentIndex;
   } catch (cause) {
-    const text = `the archive's index ${name} is damaged`;
+    const text = `archive index ${name} is damaged`;
     throw new MillraceError('STORE_CORRUPT', text, { cause, details: { index: name } });
   }
 }
 
 export interface ReadArchiveOptions {
   readonly from?: Date | undefined;
-  /** Not included. */
+  /** Exclusive. */
   readonly to?: Date | undefined;
 }
 
 /**
- * The archived messages of a pattern, each segment checked against its index.
+ * The archived messages of the subjects that match a pattern; each segment is checked against its index.
  *
  * @example
  * import { fileColdStorage, readArchive } from 'millrace/bus';
@@ -205,28 +206,27 @@ export async function* readArchive(
     if (from !== undefined && new Date(index.lastStoredAt) < from) continue;
     if (to !== undefined && new Date(index.firstStoredAt) >= to) continue;
     for (const message of decodeSegment(index, await storage.get(index.data))) {
-      const isIn =
+      const isSelected =
         (from === undefined || message.storedAt >= from) &&
         (to === undefined || message.storedAt < to);
-      if (isIn) yield message;
+      if (isSelected) yield message;
     }
   }
 }
 
 export interface Restored {
   readonly published: number;
-  /** Published before, within the bus's dedupe window. */
+  /** Messages that were already published within the dedupe window. */
   readonly duplicates: number;
-  /** No envelope: there is nothing to publish. */
+  /** Entries without a valid envelope, which cannot be published. */
   readonly malformed: number;
 }
 
 const restoreBatch = 500;
 
 /**
- * Publishes archived messages again: to the subject that is given, so that no group of the old one sees
- * them twice, or to their own. Ids follow from where they stood, so that a second run within the dedupe
- * window stores nothing twice.
+ * Publishes archived messages again: to the given subject, or to their original one, where existing groups get them
+ * a second time. The ids are derived, so a second run within the dedupe window stores no duplicates.
  *
  * @example
  * import { fileColdStorage, restoreArchive, type Bus } from 'millrace/bus';
@@ -252,9 +252,9 @@ export async function restoreArchive(
     batch = [];
   };
   for await (const message of readArchive(storage, pattern, options)) {
-    const again = toNewMessage(message, options.subject);
-    if (again === undefined) total.malformed += 1;
-    else batch.push(again);
+    const restored = toNewMessage(message, options.subject);
+    if (restored === undefined) total.malformed += 1;
+    else batch.push(restored);
     if (batch.length === restoreBatch) await flush();
   }
   await flush();
@@ -264,7 +264,7 @@ export async function restoreArchive(
 function toNewMessage({ subject, sequence, data }: StoredMessage, to: string | undefined) {
   try {
     const envelope = decodeTransportEnvelope(data);
-    const { contentType = jsonContentType, payload, traceparent, tracestate, headers } = envelope;
+    const { contentType = jsonContentType, payload, headers } = envelope;
     const { tenant, correlationId, causationId, schemaVersion } = envelope;
     return {
       subject: to ?? envelope.subject,
@@ -280,10 +280,7 @@ function toNewMessage({ subject, sequence, data }: StoredMessage, to: string | u
         'restored-from': `${subject} ${sequence}`,
         'restored-id': envelope.id,
       },
-      trace:
-        traceparent === undefined
-          ? undefined
-          : { traceparent, ...(tracestate === undefined ? {} : { tracestate }) },
+      trace: traceOf(envelope),
     };
   } catch (error) {
     if (hasCode(error, 'ENVELOPE_INVALID')) return undefined;

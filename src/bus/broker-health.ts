@@ -4,7 +4,7 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Attributes, Observer } from '../foundation/observer.ts';
 
 export interface BrokerHealth {
-  /** How often the broker came back. */
+  /** How often the connection was restored. */
   readonly resumes: number;
   /** `resumes` as it was when the failed call began: a call from before the last resume proves no new outage. */
   isDown(error: unknown, resumes: number): void;

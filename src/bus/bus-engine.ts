@@ -1,12 +1,12 @@
-// What an engine brings: bytes in, leased bytes out. Everything that engines have in common (envelopes,
-// dead letters, loops, requests) stands above this once, in createBus.
+// The port of an engine, which stores and leases bytes. `createBus` adds everything that the engines share: envelopes,
+// dead letters, consumer loops and requests.
 //
 // Rules for every call:
-// - While the broker cannot be reached it rejects with a retryable `BUS_UNAVAILABLE`, within seconds. It
-//   never waits for ever, and reconnects by itself: a later call finds the broker again.
-// - What was acknowledged is stored as safely as the engine's settings promise.
-// - Subjects are checked already. A subject whose first token begins with `_` is a system subject: a
-//   filter takes it only if its own first token is the same text (`matchesFilter`).
+// - While the broker is unreachable, a call rejects within seconds with a retryable `BUS_UNAVAILABLE`. The engine
+//   reconnects by itself, so a later call succeeds.
+// - An acknowledged write is as durable as the settings of the engine promise.
+// - Subjects are already validated. A subject whose first token begins with `_` is a system subject: a filter matches
+//   it only with the same literal first token (`matchesFilter`).
 
 import { matchSubject } from '../contracts/subject-match.ts';
 import type {
@@ -23,10 +23,10 @@ import type { SettleOutcome } from './bus-message.ts';
 /** One message to store. */
 export interface EngineEntry {
   readonly subject: string;
-  /** For dedupe, per subject. */
+  /** Identifies duplicates within the subject. */
   readonly id: string;
   readonly data: Uint8Array;
-  /** A few hundred ASCII characters beside the data, kept as they are. */
+  /** A few hundred ASCII characters, stored unchanged with the data. */
   readonly meta?: string | undefined;
 }
 
@@ -41,55 +41,55 @@ export interface StoredEntry {
   readonly position: string | undefined;
   /** By the broker's clock. */
   readonly storedAtMs: number;
-  /** Of what somebody else wrote past the bus, in whatever form: some bytes that show it. */
+  /** For an entry that another program wrote without an envelope: bytes that represent it. */
   readonly data: Uint8Array;
   readonly meta: string | undefined;
 }
 
 export interface LeasedEntry extends StoredEntry {
-  /** Names this delivery of this message; opaque. */
+  /** Identifies this delivery of this message; opaque. */
   readonly token: string;
-  /** From 1 on. A lease that ran out counts, too. */
+  /** Starts at 1; includes deliveries whose lease expired. */
   readonly deliveryCount: number;
 }
 
 export type Settlement =
   | { readonly kind: 'ack'; readonly token: string }
-  /** Available again after the delay; it stays pending (and counts for `maxAckPending`) meanwhile. */
+  /** Available again after the delay; until then it is pending and counts for `maxAckPending`. */
   | { readonly kind: 'nack'; readonly token: string; readonly delayMs: number }
-  /** Nobody looked at it: available at once, and the delivery is not counted (`uncountedRelease`). */
+  /** No handler has started: available at once, and the delivery is not counted (`uncountedRelease`). */
   | { readonly kind: 'release'; readonly token: string }
-  /** The lease begins anew. */
+  /** Renews the lease. */
   | { readonly kind: 'extend'; readonly token: string }
-  /** The letter is stored, then it is acked: in one step where the engine can, else in this order. */
+  /** Stores the dead letter and acks the message: atomically if the engine can, otherwise in this order. */
   | { readonly kind: 'dead'; readonly token: string; readonly letter: EngineEntry };
 
 export interface GroupSettings {
   readonly name: string;
-  /** Two that never take the same subject: the group's pattern, and `_redo.<group>`. */
+  /** The pattern of the group and `_redo.<group>`; no subject matches both. */
   readonly filters: readonly string[];
-  /** Where a new group begins in streams that are there. Streams that appear later: from their start. */
+  /** Where a new group starts in existing streams. It reads later streams from their start. */
   readonly start: StartFrom;
   readonly leaseMs: number;
-  /** At most so many of the group are under a lease or wait for their delay. */
+  /** The maximum number of messages of the group that are leased or delayed. */
   readonly maxAckPending: number;
 }
 
 export interface FetchRequest {
   readonly limit: number;
-  /** How long to wait for the first one; 0: what is there now. */
+  /** How long to wait for the first message; 0: do not wait. */
   readonly waitMs: number;
-  /** Ends the wait with `ABORTED`. What was leased by then is given back, or returned. */
+  /** Ends the wait with `ABORTED`. Messages leased by then are released or returned. */
   readonly signal: AbortSignal;
 }
 
 export interface ReadRequest {
   readonly from: StartFrom;
-  /** False: ends behind what was there at the call. */
+  /** False: ends after the last message that existed at the call. */
   readonly isLive: boolean;
-  /** Ends it; a wait then rejects with `ABORTED`. */
+  /** Ends the read; a wait then rejects with `ABORTED`. */
   readonly signal: AbortSignal;
-  /** As many as it gives at once, at most. */
+  /** The maximum size of a batch. */
   readonly batchMax: number;
 }
 
@@ -97,9 +97,8 @@ export interface BusEngine extends AsyncDisposable {
   readonly capabilities: BusCapabilities;
 
   /**
-   * Stores in the given order (per subject). Each on its own, unless `atomicBatch`: after a rejection
-   * some may be stored, and the same ids may be appended again. `isRelaxed`: readers may get them before
-   * they are on disk.
+   * Stores in the given order (per subject). Without `atomicBatch` some entries may be stored after a rejection;
+   * the caller repeats the append with the same ids. `isRelaxed`: readers may get entries before they are on disk.
    */
   append(
     entries: readonly EngineEntry[],
@@ -107,56 +106,56 @@ export interface BusEngine extends AsyncDisposable {
   ): Promise<readonly Appended[]>;
 
   /**
-   * Makes the group where it is missing. One of this name with other filters: `BUS_GROUP_CONFLICT`;
-   * with another lease or `maxAckPending`: takes the new ones. `start` counts for a new group only.
+   * Creates the group if it does not exist. Rejects with `BUS_GROUP_CONFLICT` if it has other filters; updates its
+   * lease and `maxAckPending`. `start` applies to a new group only.
    */
   ensureGroup(settings: GroupSettings): Promise<void>;
 
   /**
-   * Leases up to `limit` messages to the caller: of a subject always the lowest sequences first, those
-   * that wait for redelivery (their delay or lease is over) before newer ones. Never two callers the
-   * same while its lease holds. With `maxAckPending` 1 a message is handed out only when everything
-   * before it in its subject is settled. The group is gone: `BUS_GROUP_UNKNOWN`.
+   * Leases up to `limit` messages: per subject the lowest sequences first, and redeliveries (whose delay or lease has
+   * ended) before newer messages. A leased message is never delivered to another caller. With `maxAckPending` 1 a
+   * message is delivered only when all earlier ones of its subject are settled. Rejects with `BUS_GROUP_UNKNOWN` if
+   * the group does not exist.
    */
   fetch(group: GroupSettings, request: FetchRequest): Promise<readonly LeasedEntry[]>;
 
-  /** Each on its own, in the given order. */
+  /** Settles one by one, in the given order. */
   settle(
     group: GroupSettings,
     settlements: readonly Settlement[],
   ): Promise<readonly SettleOutcome[]>;
 
   /**
-   * Reads past all groups, in the order of each subject. Resolves once the place where it begins is
-   * fixed: what is stored after that is delivered, also with `from: 'now'`. It goes on by itself when the
-   * broker comes back (a live one), and picks up new streams.
+   * Reads without a group, in the order of each subject. Resolves when the start position is fixed: every message
+   * stored after that is delivered, also with `from: 'now'`. A live read includes new streams, and continues by itself
+   * after an outage of the broker.
    */
   read(pattern: string, request: ReadRequest): Promise<AsyncIterable<readonly StoredEntry[]>>;
 
-  /** Takes single entries out of a stream, whoever has acked them. Returns how many were there. */
+  /** Removes single entries from a stream, acked or not. Returns how many existed. */
   remove(subject: string, sequences: readonly string[]): Promise<number>;
 
-  /** Streams that have messages, or had some, by subject; from behind `after`. */
+  /** Streams that have or had messages, ordered by subject, after `after`. */
   streams(
     pattern: string,
     page: { readonly after: string | undefined; readonly limit: number },
   ): Promise<readonly StreamInfo[]>;
   trim(subject: string, order: TrimOrder): Promise<Trimmed>;
-  /** False: there was none. */
+  /** False if it does not exist. */
   deleteStream(subject: string): Promise<boolean>;
 
   groups(): Promise<readonly GroupInfo[]>;
   /** Oldest first (`pendingList`). */
   pending(group: string, limit: number): Promise<readonly PendingMessage[]>;
-  /** What is under a lease is free of it; late acks are stale. Unknown: `BUS_GROUP_UNKNOWN`. */
+  /** Ends all leases; late acks are stale. Rejects with `BUS_GROUP_UNKNOWN` if the group does not exist. */
   seek(group: string, to: StartFrom): Promise<void>;
-  /** False: there was none. */
+  /** False if it does not exist. */
   deleteGroup(group: string): Promise<boolean>;
 }
 
 /**
- * Whether a group or a reader with this filter takes the subject. As `matchSubject`, but a system
- * subject (`_dead.…`) is taken only by a filter that names its first token.
+ * Whether a group or reader with this filter gets messages of the subject. Like `matchSubject`, but a system subject
+ * (`_dead.…`) matches only a filter that begins with `_`.
  *
  * @example
  * import { matchesFilter } from 'millrace/bus';

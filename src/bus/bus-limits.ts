@@ -1,7 +1,7 @@
-// Defaults and bounds of the bus, in one place; every engine keeps them.
+// Defaults and limits of the bus, for all engines.
 
 export const busLimits = {
-  /** The whole envelope, encoded. NATS takes 1 MiB by default, headers included. */
+  /** The encoded envelope. NATS accepts 1 MiB by default, including headers. */
   messageBytesMax: 1_000_000,
   publishMax: 1_000,
   headersMax: 64,
@@ -27,7 +27,7 @@ export const busLimits = {
   pageMax: 1_000,
   pageDefault: 100,
   reasonCharsMax: 2_000,
-  /** Between two looks at a broker that does not answer. */
+  /** The backoff while the broker is unavailable. */
   retryMsFirst: 50,
   retryMsMax: 5_000,
 } as const;

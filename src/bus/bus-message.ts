@@ -1,4 +1,4 @@
-// A message as its producer gives it, and as its consumers get it.
+// A message as a producer passes it, and as a consumer receives it.
 
 import type { TraceContext } from '../foundation/observer.ts';
 
@@ -8,8 +8,7 @@ export interface NewMessage {
   /** A JSON value; with a content type that is not JSON, a `Uint8Array`. */
   readonly payload: unknown;
   /**
-   * Names the message: a second publish with the same id to the same subject, within the dedupe
-   * window, stores nothing. Default: a new one.
+   * A second publish with the same id to the same subject within the dedupe window stores nothing. Default: a new id.
    */
   readonly id?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -33,9 +32,9 @@ export type MessageDurability = 'synced' | 'relaxed';
 export interface Published {
   readonly id: string;
   readonly subject: string;
-  /** Of a duplicate: that of the first one. */
+  /** For a duplicate: the sequence of the first message. */
   readonly sequence: string;
-  /** True: the id had been published to this subject before; nothing was written now. */
+  /** True if the id was already published to this subject; nothing was stored. */
   readonly isDuplicate: boolean;
 }
 
@@ -43,13 +42,12 @@ export interface BusMessage<Payload = unknown> {
   readonly id: string;
   readonly subject: string;
   /**
-   * Where it stands in its subject's stream. Opaque, but for `compareSequences`; it has gaps. Those of
-   * two subjects say nothing about each other.
+   * The place in the stream of its subject. Opaque, with gaps; `compareSequences` orders the sequences of one subject.
    */
   readonly sequence: string;
   /**
-   * Where a reader of a pattern goes on behind it (`from: { position }`), on engines that have one
-   * order for all subjects (`patternPositions`). Opaque.
+   * Where a reader of a pattern continues (`from: { position }`), on engines with one order over all subjects
+   * (`patternPositions`). Opaque.
    */
   readonly position: string | undefined;
   /** The producer's clock. */
@@ -63,37 +61,37 @@ export interface BusMessage<Payload = unknown> {
   readonly trace: TraceContext | undefined;
   readonly contentType: string;
   readonly schemaVersion: number | undefined;
-  /** Where the answer is awaited; see `Delivery.reply`. */
+  /** The subject for the reply to a request; see `Delivery.reply`. */
   readonly replyTo: string | undefined;
-  /** A JSON value, or a `Uint8Array` where the content type is not JSON. */
+  /** A JSON value, or a `Uint8Array` if the content type is not JSON. */
   readonly payload: Payload;
 }
 
 /**
- * `stale`: the lease had run out and the message was handed out again, or it was settled before;
- * nothing was changed. Engines without `fencedAcks` cannot tell, and say `settled`.
+ * `stale`: nothing changed, because the message was already settled, or its lease expired and it was delivered again.
+ * Engines without `fencedAcks` cannot detect this and return `settled`.
  */
 export type SettleOutcome = 'settled' | 'stale';
 
-/** A message under a lease, of one member of a group. The first call that settles it counts. */
+/** A message leased to one member of a group. The first call that settles it counts. */
 export interface Delivery<Payload = unknown> extends BusMessage<Payload> {
   readonly group: string;
-  /** 1 when it is handed out for the first time. */
+  /** 1 for the first delivery. */
   readonly deliveryCount: number;
-  /** Done: no member of the group gets it again. */
+  /** Completes the message: no member of the group gets it again. */
   ack(): Promise<SettleOutcome>;
   /**
-   * Not done: handed out again, at once or after the delay. After the group's last allowed delivery it
-   * goes to the dead letters instead, with the reason.
+   * Requests a redelivery, at once or after the delay. After `maxDeliveries` the message becomes a dead letter with
+   * this reason.
    */
   nack(options?: {
     readonly delayMs?: number | undefined;
     readonly reason?: string | undefined;
   }): Promise<SettleOutcome>;
-  /** Still at it: the lease begins anew. */
+  /** Renews the lease. */
   inProgress(): Promise<SettleOutcome>;
-  /** No delivery can help: straight to the dead letters. */
+  /** Makes the message a dead letter at once. */
   term(reason: string): Promise<SettleOutcome>;
-  /** Answers a request. Rejects with `BUS_INVALID` where nobody awaits an answer. */
+  /** Replies to a request. Rejects with `BUS_INVALID` if the message is not a request. */
   reply(payload: unknown): Promise<void>;
 }

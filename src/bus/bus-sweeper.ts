@@ -1,38 +1,38 @@
-// Keeps streams as long as their domain says, a stream at a time; what is to be archived is first.
+// Applies the retention rules, one stream at a time, and archives before it trims.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { archiveStream } from './archive.ts';
-import { drainToArchive } from './archiver-group.ts';
-import type { Bus, Trimmed } from './bus.ts';
+import { archiveStream, copyToArchive, type ArchiveStreamOptions } from './archive.ts';
+import type { Bus, GroupDefinition, Trimmed } from './bus.ts';
 import type { ColdStorage } from './cold-storage.ts';
-import { busLimits } from './bus-limits.ts';
+import { busLimits as limits } from './bus-limits.ts';
 import { retentionDefaults, retentionOf, type RetentionRule } from './retention.ts';
+import { compareSequences } from './sequence.ts';
 
 export interface SweepOptions {
   /** Default: `retentionDefaults()`. */
   readonly rules?: readonly RetentionRule[] | undefined;
-  /** Where archived streams go. Absent: they are not trimmed. */
+  /** The storage for archived streams. Without it, streams with `isArchived` are not trimmed. */
   readonly archive?: ColdStorage | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** What is not old yet is left for another sweep. Default: the groups of archivers are drained, too. */
+  /** Skips the archiver groups, which copy messages that are not old yet. Default: false. */
   readonly skipsArchivers?: boolean | undefined;
 }
 
 export interface Swept {
   readonly removed: number;
   readonly archived: number;
-  /** Old enough to go, and not acked by a group. */
+  /** Messages that are old enough to remove, but not acked by a group. */
   readonly heldBack: number;
-  /** Streams whose turn failed; the log has why. */
+  /** Streams whose sweep failed; the log has the reason. */
   readonly failed: number;
 }
 
 /**
- * Sweeps all streams once. One that fails does not keep the others.
+ * Sweeps all streams once. A failure of one stream does not affect the others.
  *
  * @example
  * import { fileColdStorage, sweepBus, type Bus } from 'millrace/bus';
@@ -42,7 +42,7 @@ export interface Swept {
 export async function sweepBus(bus: Bus, options: SweepOptions = {}): Promise<Swept> {
   const { rules = retentionDefaults(), observer = silentObserver, signal } = options;
   const total = { removed: 0, archived: 0, heldBack: 0, failed: 0 };
-  const patterns = ['>', ...new Set(rules.map(({ pattern }) => pattern).filter(isOfTheSystem))];
+  const patterns = ['>', ...new Set(rules.map(({ pattern }) => pattern).filter(isSystemPattern))];
   total.archived += await drainArchivers(bus, rules, options);
   for (const pattern of patterns) {
     for await (const subject of subjectsOf(bus, pattern)) {
@@ -56,7 +56,7 @@ export async function sweepBus(bus: Bus, options: SweepOptions = {}): Promise<Sw
       } catch (err) {
         if (hasCode(err, 'ABORTED')) break;
         total.failed += 1;
-        observer.log?.warn({ subject, err }, 'stream could not be swept');
+        observer.log?.warn({ subject, err }, 'stream sweep failed');
       }
     }
   }
@@ -67,7 +67,7 @@ export async function sweepBus(bus: Bus, options: SweepOptions = {}): Promise<Sw
   return total;
 }
 
-/** One that fails does not keep the others, and nothing of it is trimmed: its group holds it. */
+/** After a failure, nothing of the failed streams is trimmed, because the group has not acked it. */
 async function drainArchivers(
   bus: Bus,
   rules: readonly RetentionRule[],
@@ -86,16 +86,50 @@ async function drainArchivers(
       });
     } catch (err) {
       if (hasCode(err, 'ABORTED')) break;
-      observer.log?.warn({ group: archiver, err }, 'streams could not be drained to the archive');
+      observer.log?.warn({ group: archiver, err }, 'archiver group failed');
     }
   }
   return archived;
 }
 
-const isOfTheSystem = (pattern: string): boolean => pattern.startsWith('_');
+/** Messages that arrive during a run are left to a later run. */
+const nextRunMs = 60_000;
+
+/**
+ * Copies all streams of the pattern to cold storage, then acks the copied messages. After a crash the next run finds
+ * the copies and acks. Resolves with the number of copied messages.
+ */
+async function drainToArchive(
+  bus: Bus,
+  storage: ColdStorage,
+  definition: Pick<GroupDefinition, 'group' | 'subject'>,
+  options: ArchiveStreamOptions,
+): Promise<number> {
+  const group = await bus.group({ ...definition, maxDeliveries: limits.maxDeliveriesMax });
+  const upTo = new Map<string, string>();
+  let archived = 0;
+  for await (const subject of subjectsOf(bus, definition.subject)) {
+    const copied = await copyToArchive(bus, storage, subject, options);
+    archived += copied.archived;
+    if (copied.upTo !== undefined) upTo.set(subject, copied.upTo.lastSequence);
+  }
+  const { signal } = options;
+  for (;;) {
+    const deliveries = await group.fetch({ limit: limits.fetchMax, waitMs: 0, signal });
+    if (deliveries.length === 0) return archived;
+    const isArchived = ({ subject, sequence }: (typeof deliveries)[number]): boolean =>
+      compareSequences(sequence, upTo.get(subject) ?? '0') <= 0;
+    await group.ack(deliveries.filter(isArchived));
+    const younger = deliveries.filter((each) => !isArchived(each));
+    const reason = 'not archived yet';
+    await Promise.all(younger.map((each) => each.nack({ delayMs: nextRunMs, reason })));
+  }
+}
+
+const isSystemPattern = (pattern: string): boolean => pattern.startsWith('_');
 
 async function* subjectsOf(bus: Bus, pattern: string): AsyncGenerator<string> {
-  const limit = busLimits.pageDefault;
+  const limit = limits.pageDefault;
   for (let after: string | undefined; ;) {
     const page = await bus.streams(pattern, { after, limit });
     yield* page.map(({ subject }) => subject);
@@ -113,7 +147,7 @@ async function sweepStream(
   const { ageMs, lengthMax, bytesMax, isArchived = false } = rule;
   const storedBefore = ageMs === undefined ? undefined : new Date(clock.now() - ageMs);
   if (isArchived) {
-    // Length and bytes would cut what is not archived yet: archived streams go by age alone.
+    // Limits of length and bytes could remove messages that are not archived yet, so only the age counts.
     if (archive === undefined || storedBefore === undefined) return nothing;
     return archiveStream(bus, archive, subject, { before: storedBefore, signal });
   }
@@ -131,12 +165,12 @@ const nothing = { removed: 0, heldBack: 0, archived: 0 };
 export interface BusSweeperOptions extends Omit<SweepOptions, 'signal' | 'skipsArchivers'> {
   /** Default: a minute. */
   readonly everyMs?: number | undefined;
-  /** From one drain of the archivers to the next: a segment of each stream each time. Default: a day. */
+  /** The interval between runs of the archiver groups; each run writes a segment per stream. Default: a day. */
   readonly archiveEveryMs?: number | undefined;
 }
 
 /**
- * Sweeps again and again, until it is disposed. Several processes may: each stream is trimmed once.
+ * Sweeps periodically until it is disposed. Several processes may run it at the same time.
  *
  * @example
  * import { startBusSweeper, type Bus } from 'millrace/bus';
@@ -159,7 +193,7 @@ export function startBusSweeper(bus: Bus, options: BusSweeperOptions = {}): Asyn
         await clock.sleep(everyMs, signal);
       } catch (err) {
         if (signal.aborted) return;
-        observer.log?.warn({ err }, 'the bus could not be swept');
+        observer.log?.warn({ err }, 'bus sweep failed');
         await clock.sleep(everyMs, signal).catch(() => undefined);
       }
     }

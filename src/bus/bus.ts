@@ -1,36 +1,36 @@
-// The port: subjects with streams behind them, on Redis Streams, NATS JetStream or a file.
+// The port of the bus: subjects with durable streams, on Redis Streams, NATS JetStream or a file.
 //
-// A stream is what was published to one full subject, in order. A group is a durable reader over a
-// subject or a pattern: each message goes to one of its members, under a lease, until it is acked. Two
-// groups know nothing of each other: that is how one fans out. Delivery is at least once.
+// A stream contains the messages of one full subject, in order. A group is a durable reader of a subject or a pattern:
+// each message is leased to one of its members until it is acked. Groups are independent, so several groups on one
+// subject fan out. Delivery is at least once.
 
 import type { BusDeadLetter } from './dead-letter.ts';
 import type { BusMessage, Delivery, NewMessage, Published } from './bus-message.ts';
 
-/** Where engines truly differ; the suite skips what one does not have, by these names. */
+/** Where engines differ; the conformance suite skips cases by these names. */
 export interface BusCapabilities {
   /** Survives a restart of the broker. */
   readonly durable: boolean;
-  /** Other processes have the same bus. */
+  /** Several processes share the bus. */
   readonly crossProcess: boolean;
-  /** `publishMany` stores all or none. */
+  /** `publishMany` stores all messages or none. */
   readonly atomicBatch: boolean;
-  /** A late ack, after the lease ran out and the message went to another, changes nothing and is told. */
+  /** An ack after the lease expired and another member got the message changes nothing and returns `stale`. */
   readonly fencedAcks: boolean;
-  /** One order for all subjects: a reader of a pattern can go on behind a message (`position`). */
+  /** One order over all subjects: a reader of a pattern can continue after a message (`position`). */
   readonly patternPositions: boolean;
-  /** A message that was given back untouched has not used up a delivery. */
+  /** Releasing a message before its handler starts does not count as a delivery. */
   readonly uncountedRelease: boolean;
-  /** Tells which messages are pending, not only how many. */
+  /** `pending` lists the pending messages. */
   readonly pendingList: boolean;
-  /** Knows the bytes of a stream, and trims by them. */
+  /** Reports the size of a stream in bytes, and can trim by it. */
   readonly streamBytes: boolean;
 }
 
 /**
- * `start`: everything that is there. `now`: only what comes. `time`: stored then or later, by the
- * broker's clock. `sequence`: from this one on, it included (one full subject only). `position`: behind
- * this one (`patternPositions`).
+ * `start`: all existing messages. `now`: only new messages. `time`: stored then or later, by the broker's clock.
+ * `sequence`: this message and later ones (one full subject only). `position`: after this message
+ * (`patternPositions`).
  */
 export type StartFrom =
   | 'start'
@@ -44,40 +44,40 @@ export interface GroupDefinition {
   readonly group: string;
   /** A full subject, or a pattern with `*` and `>`. */
   readonly subject: string;
-  /** For a group that is new. Default: `start`, so that nothing is skipped. */
+  /** Where a new group starts. Default: `start`. */
   readonly start?: StartFrom | undefined;
-  /** Whoever neither settles nor says `inProgress` for so long has lost the message. Default: 30 s. */
+  /** A message that is not settled or renewed within this time is delivered again. Default: 30 s. */
   readonly leaseMs?: number | undefined;
-  /** Then it goes to the dead letters. Default: 10. */
+  /** After this many deliveries a message becomes a dead letter. Default: 10. */
   readonly maxDeliveries?: number | undefined;
-  /** Of the whole group, over all members. 1: strictly in order. Default: 1,000. */
+  /** Unacked messages of the whole group. 1: strictly in order. Default: 1,000. */
   readonly maxAckPending?: number | undefined;
 }
 
 export interface FetchOptions {
   /** Default: 1. */
   readonly limit?: number | undefined;
-  /** How long to wait for the first one. Default: 5 s; 0: what is there now. */
+  /** How long to wait for the first message. Default: 5 s; 0: do not wait. */
   readonly waitMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A member of a group, for whoever wants to pull by hand; `consume` does it in a loop. */
+/** A member of a group that fetches on demand; `consume` runs a loop instead. */
 export interface BusGroup {
   readonly name: string;
   readonly subject: string;
   /**
-   * Leases messages. What is malformed, or was handed out too often, is not among them: it has gone to
-   * the dead letters. Nothing in time: an empty list.
+   * Leases messages. Malformed messages, and those over `maxDeliveries`, become dead letters and are left out. The
+   * list is empty if no message arrives in time.
    */
   fetch(options?: FetchOptions): Promise<readonly Delivery[]>;
-  /** Acks many in one round trip. */
+  /** Acks several messages in one round trip. */
   ack(deliveries: readonly Delivery[]): Promise<void>;
 }
 
 /**
- * Resolves: ack, unless it has settled the message itself. Throws `Terminal`: dead letter; `RetryAfter` or
- * `Snooze`: again after that; anything else: again after the consumer's backoff.
+ * When the handler resolves, the message is acked unless the handler has settled it. `Terminal` makes it a dead letter;
+ * `RetryAfter` and `Snooze` redeliver it after their delay; any other error redelivers it after the backoff.
  */
 export type MessageHandler<Payload = unknown> = (
   message: Delivery<Payload>,
@@ -85,23 +85,23 @@ export type MessageHandler<Payload = unknown> = (
 ) => void | Promise<void>;
 
 export interface ConsumeOptions {
-  /** Handlers at once. 1 handles in the order of delivery. Default: 1. */
+  /** Concurrent handlers. 1 handles messages in the order of delivery. Default: 1. */
   readonly concurrency?: number | undefined;
-  /** Leased by this consumer at once, handled or waiting. Default: 100, at least `concurrency`. */
+  /** Messages leased by this consumer, running or queued. Default: 100, at least `concurrency`. */
   readonly maxInFlight?: number | undefined;
-  /** The wait before the n-th redelivery after a failure. Default: 1, 2, 4 … 60 s. */
+  /** The delay before the n-th redelivery after a failure. Default: 1, 2, 4 … 60 s. */
   readonly backoffMs?: ((failures: number) => number) | undefined;
-  /** The consumer renews the leases of what it holds; false: the handler says `inProgress`. Default: true. */
+  /** Renews leases automatically; if false, the handler calls `inProgress`. Default: true. */
   readonly autoExtend?: boolean | undefined;
-  /** Fires: as `stop()`. */
+  /** Aborting it is the same as `stop()`. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface BusConsumer extends AsyncDisposable {
   readonly group: string;
-  /** Resolves when it has ended; rejects when it could not go on (its group has another pattern). */
+  /** Resolves when the consumer has ended; rejects on a permanent error (its group has another pattern). */
   readonly done: Promise<void>;
-  /** Takes no more, gives back what no handler has begun, and resolves when those that have are settled. */
+  /** Stops fetching, releases queued messages, and resolves when the running handlers are settled. */
   stop(): Promise<void>;
 }
 
@@ -117,13 +117,13 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A live reader that leaves nothing behind. Its loop ends when it is disposed or its signal fires. */
+/** A live reader without stored state. Its loop ends when it is disposed or its signal fires. */
 export interface BusSubscription extends AsyncIterable<BusMessage>, AsyncDisposable {
-  /** The same, in place of the loop over single ones: what is there goes out together, at least one. */
+  /** The same messages in batches of at least one; use it instead of the loop over single messages. */
   batches(): AsyncIterable<readonly BusMessage[]>;
 }
 
-/** One message exactly as it stands in its stream, well-formed or not. */
+/** One entry of a stream as stored, well-formed or not. */
 export interface StoredMessage {
   readonly subject: string;
   readonly sequence: string;
@@ -132,32 +132,32 @@ export interface StoredMessage {
 }
 
 export interface RequestOptions {
-  /** Default: 10 s; then `BUS_NO_REPLY`. The request expires with it. */
+  /** Default: 10 s; then `BUS_NO_REPLY`, and the request expires. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How far a group is in one stream. */
+/** The progress of a group in one stream. */
 export interface StreamGroup {
   readonly name: string;
-  /** Not handed out yet. */
+  /** Messages that are not delivered yet. */
   readonly lag: number;
-  /** Handed out, and not acked. */
+  /** Messages that are delivered and not acked. */
   readonly pending: number;
 }
 
 export interface StreamInfo {
   readonly subject: string;
   readonly length: number;
-  /** Undefined while it is empty. */
+  /** Undefined if the stream is empty. */
   readonly firstSequence: string | undefined;
-  /** Of the last one that is there; undefined while it is empty. */
+  /** Undefined if the stream is empty. */
   readonly lastSequence: string | undefined;
   readonly firstStoredAt: Date | undefined;
   readonly lastStoredAt: Date | undefined;
-  /** About, with what the engine stores around it; undefined without `streamBytes`. */
+  /** Approximate, including overhead of the engine; undefined without `streamBytes`. */
   readonly bytes: number | undefined;
-  /** Those whose pattern takes this subject. */
+  /** Groups whose pattern matches this subject. */
   readonly groups: readonly StreamGroup[];
 }
 
@@ -166,7 +166,7 @@ export interface GroupInfo {
   readonly subject: string;
   readonly leaseMs: number;
   readonly maxAckPending: number;
-  /** Over all its streams. */
+  /** Sum over all streams of the group. */
   readonly lag: number;
   readonly pending: number;
 }
@@ -175,26 +175,26 @@ export interface PendingMessage {
   readonly subject: string;
   readonly sequence: string;
   readonly deliveryCount: number;
-  /** When it may be handed out again: the end of its lease, or of its delay. */
+  /** The time of the next possible delivery: the end of its lease or delay. */
   readonly availableAt: Date;
 }
 
 export interface TrimOrder {
-  /** Stored before this. */
+  /** Removes messages stored before this time. */
   readonly storedBefore?: Date | undefined;
-  /** Lower than this one. */
+  /** Removes messages with a lower sequence. */
   readonly beforeSequence?: string | undefined;
-  /** The oldest, until so many are left. */
+  /** Removes the oldest messages until this many are left. */
   readonly lengthMax?: number | undefined;
-  /** The oldest, until no more than so many bytes are left (`streamBytes`). */
+  /** Removes the oldest messages until at most this many bytes are left (`streamBytes`). */
   readonly bytesMax?: number | undefined;
-  /** Also what a group has not acked yet: those messages are lost to it. */
+  /** Also removes messages that a group has not acked; the group never gets them. */
   readonly evenUnacked?: boolean | undefined;
 }
 
 export interface Trimmed {
   readonly removed: number;
-  /** Was to go, and stayed because a group has not acked it. */
+  /** Messages that match but stay, because a group has not acked them. */
   readonly heldBack: number;
 }
 
@@ -204,7 +204,7 @@ export interface StreamPage {
 }
 
 export interface DeadLetterPage {
-  /** The sequence of the last one of the page before. */
+  /** The sequence of the last dead letter on the previous page. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
@@ -227,41 +227,41 @@ export interface DeadLetterPage {
 export interface Bus extends AsyncDisposable {
   readonly capabilities: BusCapabilities;
 
-  /** Resolves when it is stored. Rejects with `BUS_UNAVAILABLE`: repeat it with the same id. */
+  /** Resolves when the message is stored. After `BUS_UNAVAILABLE`, repeat the call with the same id. */
   publish(message: NewMessage): Promise<Published>;
-  /** In order, in as few round trips as the engine can. All are checked before any is stored. */
+  /** Stores in order, in as few round trips as possible. All messages are checked before any is stored. */
   publishMany(messages: readonly NewMessage[]): Promise<readonly Published[]>;
 
-  /** A member of a group; the group is made where it is missing. */
+  /** Joins a group; creates it if it does not exist. */
   group(definition: GroupDefinition): Promise<BusGroup>;
-  /** Runs a handler over a group, for ever: it resumes by itself when the broker comes back. */
+  /** Runs a handler for the messages of a group until it is stopped; resumes after an outage of the broker. */
   consume<Payload = unknown>(
     definition: GroupDefinition,
     handler: MessageHandler<Payload>,
     options?: ConsumeOptions,
   ): Promise<BusConsumer>;
 
-  /** Live, without a group: every subscriber gets everything. What is malformed is told to the Observer. */
+  /** Live, without a group: every subscriber gets every message. Malformed messages are skipped and logged. */
   subscribe(pattern: string, options?: SubscribeOptions): Promise<BusSubscription>;
-  /** What is there now, then it ends. */
+  /** Reads the existing messages, then ends. */
   read(pattern: string, options?: ReadOptions): AsyncIterable<BusMessage>;
-  /** As `read`, undecoded: for archives. */
+  /** Like `read`, but undecoded, for archives. */
   readStored(pattern: string, options?: ReadOptions): AsyncIterable<StoredMessage>;
 
   /**
-   * Publishes a request and waits for what a consumer of the subject answers (`Delivery.reply`). The
-   * request is a message like others: it waits for a consumer, and is dropped when its time is over.
+   * Publishes a request and waits for the reply of a consumer of the subject (`Delivery.reply`). The request is an
+   * ordinary message that expires with the timeout.
    */
   request(message: NewMessage, options?: RequestOptions): Promise<BusMessage>;
 
   stream(subject: string): Promise<StreamInfo | undefined>;
-  /** By subject. `>` has all but system subjects. */
+  /** Ordered by subject. `>` matches all subjects except system subjects. */
   streams(pattern: string, page?: StreamPage): Promise<readonly StreamInfo[]>;
-  /** Removes from the old end. Never what a group whose pattern takes the subject has not acked. */
+  /** Removes the oldest messages, but none that a group has not acked. */
   trim(subject: string, order: TrimOrder): Promise<Trimmed>;
   /**
-   * Removes the stream. A group has not acked all of it: `BUS_STREAM_HELD`, unless `evenUnacked`. Groups
-   * stay, and get what is published later.
+   * Removes the stream. Rejects with `BUS_STREAM_HELD` if a group has not acked all of it, unless `evenUnacked`.
+   * Groups stay, and get messages that are published later.
    */
   deleteStream(
     subject: string,
@@ -271,14 +271,14 @@ export interface Bus extends AsyncDisposable {
   groups(): Promise<readonly GroupInfo[]>;
   /** Oldest first (`pendingList`). */
   pending(group: string, limit?: number): Promise<readonly PendingMessage[]>;
-  /** The group goes on from there; what was handed out is forgotten. `sequence` counts for a full subject. */
+  /** Moves the group; current deliveries become stale. `sequence` needs a group on a full subject. */
   seek(group: string, to: StartFrom): Promise<void>;
-  /** Stop its consumers first: one that runs makes it anew. */
+  /** Stop its consumers first: a running consumer creates the group again. */
   deleteGroup(group: string): Promise<boolean>;
 
   /** Oldest first. */
   deadLetters(group: string, page?: DeadLetterPage): Promise<readonly BusDeadLetter[]>;
-  /** Hands them to the group again, and to no other, with all deliveries ahead. Returns how many. */
+  /** Delivers them to this group only, with a new delivery count. Returns how many. */
   replayDeadLetters(group: string, sequences: readonly string[]): Promise<number>;
   discardDeadLetters(group: string, sequences: readonly string[]): Promise<number>;
 }

@@ -1,44 +1,10 @@
-// The edge of the bus: what is refused, by a typed error, before an engine sees it.
+// Validates the arguments of the bus before an engine gets them.
 
-import { validatePattern, validateSubject } from '../contracts/subject-match.ts';
+import { validateSubject } from '../contracts/subject-match.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { GroupDefinition, StartFrom, StreamPage, TrimOrder } from './bus.ts';
-import type { BusCapabilities } from './bus.ts';
-import type { GroupSettings } from './bus-engine.ts';
+import type { BusCapabilities, StartFrom, StreamPage, TrimOrder } from './bus.ts';
 import { busLimits as limits } from './bus-limits.ts';
-import { redoSubject } from './dead-letter.ts';
 import { isSequence } from './sequence.ts';
-
-export function toGroupSettings(
-  definition: GroupDefinition,
-  capabilities: BusCapabilities,
-): GroupSettings {
-  const { group, subject, start = 'start' } = definition;
-  checkGroupName(group);
-  validatePattern(subject);
-  checkStart('start', start, { subject, capabilities });
-  return {
-    name: group,
-    filters: [subject, redoSubject(group)],
-    start,
-    leaseMs: wholeNumber('leaseMs', definition.leaseMs ?? limits.leaseMsDefault, {
-      min: limits.leaseMsMin,
-      max: limits.leaseMsMax,
-    }),
-    maxAckPending: wholeNumber(
-      'maxAckPending',
-      definition.maxAckPending ?? limits.maxAckPendingDefault,
-      { min: 1, max: limits.maxAckPendingMax },
-    ),
-  };
-}
-
-export function maxDeliveriesOf({ maxDeliveries }: GroupDefinition): number {
-  return wholeNumber('maxDeliveries', maxDeliveries ?? limits.maxDeliveriesDefault, {
-    min: 1,
-    max: limits.maxDeliveriesMax,
-  });
-}
 
 const groupName = /^[A-Za-z0-9_-]+$/;
 
@@ -67,21 +33,21 @@ export function checkStart(
     }
   } else if ('sequence' in start) {
     if (typeof start.sequence !== 'string' || !isSequence(start.sequence)) {
-      throw invalid(field, 'must have a sequence as it came with a message');
+      throw invalid(field, 'must have the sequence of a message');
     }
     if (/(?:^|\.)[*>](?:\.|$)/.test(subject)) {
       throw invalid(
         field,
-        `has a sequence, which counts within one subject; '${subject}' is a pattern`,
+        `has a sequence, which is only valid for one full subject; '${subject}' is a pattern`,
       );
     }
   } else if (!capabilities.patternPositions) {
     throw new MillraceError(
       'NOT_SUPPORTED',
-      'this engine has no order over subjects, so that no position can be gone on from: use time, or a subject and a sequence',
+      'this engine has no order over all subjects and cannot start at a position: use a time, or a full subject and a sequence',
     );
   } else if (typeof start.position !== 'string' || !isSequence(start.position)) {
-    throw invalid(field, 'must have a position as it came with a message');
+    throw invalid(field, 'must have the position of a message');
   }
 }
 
@@ -91,7 +57,7 @@ export function checkTrim(order: TrimOrder, capabilities: BusCapabilities): void
     throw invalid('storedBefore', 'must be a valid Date');
   }
   if (beforeSequence !== undefined && !isSequence(beforeSequence)) {
-    throw invalid('beforeSequence', 'must be a sequence as it came with a message');
+    throw invalid('beforeSequence', 'must be the sequence of a message');
   }
   if (lengthMax !== undefined) wholeNumber('lengthMax', lengthMax, { min: 0 });
   if (bytesMax !== undefined) {
@@ -99,12 +65,15 @@ export function checkTrim(order: TrimOrder, capabilities: BusCapabilities): void
     if (!capabilities.streamBytes) {
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'this engine does not know the bytes of a stream: trim by time or length',
+        'this engine does not report the bytes of a stream: trim by time or length',
       );
     }
   }
   if ([storedBefore, beforeSequence, lengthMax, bytesMax].every((each) => each === undefined)) {
-    throw invalid('order', 'must say what is to go: storedBefore, beforeSequence, lengthMax, …');
+    throw invalid(
+      'order',
+      'must have at least one of storedBefore, beforeSequence, lengthMax, bytesMax',
+    );
   }
 }
 
@@ -120,7 +89,10 @@ export function toPage(page: StreamPage): { readonly after: string | undefined; 
 export function wholeNumber(
   field: string,
   value: number,
-  { min, max = Number.MAX_SAFE_INTEGER }: { readonly min: number; readonly max?: number },
+  {
+    min,
+    max = Number.MAX_SAFE_INTEGER,
+  }: { readonly min: number; readonly max?: number | undefined },
 ): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw invalid(field, `must be a whole number from ${min} to ${max}, not ${value}`);

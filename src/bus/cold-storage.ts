@@ -1,9 +1,9 @@
-// Where archives go: named objects that are written once.
+// The port of cold storage: named objects that are written once.
 
 export interface ColdStorage {
   /**
-   * Resolves when the object is safe: whole and synced, or not there at all. False: `ifAbsent` was asked
-   * for, and there is one of this name; nothing was written.
+   * Resolves when the object is complete and durable. False: with `ifAbsent`, an object of this name exists, and
+   * nothing was written.
    */
   put(
     name: string,
@@ -11,8 +11,8 @@ export interface ColdStorage {
     options?: { readonly ifAbsent?: boolean | undefined },
   ): Promise<boolean>;
   get(name: string): Promise<Uint8Array | undefined>;
-  /** Names that begin so, in order. */
+  /** Names with this prefix, in order. */
   list(prefix: string): AsyncIterable<string>;
-  /** Also of one that is not there. */
+  /** Resolves also if the object does not exist. */
   remove(name: string): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The bus over an engine: checks at the edge, envelopes, dead letters; the engine keeps bytes.
+// The bus on top of an engine: validation, envelopes, groups, consumers, requests and dead letters.
 
 import { validatePattern, validateSubject } from '../contracts/subject-match.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -14,14 +14,18 @@ import {
   checkStart,
   checkTrim,
   invalid,
-  maxDeliveriesOf,
-  toGroupSettings,
   toPage,
   wholeNumber,
 } from './check-bus.ts';
 import { unknownGroup } from './group-errors.ts';
-import { createDeadLetters } from './dead-letters.ts';
-import { createGroupMember, type GroupMember, type MemberContext } from './group-member.ts';
+import { createDeadLetters } from './dead-letter.ts';
+import {
+  createGroupMember,
+  maxDeliveriesOf,
+  toGroupSettings,
+  type GroupMember,
+  type MemberContext,
+} from './group-member.ts';
 import { createMessageCodec, type PayloadSchemas } from './message-codec.ts';
 import { createRequests } from './request-reply.ts';
 import { startConsumer } from './start-consumer.ts';
@@ -29,21 +33,21 @@ import { startConsumer } from './start-consumer.ts';
 export interface BusOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** How long the id of a message is remembered. Default: 2 min. */
+  /** How long a message id is remembered to detect duplicates. Default: 2 min. */
   readonly dedupeWindowMs?: number | undefined;
-  /** Subject or pattern → the schema of its payloads: checked when published, and when delivered. */
+  /** Subject or pattern → the schema of its payloads, checked on publish and on delivery. */
   readonly payloads?: PayloadSchemas | undefined;
 }
 
 const readBatchMax = 500;
 
 /**
- * A bus over an engine; what the adapters of Millrace do, and whoever brings an engine of their own.
+ * Creates a bus on top of an engine. The adapters of Millrace use it; call it for your own engine.
  *
  * @example
  * import { createBus, type Bus, type BusEngine } from 'millrace/bus';
  *
- * const overMine = (engine: BusEngine): Bus => createBus(engine, { dedupeWindowMs: 60_000 });
+ * const createMyBus = (engine: BusEngine): Bus => createBus(engine, { dedupeWindowMs: 60_000 });
  */
 export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
   const { clock = systemClock } = options;
@@ -75,10 +79,10 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     observer,
     async reply({ id, replyTo, correlationId, tenant, trace }, payload) {
       if (replyTo === undefined) {
-        throw invalid('replyTo', 'is missing: this message is no request, nobody awaits an answer');
+        throw invalid('replyTo', 'is missing: this message is not a request');
       }
       await bus.publish({
-        // The same for each delivery of the request: one answer is enough.
+        // The same id for each delivery of the request, so that only one reply is stored.
         id: `reply:${id}`,
         subject: replyTo,
         payload,
@@ -109,43 +113,40 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     if (closing.signal.aborted) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
   }
 
-  async function member(definition: GroupDefinition): Promise<GroupMember> {
+  async function joinGroup(definition: GroupDefinition): Promise<GroupMember> {
     failIfClosed();
     const settings = toGroupSettings(definition, capabilities);
-    const made = createGroupMember(context, settings, maxDeliveriesOf(definition));
-    await made.ensure();
-    return made;
+    const member = createGroupMember(context, settings, maxDeliveriesOf(definition));
+    await member.ensure();
+    return member;
   }
 
   function signalOf(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
   }
 
-  /** Fixes the place where it begins before it resolves. */
+  /** The start position is fixed when it resolves. */
   async function open(
     pattern: string,
-    how: Omit<ReadRequest, 'batchMax'>,
+    request: Omit<ReadRequest, 'batchMax'>,
   ): Promise<AsyncIterable<readonly StoredEntry[]>> {
     failIfClosed();
     validatePattern(pattern);
-    checkStart('from', how.from, { subject: pattern, capabilities });
-    return engine.read(pattern, { ...how, batchMax: readBatchMax });
+    checkStart('from', request.from, { subject: pattern, capabilities });
+    return engine.read(pattern, { ...request, batchMax: readBatchMax });
   }
 
   async function* stored(pattern: string, { from = 'start', signal }: ReadOptions) {
-    const how = { from, isLive: false, signal: signalOf(signal) };
-    for await (const batch of await open(pattern, how)) yield* batch;
+    const request = { from, isLive: false, signal: signalOf(signal) };
+    for await (const batch of await open(pattern, request)) yield* batch;
   }
 
-  function decoded(entry: StoredEntry): BusMessage | undefined {
+  function decode(entry: StoredEntry): BusMessage | undefined {
     const result = codec.decode(entry);
     if (result.kind === 'message') return result.message;
     const { subject, sequence } = entry;
     observer.count?.('bus_malformed_skipped_total', {});
-    observer.log?.warn(
-      { subject, sequence, reason: result.reason },
-      'reader skipped a bad message',
-    );
+    observer.log?.warn({ subject, sequence, reason: result.reason }, 'malformed message skipped');
     return undefined;
   }
 
@@ -167,15 +168,15 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
 
     async group(definition): Promise<BusGroup> {
-      const made = await member(definition);
+      const member = await joinGroup(definition);
       return {
-        name: made.settings.name,
+        name: member.settings.name,
         subject: definition.subject,
         async fetch({ limit = 1, waitMs = limits.fetchWaitMsDefault, signal } = {}) {
           failIfClosed();
           wholeNumber('limit', limit, { min: 1, max: limits.fetchMax });
           wholeNumber('waitMs', waitMs, { min: 0, max: limits.requestTimeoutMsMax });
-          const held = await made.fetch({ limit, waitMs, signal: signalOf(signal) });
+          const held = await member.fetch({ limit, waitMs, signal: signalOf(signal) });
           return held.map(({ delivery }) => delivery);
         },
         async ack(deliveries) {
@@ -184,8 +185,8 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       };
     },
     async consume(definition, handler, consumeOptions = {}) {
-      const made = await member(definition);
-      const consumer = startConsumer(context, made, handler, consumeOptions);
+      const member = await joinGroup(definition);
+      const consumer = startConsumer(context, member, handler, consumeOptions);
       consumers.add(consumer);
       const forget = (): void => void consumers.delete(consumer);
       consumer.done.then(forget, forget);
@@ -199,12 +200,12 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       const decodedBatches = async function* (): AsyncGenerator<readonly BusMessage[]> {
         try {
           for await (const batch of batches) {
-            const messages = batch.flatMap((entry) => decoded(entry) ?? []);
+            const messages = batch.flatMap((entry) => decode(entry) ?? []);
             if (either.aborted) return;
             if (messages.length > 0) yield messages;
           }
         } catch (error) {
-          // Whoever ended it knows.
+          // The caller ended the subscription.
           if (!hasCode(error, 'ABORTED')) throw error;
         }
       };
@@ -225,7 +226,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
     async *read(pattern, readOptions = {}) {
       for await (const entry of stored(pattern, readOptions)) {
-        const message = decoded(entry);
+        const message = decode(entry);
         if (message !== undefined) yield message;
       }
     },
@@ -261,11 +262,11 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       validateSubject(subject);
       if (!evenUnacked) {
         const info = await bus.stream(subject);
-        const holding = info?.groups.filter(({ lag, pending }) => lag + pending > 0) ?? [];
-        if (holding.length > 0)
-          throw heldBy(
+        const lagging = info?.groups.filter(({ lag, pending }) => lag + pending > 0) ?? [];
+        if (lagging.length > 0)
+          throw streamHeld(
             subject,
-            holding.map(({ name }) => name),
+            lagging.map(({ name }) => name),
           );
       }
       return engine.deleteStream(subject);
@@ -276,7 +277,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       checkGroupName(group);
       wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
       if (!capabilities.pendingList) {
-        const text = 'this engine tells how many messages are pending, not which: use groups()';
+        const text = 'this engine cannot list pending messages: groups() returns their number';
         throw new MillraceError('NOT_SUPPORTED', text);
       }
       return engine.pending(group, limit);
@@ -297,12 +298,12 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
 
     async [Symbol.asyncDispose]() {
       if (closing.signal.aborted) return;
-      // Consumers settle what they hold, and requests clean up: the engine goes last.
+      // Consumers and requests still need the engine to settle and clean up.
       await Promise.all([...consumers].map((each) => each[Symbol.asyncDispose]()));
       try {
         await requests[Symbol.asyncDispose]();
       } catch (err) {
-        observer.log?.warn({ err }, 'the stream of replies is left behind');
+        observer.log?.warn({ err }, 'reply stream was not deleted');
       }
       closing.abort();
       await engine[Symbol.asyncDispose]();
@@ -311,10 +312,10 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
   return bus;
 }
 
-function heldBy(subject: string, groups: readonly string[]): MillraceError {
+function streamHeld(subject: string, groups: readonly string[]): MillraceError {
   return new MillraceError(
     'BUS_STREAM_HELD',
-    `not everything in '${subject}' is acked by ${groups.join(', ')}`,
+    `the stream '${subject}' has messages without an ack of ${groups.join(', ')}`,
     { details: { subject, groups } },
   );
 }

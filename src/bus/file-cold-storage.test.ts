@@ -14,12 +14,12 @@ for (const { name, run } of coldStorageConformance(async () => fileColdStorage(e
   test(`cold storage in a folder: ${name}`, run);
 }
 
-test('a name does not lead out of the folder', async () => {
+test('a name outside the folder is rejected', async () => {
   const storage = fileColdStorage(empty());
   await assert.rejects(() => storage.get('../other'), { code: 'BUS_INVALID' });
 });
 
-test('what somebody left half-written is not listed', async () => {
+test('an incomplete file of an earlier run is not listed', async () => {
   const path = empty();
   const storage = fileColdStorage(path);
   await storage.put('a', Buffer.from('1'));

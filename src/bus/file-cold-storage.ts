@@ -1,4 +1,4 @@
-// Cold storage in a folder: an object is a file that appears whole, under its name, or not at all.
+// Cold storage in a folder: each object is a file that appears atomically.
 
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
@@ -6,12 +6,12 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { MillraceError } from '../foundation/error.ts';
 import type { ColdStorage } from './cold-storage.ts';
 
-/** Readable by its owner only: the payloads are in the clear. */
+/** Readable by the owner only, because the payloads are not encrypted. */
 const mode = 0o600;
 const unfinished = '.tmp-';
 
 /**
- * Cold storage in a folder, which is made when something is put there.
+ * Cold storage in a folder, which is created by the first write.
  *
  * @example
  * import { fileColdStorage } from 'millrace/bus';
@@ -25,23 +25,23 @@ export function fileColdStorage(folder: string): ColdStorage {
   function pathOf(name: string): string {
     const path = resolve(root, name);
     if (path.startsWith(root + sep)) return path;
-    throw new MillraceError('BUS_INVALID', `'${name}' leads out of the archive`);
+    throw new MillraceError('BUS_INVALID', `'${name}' is outside the archive folder`);
   }
 
   return {
     async put(name, data, { ifAbsent = false } = {}) {
       const path = pathOf(name);
-      const own = join(dirname(path), `${unfinished}${randomUUID()}`);
+      const temporary = join(dirname(path), `${unfinished}${randomUUID()}`);
       await mkdir(dirname(path), { recursive: true });
       try {
-        await writeSynced(own, data);
-        if (ifAbsent) await link(own, path);
-        else await rename(own, path);
+        await writeSynced(temporary, data);
+        if (ifAbsent) await link(temporary, path);
+        else await rename(temporary, path);
       } catch (error) {
         if (ifAbsent && isCode(error, 'EEXIST')) return false;
         throw error;
       } finally {
-        await rm(own, { force: true });
+        await rm(temporary, { force: true });
       }
       await syncFolders(dirname(path), root);
       return true;
@@ -68,7 +68,7 @@ async function writeSynced(path: string, data: Uint8Array): Promise<void> {
   await file.sync();
 }
 
-/** A file that was synced is still lost when its name, or that of a folder above, was not. */
+/** A synced file is lost if its directory entry, or that of a parent folder, is not synced. */
 async function syncFolders(folder: string, root: string): Promise<void> {
   for (let each = folder; each.length >= root.length; each = dirname(each)) {
     await using handle = await open(each, 'r');

@@ -1,9 +1,9 @@
-// What an engine says of a group that is not what its caller takes it for.
+// Errors of the engines about groups.
 
 import { MillraceError } from '../foundation/error.ts';
 
 /**
- * There is no group of this name, or not any more.
+ * The group does not exist.
  *
  * @example
  * import { unknownGroup } from 'millrace/bus';
@@ -11,13 +11,13 @@ import { MillraceError } from '../foundation/error.ts';
  * console.log(unknownGroup('monitors').code); // BUS_GROUP_UNKNOWN
  */
 export function unknownGroup(group: string): MillraceError {
-  return new MillraceError('BUS_GROUP_UNKNOWN', `there is no group '${group}'`, {
+  return new MillraceError('BUS_GROUP_UNKNOWN', `unknown group '${group}'`, {
     details: { group },
   });
 }
 
 /**
- * The group is there, over another subject.
+ * The group exists with another subject.
  *
  * @example
  * import { groupConflict } from 'millrace/bus';
@@ -31,7 +31,7 @@ export function groupConflict(
 ): MillraceError {
   return new MillraceError(
     'BUS_GROUP_CONFLICT',
-    `the group '${group}' reads '${there}', not '${wanted}'`,
+    `the group '${group}' reads '${there}', not '${wanted}': use another group name, or delete the group`,
     { details: { group, there, wanted } },
   );
 }

@@ -1,8 +1,10 @@
-// A member of a group: fetches, puts aside what cannot be handled, and settles in batches.
+// A member of a group: fetches, dead-letters messages that cannot be handled, and settles in batches.
 
+import { validatePattern } from '../contracts/subject-match.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import type { BusCapabilities, GroupDefinition } from './bus.ts';
 import type {
   BusEngine,
   EngineEntry,
@@ -13,7 +15,7 @@ import type {
 } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery, SettleOutcome } from './bus-message.ts';
-import { invalid, wholeNumber } from './check-bus.ts';
+import { checkGroupName, checkStart, invalid, wholeNumber } from './check-bus.ts';
 import {
   deadLetterSubject,
   redoSubject,
@@ -21,7 +23,6 @@ import {
   type DeadLetterMeta,
 } from './dead-letter.ts';
 import type { MessageCodec } from './message-codec.ts';
-import { createSettler } from './settler.ts';
 
 export interface MemberContext {
   readonly engine: BusEngine;
@@ -31,7 +32,7 @@ export interface MemberContext {
   readonly reply: (to: Delivery, payload: unknown) => Promise<void>;
 }
 
-/** A delivery with what the loop around it needs. */
+/** A delivery and the operations of the consumer loop on it. */
 export interface HeldDelivery {
   readonly delivery: Delivery;
   readonly isSettled: () => boolean;
@@ -41,9 +42,40 @@ export interface HeldDelivery {
 
 export interface GroupMember {
   readonly settings: GroupSettings;
-  /** Makes the group where it is missing, from this start. */
+  /** Creates the group if it does not exist, from this start. */
   ensure(start?: GroupSettings['start']): Promise<void>;
   fetch(request: FetchRequest): Promise<readonly HeldDelivery[]>;
+}
+
+export function toGroupSettings(
+  definition: GroupDefinition,
+  capabilities: BusCapabilities,
+): GroupSettings {
+  const { group, subject, start = 'start' } = definition;
+  checkGroupName(group);
+  validatePattern(subject);
+  checkStart('start', start, { subject, capabilities });
+  return {
+    name: group,
+    filters: [subject, redoSubject(group)],
+    start,
+    leaseMs: wholeNumber('leaseMs', definition.leaseMs ?? limits.leaseMsDefault, {
+      min: limits.leaseMsMin,
+      max: limits.leaseMsMax,
+    }),
+    maxAckPending: wholeNumber(
+      'maxAckPending',
+      definition.maxAckPending ?? limits.maxAckPendingDefault,
+      { min: 1, max: limits.maxAckPendingMax },
+    ),
+  };
+}
+
+export function maxDeliveriesOf({ maxDeliveries }: GroupDefinition): number {
+  return wholeNumber('maxDeliveries', maxDeliveries ?? limits.maxDeliveriesDefault, {
+    min: 1,
+    max: limits.maxDeliveriesMax,
+  });
 }
 
 export function createGroupMember(
@@ -73,22 +105,22 @@ export function createGroupMember(
       { group, subject: meta.subject, sequence: meta.sequence, cause, reason },
       'message dead-lettered',
     );
-    // The id repeats when a crash comes between the letter and the ack: one letter all the same.
+    // The id is derived, so a crash between the letter and the ack does not create a second letter.
     const id = `${group}:${entry.subject}:${entry.sequence}`;
     return { subject: deadLetterSubject(group), id, data: entry.data, meta: asciiJson(meta) };
   }
 
-  /** What is wrong with it, or that nobody waits for it any more. */
-  function judge(entry: LeasedEntry): HeldDelivery | Settlement {
+  /** A delivery for the handler, or the settlement of a message that no handler should get. */
+  function classify(entry: LeasedEntry): HeldDelivery | Settlement {
     const { token } = entry;
-    // Whoever reads all dead letters would go round with its own for ever.
+    // A group that reads all dead letters would otherwise process its own in an endless loop.
     if (entry.subject === deadLetterSubject(group)) return { kind: 'ack', token };
     const decoded = codec.decode(entry);
     if (decoded.kind === 'bad') {
       return { kind: 'dead', token, letter: letterOf(entry, decoded.cause, decoded.reason) };
     }
     if (entry.deliveryCount > maxDeliveries) {
-      const reason = `handed out ${maxDeliveries} times, and never settled`;
+      const reason = `delivered ${maxDeliveries} times without being settled`;
       const counted = { ...entry, deliveryCount: entry.deliveryCount - 1 };
       return { kind: 'dead', token, letter: letterOf(counted, 'max-deliveries', reason) };
     }
@@ -108,12 +140,12 @@ export function createGroupMember(
         state = 'settled';
         return outcome;
       } finally {
-        // The broker did not answer: whoever tries again may.
+        // The broker did not answer, so another attempt is allowed.
         if (state === 'settling') state = 'held';
       }
     }
 
-    const die = (cause: DeadLetterCause, reason: string): Promise<SettleOutcome> =>
+    const deadLetter = (cause: DeadLetterCause, reason: string): Promise<SettleOutcome> =>
       settle({ kind: 'dead', token, letter: letterOf(entry, cause, reason) });
     const extend = async (): Promise<SettleOutcome> =>
       state === 'held' ? settler.settle({ kind: 'extend', token }) : 'stale';
@@ -125,13 +157,14 @@ export function createGroupMember(
       ack: () => settle({ kind: 'ack', token }),
       async nack({ delayMs = 0, reason = 'nacked' } = {}) {
         wholeNumber('delayMs', delayMs, { min: 0, max: limits.delayMsMax });
-        if (deliveryCount >= maxDeliveries) return die('max-deliveries', reason);
+        if (deliveryCount >= maxDeliveries) return deadLetter('max-deliveries', reason);
         return settle({ kind: 'nack', token, delayMs });
       },
       inProgress: extend,
       async term(reason) {
-        if (typeof reason !== 'string' || reason === '') throw invalid('reason', 'must be a text');
-        return die('terminated', reason);
+        if (typeof reason !== 'string' || reason === '')
+          throw invalid('reason', 'must be a non-empty string');
+        return deadLetter('terminated', reason);
       },
       reply: (payload) => context.reply(delivery, payload),
     };
@@ -150,38 +183,85 @@ export function createGroupMember(
       const deadlineMs = clock.now() + waitMs;
       for (let leftMs = waitMs; ; leftMs = Math.max(0, deadlineMs - clock.now())) {
         const entries = await engine.fetch(settings, { limit, waitMs: leftMs, signal });
-        const judged = entries.map(judge);
-        const held = judged.filter((each): each is HeldDelivery => 'delivery' in each);
-        await putAside(judged.filter((each): each is Settlement => !('delivery' in each)));
+        const classified = entries.map(classify);
+        const held = classified.filter((each): each is HeldDelivery => 'delivery' in each);
+        await settleUndeliverable(
+          classified.filter((each): each is Settlement => !('delivery' in each)),
+        );
         if (held.length > 0 || entries.length === 0) return held;
       }
     },
   };
 
-  async function putAside(settlements: readonly Settlement[]): Promise<void> {
+  async function settleUndeliverable(settlements: readonly Settlement[]): Promise<void> {
     try {
       await Promise.all(settlements.map((each) => settler.settle(each)));
     } catch (err) {
-      // They come again when their lease is over; the good ones beside them must not wait for that.
+      // They are delivered again after their lease; the other messages of this fetch must not wait.
       if (!hasCode(err, 'BUS_UNAVAILABLE')) throw err;
-      observer.log?.warn({ group, err }, 'bad messages could not be put aside yet');
+      observer.log?.warn({ group, err }, 'undeliverable messages not settled yet');
     }
   }
 }
 
-/** The methods of a delivery, and what only its group knows. */
+/** Settlements that arrive during a call go together into the next call. */
+interface Settler {
+  settle(settlement: Settlement): Promise<SettleOutcome>;
+}
+
+const settleBatchMax = 1_000;
+
+function createSettler(
+  send: (settlements: readonly Settlement[]) => Promise<readonly SettleOutcome[]>,
+): Settler {
+  let waiting: {
+    readonly settlement: Settlement;
+    readonly answer: PromiseWithResolvers<SettleOutcome>;
+  }[] = [];
+  let isSending = false;
+
+  async function flush(): Promise<void> {
+    isSending = true;
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, settleBatchMax);
+      waiting = waiting.slice(settleBatchMax);
+      try {
+        const outcomes = await send(batch.map(({ settlement }) => settlement));
+        for (const [at, { answer }] of batch.entries()) answer.resolve(outcomes[at] ?? 'stale');
+      } catch (error) {
+        for (const { answer } of batch) answer.reject(error);
+      }
+    }
+    isSending = false;
+  }
+
+  return {
+    settle(settlement) {
+      const answer = Promise.withResolvers<SettleOutcome>();
+      waiting.push({ settlement, answer });
+      // After the microtasks, so that handlers that end together settle in one call.
+      if (!isSending) {
+        isSending = true;
+        process.nextTick(() => void flush());
+      }
+      return answer.promise;
+    },
+  };
+}
+
+/** The fields of a delivery that the message itself does not have. */
 type Settling = Pick<
   Delivery,
   'ack' | 'nack' | 'inProgress' | 'term' | 'reply' | 'group' | 'deliveryCount'
 >;
 
-/** A replayed letter keeps where it came from, and counts on. */
+/** A replayed letter keeps its origin and its attempts. */
 function previousOf(entry: LeasedEntry, group: string): DeadLetterMeta | undefined {
   if (entry.subject !== redoSubject(group) || entry.meta === undefined) return undefined;
   return JSON.parse(entry.meta) as DeadLetterMeta;
 }
 
-/** Every engine keeps ASCII as it is, a NATS header among them. */
+/** ASCII only: a NATS header does not preserve other characters. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,

@@ -1,4 +1,4 @@
-// Between messages, envelopes and the bytes that engines keep.
+// Converts messages to envelopes and bytes, and back.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
@@ -20,7 +20,7 @@ import {
   type TransportEnvelope,
 } from './transport-envelope.ts';
 
-/** Subject or pattern → the schema of its payloads: checked when published, and when delivered. */
+/** Subject or pattern → the schema of its payloads, checked on publish and on delivery. */
 export type PayloadSchemas = Readonly<Record<string, StandardSchemaV1>>;
 
 type Decoded =
@@ -40,7 +40,7 @@ interface RequestFields {
 export function createMessageCodec(options: {
   readonly clock: Clock;
   readonly payloads?: PayloadSchemas | undefined;
-  /** The trace that a message belongs to which brings none. */
+  /** The trace of a message that has none. */
   readonly traceNow?: (() => TraceContext | undefined) | undefined;
 }): MessageCodec {
   const { clock } = options;
@@ -73,12 +73,12 @@ export function createMessageCodec(options: {
       return { subject, id: envelope.id, data };
     },
     decode(entry) {
-      // A dead letter, or a replayed one, stands in another stream than it was published to.
+      // A dead letter, and a replayed one, is in another stream than the one it was published to.
       const anySubject = /^_(?:dead|redo)\./.test(entry.subject);
       try {
         const envelope = decodeTransportEnvelope(entry.data);
         if (!anySubject && envelope.subject !== entry.subject) {
-          const reason = `its envelope names another subject than its stream: ${envelope.subject}`;
+          const reason = `the envelope names another subject than its stream: ${envelope.subject}`;
           return { kind: 'bad', cause: 'malformed', reason };
         }
         const message = toMessage(envelope, entry);
@@ -87,7 +87,7 @@ export function createMessageCodec(options: {
         return { kind: 'message', message, expiresAtMs: expiresAtMs || Number.POSITIVE_INFINITY };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        // A schema that throws says no, too: a payload must never end a consumer.
+        // A schema that throws rejects the payload; it must not end the consumer.
         const cause = hasCode(error, 'ENVELOPE_INVALID') ? 'malformed' : 'payload-invalid';
         return { kind: 'bad', cause, reason };
       }
@@ -116,7 +116,7 @@ function payloadCheck(schemas: PayloadSchemas): (subject: string, payload: unkno
 function encodedPayload(contentType: string, payload: unknown): unknown {
   if (isJson(contentType)) return payload;
   if (payload instanceof Uint8Array) return Buffer.from(payload).toString('base64');
-  throw invalid('payload', `must be a Uint8Array, as its content type is ${contentType}`);
+  throw invalid('payload', `must be a Uint8Array because its content type is ${contentType}`);
 }
 
 function toMessage(envelope: TransportEnvelope, entry: StoredEntry): BusMessage {
@@ -136,12 +136,12 @@ function toMessage(envelope: TransportEnvelope, entry: StoredEntry): BusMessage 
     contentType,
     schemaVersion: envelope.schemaVersion,
     replyTo: envelope.replyTo,
-    // Into an array of its own, so that no two engines give two kinds of it.
+    // Copied, so that every engine returns a plain Uint8Array.
     payload: isJson(contentType) ? payload : new Uint8Array(Buffer.from(String(payload), 'base64')),
   };
 }
 
-/** JSON leaves absent fields out; so does the check. */
+/** Omits undefined fields, as JSON does. */
 function present<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),

@@ -1,4 +1,4 @@
-// Requests: published like any message; the answers come back on a stream of this bus alone.
+// Requests are ordinary messages; the replies arrive in a stream that belongs to this bus.
 
 import { randomUUID } from 'node:crypto';
 import { aborted, type Clock } from '../foundation/clock.ts';
@@ -16,7 +16,7 @@ export interface Requests extends AsyncDisposable {
   request(message: NewMessage, options: RequestOptions): Promise<BusMessage>;
 }
 
-interface Listening {
+interface Listener {
   /** Ends when the bus is closed. */
   readonly loop: Promise<void>;
 }
@@ -34,34 +34,34 @@ export function createRequests(context: {
   const { engine, codec, clock, observer } = context;
   const replyTo = replySubject(randomUUID());
   const closing = new AbortController();
-  const awaited = new Map<string, (message: BusMessage) => void>();
-  let listening: Promise<Listening> | undefined;
+  const pending = new Map<string, (message: BusMessage) => void>();
+  let listener: Promise<Listener> | undefined;
 
-  async function listen(): Promise<Listening> {
+  async function listen(): Promise<Listener> {
     const request = { from: 'start', isLive: true, batchMax: 100 } as const;
     const batches = await engine.read(replyTo, { ...request, signal: closing.signal });
-    return { loop: hear(batches) };
+    return { loop: receive(batches) };
   }
 
-  async function hear(batches: AsyncIterable<readonly StoredEntry[]>): Promise<void> {
+  async function receive(batches: AsyncIterable<readonly StoredEntry[]>): Promise<void> {
     try {
       for await (const batch of batches) {
-        for (const entry of batch) answer(entry);
-        // Answers are of use once: what was heard need not be kept.
-        const heard = batch.map(({ sequence }) => sequence);
-        await engine.remove(replyTo, heard);
+        for (const entry of batch) resolveRequest(entry);
+        // A reply is used once.
+        const received = batch.map(({ sequence }) => sequence);
+        await engine.remove(replyTo, received);
       }
     } catch (err) {
-      if (!hasCode(err, 'ABORTED')) observer.log?.error({ err }, 'bus replies are not heard');
+      if (!hasCode(err, 'ABORTED')) observer.log?.error({ err }, 'receiving bus replies failed');
     }
-    // The next request listens anew.
-    listening = undefined;
+    // The next request starts another listener.
+    listener = undefined;
   }
 
-  function answer(entry: StoredEntry): void {
+  function resolveRequest(entry: StoredEntry): void {
     const decoded = codec.decode(entry);
     if (decoded.kind === 'bad') return;
-    awaited.get(decoded.message.causationId ?? '')?.(decoded.message);
+    pending.get(decoded.message.causationId ?? '')?.(decoded.message);
   }
 
   return {
@@ -71,28 +71,28 @@ export function createRequests(context: {
       const over = new AbortController();
       const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
       const id = message.id ?? randomUUID();
-      const reply = new Promise<BusMessage>((resolve) => void awaited.set(id, resolve));
+      const reply = new Promise<BusMessage>((resolve) => void pending.set(id, resolve));
       const expiresAt = new Date(clock.now() + timeoutMs);
       try {
-        listening ??= listen().catch((error: unknown) => {
-          listening = undefined;
+        listener ??= listen().catch((error: unknown) => {
+          listener = undefined;
           throw error;
         });
-        await listening;
+        await listener;
         await context.publish({ ...message, id }, { replyTo, expiresAt });
         const late = clock.sleep(timeoutMs, either).then(() => {
-          const text = `nobody answered on '${message.subject}' within ${timeoutMs} ms`;
+          const text = `no reply to the request on '${message.subject}' within ${timeoutMs} ms`;
           throw new MillraceError('BUS_NO_REPLY', text, { details: { subject: message.subject } });
         });
         return await Promise.race([reply, late]);
       } finally {
-        awaited.delete(id);
+        pending.delete(id);
         over.abort('over');
       }
     },
     async [Symbol.asyncDispose]() {
-      if (listening === undefined) return;
-      const { loop } = await listening;
+      if (listener === undefined) return;
+      const { loop } = await listener;
       closing.abort();
       await loop;
       await engine.deleteStream(replyTo);

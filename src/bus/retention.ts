@@ -1,20 +1,20 @@
-// How long messages stay, by domain.
+// Retention rules: how long the messages of a subject stay in their stream.
 
 import { consumerGroups, createSubjects } from '../contracts/subjects.ts';
 import { matchesFilter } from './bus-engine.ts';
 
 export interface RetentionRule {
-  /** The first rule that takes a subject counts. */
+  /** The first rule whose pattern matches a subject applies. */
   readonly pattern: string;
   readonly ageMs?: number | undefined;
   readonly lengthMax?: number | undefined;
-  /** On engines with `streamBytes`; others keep to age and length. */
+  /** For engines with `streamBytes`; others ignore it. */
   readonly bytesMax?: number | undefined;
-  /** Into cold storage before it is trimmed; without one, it stays. */
+  /** Copies messages to cold storage before trimming; without cold storage, they are not trimmed. */
   readonly isArchived?: boolean | undefined;
   /**
-   * Of archived streams: a group of this name on the pattern, which acks what is in cold storage. Copied long
-   * before it is old, so that its lag tells what a loss of the broker would take along.
+   * For archived streams: a group of this name that acks what is in cold storage. It copies messages long before they
+   * are old, so its lag is what a loss of the broker would lose.
    */
   readonly archiver?: string | undefined;
 }
@@ -22,15 +22,17 @@ export interface RetentionRule {
 const dayMs = 86_400_000;
 
 /**
- * The defaults: notify 7 days; events of system and api 3, of auth 30, of audit 365 and archived; tasks'
- * queue and progress 7, terminal 30 and archived. Dead letters stay for 30 days.
+ * The default rules: notify 7 days; events of system and api 3 days, of auth 30, of audit 365 (archived); queue and
+ * progress of tasks 7 days, terminal 30 (archived); dead letters 30 days.
  *
  * @example
  * import { retentionDefaults, retentionOf } from 'millrace/bus';
  *
  * console.log(retentionOf(retentionDefaults(), 'gbe.events.audit.change')?.isArchived); // true
  */
-export function retentionDefaults(options: { readonly root?: string } = {}): RetentionRule[] {
+export function retentionDefaults(
+  options: { readonly root?: string | undefined } = {},
+): RetentionRule[] {
   const { root } = createSubjects(options);
   const days = (pattern: string, count: number, more: Partial<RetentionRule> = {}) => ({
     pattern,
@@ -54,7 +56,7 @@ export function retentionDefaults(options: { readonly root?: string } = {}): Ret
 }
 
 /**
- * The rule that counts for a subject.
+ * The rule that applies to a subject.
  *
  * @example
  * import { retentionOf } from 'millrace/bus';

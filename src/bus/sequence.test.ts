@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { compareSequences, isSequence } from './sequence.ts';
 
-test('sequences are ordered as numbers, not as texts, however large', () => {
+test('sequences are ordered as numbers, however large, and not as text', () => {
   const part = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
   fc.assert(
     fc.property(part, part, part, part, (a, b, c, d) => {
@@ -17,7 +17,7 @@ test('sequences are ordered as numbers, not as texts, however large', () => {
   assert.equal(compareSequences('7', '7-0'), 0);
 });
 
-test('a sequence is one number or two', () => {
+test('a sequence consists of one or two numbers', () => {
   for (const text of ['0', '42', '1700000000000-3']) assert.ok(isSequence(text), text);
   for (const text of ['', '-1', '1-', 'x', '1-2-3', '9'.repeat(21)]) assert.ok(!isSequence(text));
 });

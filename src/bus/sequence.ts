@@ -1,6 +1,6 @@
 /**
- * Orders two sequences of one subject: negative when `a` comes first. They are one number (`42`) or two
- * (`1700000000000-3`), as their engine counts.
+ * Orders two sequences of one subject: negative if `a` comes first. Depending on the engine, a sequence is one number
+ * (`42`) or two (`1700000000000-3`).
  *
  * @example
  * import { compareSequences } from 'millrace/bus';
@@ -28,7 +28,7 @@ function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : 1;
 }
 
-/** The lowest that may come behind it. */
+/** The lowest sequence that can follow this one. */
 export function sequenceAfter(sequence: string): string {
   const [first = '0', second] = sequence.split('-');
   return second === undefined ? String(BigInt(first) + 1n) : `${first}-${BigInt(second) + 1n}`;

@@ -1,4 +1,4 @@
-// The loop of a consumer: fetches as there is room, hands out, renews leases, outlives its broker.
+// The loop of a consumer: fetches while it has capacity, runs handlers, renews leases, and survives broker outages.
 
 import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
@@ -10,7 +10,7 @@ import { wholeNumber } from './check-bus.ts';
 import { createBrokerHealth } from './broker-health.ts';
 import type { GroupMember, HeldDelivery, MemberContext } from './group-member.ts';
 
-/** Retries after a failure; the last one is the group's `maxDeliveries`. */
+/** The backoff of failed handlers; `maxDeliveries` of the group limits the attempts. */
 const failureBackoff: BackoffPolicy = {
   initialMs: 1_000,
   factor: 2,
@@ -60,7 +60,7 @@ export function startConsumer<Payload>(
   options.signal?.addEventListener('abort', stop, { once: true });
   if (options.signal?.aborted === true) stop();
 
-  /** Rather some at once than one by one, as long as there is something to do. */
+  /** While messages are queued, fetch only when half of the capacity is free: larger batches, fewer calls. */
   function hasRoom(): boolean {
     const free = maxInFlight - running.size - waiting.length;
     return waiting.length === 0 ? free > 0 : free * 2 >= maxInFlight;
@@ -79,12 +79,12 @@ export function startConsumer<Payload>(
         const free = maxInFlight - running.size - waiting.length;
         const fetched = await member.fetch({
           limit: Math.min(free, limits.fetchMax),
-          // After an outage it asks without waiting, to tell at once that the broker is back.
+          // After a failure, do not wait for messages: an empty answer already proves that the broker works.
           waitMs: failures > 0 ? 0 : limits.fetchWaitMsDefault,
           signal: stopping.signal,
         });
         failures = 0;
-        // Reads may work while writes do not: it is back when nobody's outcome waits for it.
+        // Reads can succeed while writes fail, so the outage ends only when no settlement is pending.
         if (unsettled === 0) health.isUp();
         waiting.push(...fetched.map((each) => ({ ...each, lost: new AbortController() })));
         begin();
@@ -101,9 +101,9 @@ export function startConsumer<Payload>(
     if (!isGone && !isRetryable(error)) throw error;
     try {
       if (isGone) {
-        // From the start: what the group had acked is not known any more, and nothing may be skipped.
+        // From the start: the acks of the deleted group are lost, and no message may be skipped.
         await member.ensure('start');
-        observer.log?.warn({ group }, 'bus group was gone and is made anew');
+        observer.log?.warn({ group }, 'bus group was missing and is created again');
         return;
       }
     } catch (err) {
@@ -137,7 +137,7 @@ export function startConsumer<Payload>(
     const beganMs = clock.now();
     try {
       await handler(delivery as Delivery<Payload>, held.lost.signal);
-      if (!held.isSettled()) await settled(held, () => delivery.ack());
+      if (!held.isSettled()) await settleWithRetry(held, () => delivery.ack());
     } catch (error) {
       span?.fail(error);
       observer.count?.('bus_handler_failures_total', { group });
@@ -145,14 +145,14 @@ export function startConsumer<Payload>(
         { ...attributes, attempt: delivery.deliveryCount, err: error },
         'bus handler failed',
       );
-      if (!held.isSettled()) await settled(held, () => giveUp(delivery, error));
+      if (!held.isSettled()) await settleWithRetry(held, () => settleFailure(delivery, error));
     } finally {
       observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group });
       span?.end();
     }
   }
 
-  function giveUp(delivery: Delivery, error: unknown): Promise<unknown> {
+  function settleFailure(delivery: Delivery, error: unknown): Promise<unknown> {
     const outcome = outcomeOf(error);
     const reason = (error instanceof Error ? error.message : String(error)) || 'failed';
     if (outcome.kind === 'terminal') return delivery.term(reason);
@@ -160,8 +160,8 @@ export function startConsumer<Payload>(
     return delivery.nack({ delayMs: Math.min(Math.ceil(delayMs), limits.delayMsMax), reason });
   }
 
-  /** An outcome outlives a short outage: as long as the lease may hold, it is told again. */
-  async function settled(held: Held, settle: () => Promise<unknown>): Promise<void> {
+  /** Retries during a short outage, for as long as the lease can still be valid. */
+  async function settleWithRetry(held: Held, settle: () => Promise<unknown>): Promise<void> {
     const deadlineMs = clock.now() + leaseMs;
     for (let failures = 1; ; failures += 1) {
       const { resumes } = health;
@@ -201,10 +201,12 @@ export function startConsumer<Payload>(
     if (held.isSettled()) return;
     try {
       if ((await held.extend()) === 'settled' || held.isSettled()) return;
-      held.lost.abort(new MillraceError('LEASE_LOST', 'the message went to another member'));
+      held.lost.abort(
+        new MillraceError('LEASE_LOST', 'the message was delivered to another member'),
+      );
       waiting = waiting.filter((each) => each !== held);
     } catch (err) {
-      // The fetch that fails, too, tells it; the lease may outlive the outage.
+      // The failing fetch reports the outage; the lease may last longer than the outage.
       if (!isRetryable(err)) throw err;
     }
   }
@@ -217,10 +219,10 @@ export function startConsumer<Payload>(
     } finally {
       stopping.abort();
       options.signal?.removeEventListener('abort', stop);
-      const untouched = waiting;
+      const unstarted = waiting;
       waiting = [];
       await Promise.all([
-        ...untouched.map((held) => settled(held, () => held.release())),
+        ...unstarted.map((held) => settleWithRetry(held, () => held.release())),
         drained(),
       ]);
       over.abort();
@@ -237,8 +239,8 @@ export function startConsumer<Payload>(
 
   stopping.signal.addEventListener('abort', () => room.resolve(), { once: true });
   const done = run();
-  // Whoever never looks at `done` must not end the process by it; the log has it.
-  done.catch((err: unknown) => observer.log?.error({ group, err }, 'bus consumer ended'));
+  // A caller that ignores `done` must not crash the process with an unhandled rejection.
+  done.catch((err: unknown) => observer.log?.error({ group, err }, 'bus consumer failed'));
 
   return {
     group,

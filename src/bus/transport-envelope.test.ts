@@ -18,11 +18,11 @@ const envelope: TransportEnvelope = {
   payload: { table: 'accounts' },
 };
 
-test('what was encoded is decoded to the same', () => {
+test('decoding an encoded envelope returns the same envelope', () => {
   assert.deepEqual(decodeTransportEnvelope(encodeTransportEnvelope(envelope)), envelope);
 });
 
-test('the published schema is the one that both sides check', () => {
+test('the published schema is the one that producers and consumers check', () => {
   const file = new URL('../../schemas/transport-envelope.json', import.meta.url);
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), transportEnvelopeJsonSchema);
 });
@@ -30,14 +30,14 @@ test('the published schema is the one that both sides check', () => {
 for (const [what, fields] of Object.entries({
   'an unknown field': { colour: 'red' },
   'a newer version': { version: 2 },
-  'a day that is none': { time: '2026-02-30T10:00:00.000Z' },
+  'an impossible date': { time: '2026-02-30T10:00:00.000Z' },
   'a time with an offset': { time: '2026-02-14T10:00:00.000+01:00' },
-  'a header that is no text': { headers: { a: 1 } },
-  'bytes that are no base64': { contentType: 'image/png', payload: '###' },
+  'a header that is not a string': { headers: { a: 1 } },
+  'invalid base64': { contentType: 'image/png', payload: '###' },
   'no id': { id: undefined },
   'no payload': { payload: undefined },
 })) {
-  test(`an envelope with ${what} is refused on both sides`, () => {
+  test(`an envelope with ${what} is rejected by encode and decode`, () => {
     const wrong = { ...envelope, ...fields };
     const bytes = Buffer.from(JSON.stringify(wrong));
     assert.throws(
@@ -48,7 +48,7 @@ for (const [what, fields] of Object.entries({
   });
 }
 
-test('bytes that are not JSON in UTF-8 are no envelope', () => {
+test('bytes that are not JSON in UTF-8 are rejected', () => {
   for (const bytes of [Buffer.from('{'), Buffer.of(0x22, 0xff, 0x22), Buffer.alloc(0)]) {
     assert.throws(
       () => decodeTransportEnvelope(bytes),
@@ -57,7 +57,7 @@ test('bytes that are not JSON in UTF-8 are no envelope', () => {
   }
 });
 
-test('JSON is what its media type says, with parameters or a suffix', () => {
+test('JSON media types may have parameters or a +json suffix', () => {
   for (const type of [
     'application/json',
     'application/json; charset=utf-8',

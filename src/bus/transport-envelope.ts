@@ -1,5 +1,5 @@
-// What travels on the bus: the envelope around a domain payload. One definition yields the type, the
-// check of both sides and the published JSON Schema (schemas/transport-envelope.json).
+// The envelope around a payload on the bus. One definition yields the type, the validation on both sides and the
+// published JSON Schema (schemas/transport-envelope.json).
 
 import type { Static, TString } from 'typebox';
 import { Type } from '../contracts/type.ts';
@@ -22,14 +22,14 @@ const time = (): TString =>
 
 const envelopeDefinition = Type.Object(
   {
-    /** Of the envelope itself: who meets a newer one puts it aside instead of guessing. */
+    /** The version of the envelope; a consumer dead-letters messages with a newer version. */
     version: Type.Literal(1, { description: '1' }),
     id: text(limits.idCharsMax),
     subject: text(255),
     time: time(),
     /** `application/json` (default): `payload` is the value. Any other: `payload` is base64. */
     contentType: Type.Optional(text(255)),
-    /** Of the domain's payload, as the producer counts it. */
+    /** The version of the payload schema, set by the producer. */
     schemaVersion: Type.Optional(
       Type.Integer({ description: 'a whole number from 1 on', minimum: 1 }),
     ),
@@ -44,9 +44,9 @@ const envelopeDefinition = Type.Object(
       }),
     ),
     tracestate: Type.Optional(text(1_024)),
-    /** The subject on which the answer is awaited. */
+    /** The subject for the reply. */
     replyTo: Type.Optional(text(255)),
-    /** Nobody waits for the answer any more: not handed out after this. */
+    /** A request is not delivered after this time. */
     expiresAt: Type.Optional(time()),
     headers: Type.Optional(
       Type.Unsafe<Readonly<Record<string, string>>>({
@@ -64,14 +64,14 @@ const envelopeDefinition = Type.Object(
   { additionalProperties: false },
 );
 
-/** As it is encoded: JSON in UTF-8. */
+/** Encoded as JSON in UTF-8. */
 export type TransportEnvelope = Readonly<Static<typeof envelopeDefinition>>;
 
 const schema = compileSchema(envelopeDefinition);
 
 export const jsonContentType = 'application/json';
 
-/** The JSON Schema (2020-12) of the transport envelope, as it is published. */
+/** The published JSON Schema (2020-12) of the transport envelope. */
 export const transportEnvelopeJsonSchema: Readonly<Record<string, unknown>> = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: 'urn:millrace:schemas:transport-envelope:v1',
@@ -80,7 +80,7 @@ export const transportEnvelopeJsonSchema: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * The producer's side: the bytes of an envelope, or an error that says what is wrong with it.
+ * Encodes an envelope, or throws an error that names what is wrong.
  *
  * @example
  * import { encodeTransportEnvelope } from 'millrace/bus';
@@ -95,23 +95,22 @@ export const transportEnvelopeJsonSchema: Readonly<Record<string, unknown>> = {
  */
 export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array {
   validateSubject(envelope.subject);
-  // Told by its path within the payload, before the envelope around it is looked at.
+  // Checked first, so that the error names the path within the payload.
   encodePayload(envelope.payload, { payloadBytesMax: limits.messageBytesMax });
   const problem = problemOf(envelope);
   if (problem !== undefined) throw problem;
-  // Not a Buffer: that is a part of a larger one, which would travel to another thread as a whole.
+  // Not a Buffer: posting it to another thread would copy the whole pool it is part of.
   const bytes = encoder.encode(JSON.stringify(envelope));
   if (bytes.length <= limits.messageBytesMax) return bytes;
   throw new MillraceError(
     'PAYLOAD_TOO_LARGE',
-    `the message has ${bytes.length} bytes with its envelope, at most ${limits.messageBytesMax} are allowed: keep the blob elsewhere and refer to it`,
+    `the message has ${bytes.length} bytes including its envelope, at most ${limits.messageBytesMax} are allowed: store the content elsewhere and send a reference`,
     { details: { bytes: bytes.length, messageBytesMax: limits.messageBytesMax } },
   );
 }
 
 /**
- * The consumer's side: the envelope, or `ENVELOPE_INVALID` with every problem. It never throws
- * anything else, whatever the bytes are.
+ * Decodes an envelope, or throws `ENVELOPE_INVALID` with all problems, and no other error.
  *
  * @example
  * import { decodeTransportEnvelope } from 'millrace/bus';
@@ -140,7 +139,7 @@ const encoder = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function problemOf(value: unknown): MillraceError | undefined {
-  const problems = schema.check(value) ? unlikely(value) : schema.problems(value);
+  const problems = schema.check(value) ? semanticProblems(value) : schema.problems(value);
   if (problems.length === 0) return undefined;
   const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
   return new MillraceError('ENVELOPE_INVALID', `not a transport envelope: ${shown.join('; ')}`, {
@@ -148,26 +147,28 @@ function problemOf(value: unknown): MillraceError | undefined {
   });
 }
 
-/** What the pattern lets through: the 31st of February, and bytes that are no base64. */
-function unlikely(envelope: TransportEnvelope): readonly { path: string; message: string }[] {
+/** Problems that the patterns cannot detect: an impossible date, and invalid base64. */
+function semanticProblems(
+  envelope: TransportEnvelope,
+): readonly { path: string; message: string }[] {
   const { contentType = jsonContentType, payload } = envelope;
   for (const field of ['time', 'expiresAt'] as const) {
     const given = envelope[field];
     if (given === undefined) continue;
     const ms = Date.parse(given);
     if (Number.isNaN(ms) || new Date(ms).toISOString() !== given) {
-      return [{ path: `/${field}`, message: 'must be a time that exists' }];
+      return [{ path: `/${field}`, message: 'must be an existing time' }];
     }
   }
   const isBytes = typeof payload === 'string' && base64.test(payload);
   return isJson(contentType) || isBytes
     ? []
-    : [{ path: '/payload', message: `must be base64, as its content type is ${contentType}` }];
+    : [{ path: '/payload', message: `must be base64 because its content type is ${contentType}` }];
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** `application/json` and what ends on `+json`, with parameters or without. */
+/** `application/json` and types with the suffix `+json`, with or without parameters. */
 export function isJson(contentType: string): boolean {
   return /^application\/(?:[^;]+\+)?json *(?:;|$)/i.test(contentType);
 }

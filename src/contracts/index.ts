@@ -46,7 +46,7 @@ export {
   type RedisMeta,
   type RedisWorkflowPart,
 } from './redis-keys.ts';
-export type { Problem } from './schema.ts';
+export { compileSchema, type Problem, type Schema } from './schema.ts';
 export { slackAddressing, type SendMessageJob } from './slack-addressing.ts';
 export {
   buildCategory,

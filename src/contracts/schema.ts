@@ -1,7 +1,7 @@
 // Schemas of Millrace itself: one TypeBox definition yields the TypeScript type, a compiled check, readable problems
 // and the JSON Schema. The result is a Standard Schema, like the schemas of users.
 
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { Settings } from 'typebox/system';
@@ -12,7 +12,8 @@ export interface Problem {
   readonly message: string;
 }
 
-export interface Schema<T> extends StandardSchemaV1<unknown, T> {
+export interface Schema<T> {
+  readonly '~standard': StandardSchemaV1.Props<T, T> & StandardJSONSchemaV1.Props<T, T>;
   readonly definition: TSchema;
   readonly check: (value: unknown) => value is T;
   /** All problems; empty if the value is valid. */
@@ -22,7 +23,15 @@ export interface Schema<T> extends StandardSchemaV1<unknown, T> {
 /** Bounds the error for a hostile document. */
 const problemsMax = 100;
 
-/** Compiles a definition; a `description` on a string becomes part of its problem's message. */
+/**
+ * A TypeBox definition as a Standard Schema, for events and commands. A `description` on a string becomes part of
+ * its problem's message.
+ *
+ * @example
+ * import { compileSchema, defineEvent, Type } from 'millrace/contracts';
+ *
+ * const opened = defineEvent('account.opened.v1', compileSchema(Type.Object({ owner: Type.String() })));
+ */
 export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D>> {
   type T = Static<D>;
   const compiled = Compile(definition);
@@ -37,6 +46,7 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
           allErrors(() => compiled.Errors(value)[1]),
           definition,
         );
+  const toJsonSchema = (): Record<string, unknown> => ({ ...(definition as object) });
   return {
     definition,
     check,
@@ -44,6 +54,7 @@ export function compileSchema<D extends TSchema>(definition: D): Schema<Static<D
     '~standard': {
       version: 1,
       vendor: 'millrace',
+      jsonSchema: { input: toJsonSchema, output: toJsonSchema },
       validate: (value) =>
         check(value)
           ? { value }

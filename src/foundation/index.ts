@@ -26,4 +26,6 @@ export {
   type TraceContext,
 } from './observer.ts';
 export type { Finding, FindingLevel } from './finding.ts';
+export { firstInstantOf, isTimeZone, lastInstantOf, wallTimeAt } from './time-zone.ts';
+export { traceOf } from './trace-of.ts';
 export { reserveTokens, takeTokens, type TokenBucket, type TokenRequest } from './token-bucket.ts';

@@ -9,6 +9,14 @@ const formatsMax = 1_000;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
+/**
+ * Whether the name is a known IANA time zone.
+ *
+ * @example
+ * import { isTimeZone } from 'millrace/foundation';
+ *
+ * console.log(isTimeZone('Europe/Berlin')); // true
+ */
 export function isTimeZone(name: string): boolean {
   try {
     formatOf(name);
@@ -24,7 +32,14 @@ export function localTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** What the wall clock shows at an instant. */
+/**
+ * What the wall clock shows at an instant.
+ *
+ * @example
+ * import { wallTimeAt } from 'millrace/foundation';
+ *
+ * const wallMs = wallTimeAt('Europe/Berlin', Date.parse('2026-01-10T10:00:00Z')); // 11:00
+ */
 export function wallTimeAt(timeZone: string, instantMs: number): number {
   if (timeZone === 'UTC') return instantMs;
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
@@ -42,14 +57,28 @@ export function wallTimeAt(timeZone: string, instantMs: number): number {
   return wall.getTime();
 }
 
-/** The first instant at which the wall clock shows this time or a later one. In a gap: the clock change. */
+/**
+ * The first instant at which the wall clock shows this time or a later one. In a gap: the clock change.
+ *
+ * @example
+ * import { firstInstantOf } from 'millrace/foundation';
+ *
+ * const instantMs = firstInstantOf('Europe/Berlin', Date.parse('2026-10-25T02:30:00Z')); // 00:30 UTC
+ */
 export function firstInstantOf(timeZone: string, wallMs: number): number {
   const { before, after, changeMs } = offsetsAround(timeZone, wallMs);
   const early = wallMs - before;
   return early < changeMs ? early : Math.max(changeMs, wallMs - after);
 }
 
-/** The instant after which the wall clock never shows an earlier time: of a repeated time, the second. */
+/**
+ * The instant after which the wall clock never shows an earlier time: of a repeated time, the second.
+ *
+ * @example
+ * import { lastInstantOf } from 'millrace/foundation';
+ *
+ * const instantMs = lastInstantOf('Europe/Berlin', Date.parse('2026-10-25T02:30:00Z')); // 01:30 UTC
+ */
 export function lastInstantOf(timeZone: string, wallMs: number): number {
   const { before, after, changeMs } = offsetsAround(timeZone, wallMs);
   const late = wallMs - after;

@@ -8,11 +8,11 @@ import { apiCaller } from '../../src/testing/index.ts';
 import { startProduct } from '../start-product.ts';
 import { createWorkspace } from '../store/rig.ts';
 
-const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
+const source = (path: string): string => new URL(`../../${path}`, import.meta.url).href;
 
 const config = `
-import { notifications } from '${source('customers/index.ts')}';
-import { defineConfig } from '${source('platform/index.ts')}';
+import { notifications } from '${source('modules/customers/index.ts')}';
+import { defineConfig } from '${source('src/platform/index.ts')}';
 
 export default defineConfig({ modules: [notifications()] });
 `;

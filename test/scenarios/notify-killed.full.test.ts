@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { notifications } from '../../src/customers/index.ts';
+import { notifications } from '../../modules/customers/index.ts';
 import { createPlatform, type Platform } from '../../src/platform/index.ts';
 import {
   apiCaller,

@@ -1,7 +1,7 @@
 // The product with notifications, which kills itself at one hop of one customer's story.
 
 import { smtpDestination } from '../../src/destinations/smtp/index.ts';
-import { composeNotificationMail, notifications } from '../../src/customers/index.ts';
+import { composeNotificationMail, notifications } from '../../modules/customers/index.ts';
 import { childInput } from '../../src/testing/child-process.ts';
 import { mortalModule, serveProduct } from './mortal-product.ts';
 

@@ -1,6 +1,6 @@
 // One of several processes that tell the same customers things, and bring to their end what is due.
 
-import { notifications, createNotifier } from '../../src/customers/index.ts';
+import { notifications, createNotifier } from '../../modules/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 

@@ -2,7 +2,7 @@
 // less than was sent; one of the processes is killed in the middle.
 
 import assert from 'node:assert/strict';
-import { createNotifier, notifications } from '../../src/customers/index.ts';
+import { createNotifier, notifications } from '../../modules/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { startChild, type Child } from '../../src/testing/index.ts';
 import { inTime, soakMinutes, until } from '../store/rig.ts';

@@ -6,10 +6,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { smtpDestination } from '../../src/destinations/smtp/index.ts';
 import { webhookDestination } from '../../src/destinations/webhook/index.ts';
-import { composeNotificationMail } from '../../src/customers/index.ts';
+import { composeNotificationMail } from '../../modules/customers/index.ts';
 import type { EngineUrls } from '../../src/platform/index.ts';
 import { startSmtp, type ApiCaller, type SocketMessage } from '../../src/testing/index.ts';
-import { customerRig } from '../../src/customers/customer-rig.test.ts';
+import { customerRig } from '../../modules/customers/testing/customer-rig.ts';
 import { until } from '../store/rig.ts';
 
 const base = '/api/v1/notify/customers';

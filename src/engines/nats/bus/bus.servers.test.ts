@@ -2,7 +2,7 @@ import { after, test } from 'node:test';
 import { connect } from '@nats-io/transport-node';
 import type { BusFixture } from '../../../testing/conformance/bus/bus.ts';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
-import { onServer } from '../../../bus/conformance-rig.test.ts';
+import { onServer } from '../../../testing/support/bus/on-server.ts';
 import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
 import { natsBus, natsBusCapabilities } from './bus.ts';

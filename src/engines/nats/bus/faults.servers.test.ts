@@ -98,7 +98,7 @@ test('a server that lost its disk: streams and groups are created again, and it 
   assert.deepEqual(read, [0, 1]);
   for (const text of [
     'bus stream was missing and is created again',
-    'bus group was gone and is made anew',
+    'bus group was missing and is created again',
   ]) {
     const times = texts.filter((each) => each === text).length;
     assert.ok(times === 1 || (times === 2 && text.includes('stream')), `${text}: ${times} times`);

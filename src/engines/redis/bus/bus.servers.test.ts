@@ -1,6 +1,6 @@
 import { after, test } from 'node:test';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
-import { onServer } from '../../../bus/conformance-rig.test.ts';
+import { onServer } from '../../../testing/support/bus/on-server.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
 import { redisBusFixture } from '../../../testing/conformance/engines/redis-bus.ts';
 

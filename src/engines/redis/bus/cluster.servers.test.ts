@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
-import { onServer } from '../../../bus/conformance-rig.test.ts';
+import { onServer } from '../../../testing/support/bus/on-server.ts';
 import {
   ackAll,
   eventually,
