@@ -7,9 +7,9 @@ import { markMethod, type MethodDecoratorOf } from './method-marks.ts';
 
 export interface MapToOutboxOptions {
   /** Chooses the destination, `webhook:partner-x`, where the message does not say it. */
-  readonly integrationType?: string;
+  readonly integrationType?: string | undefined;
   /** What the receiver reads as its type. Default: the event's. */
-  readonly eventType?: string;
+  readonly eventType?: string | undefined;
 }
 
 export interface MapToOutboxMark extends MapToOutboxOptions {

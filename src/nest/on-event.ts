@@ -17,7 +17,7 @@ export interface OnEventOptions {
    * `sub:<service>:<name>:v<n>`, by itself or with settings. The checkpoint is kept under it: a new name
    * begins at the start. Default: `sub:<service of the module>:<class in kebab-case>:v1`.
    */
-  readonly subscription?: string | HandlerSubscription;
+  readonly subscription?: string | HandlerSubscription | undefined;
 }
 
 export interface OnEventMark extends OnEventOptions {

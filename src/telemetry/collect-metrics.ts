@@ -15,12 +15,12 @@ export interface Collector {
 }
 
 export interface CollectOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   readonly log?: Logger | undefined;
   /** Whoever takes longer counts as failed at this scrape. Default: 2 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How long an answer is good; longer where it took long. Default: 10 s. */
-  readonly freshMs?: number;
+  readonly freshMs?: number | undefined;
 }
 
 export const collectLimits = { timeoutMs: 2_000, freshMs: 10_000 } as const;

@@ -7,8 +7,8 @@ import { metricTable, type MetricDefinition } from './metric-table.ts';
 
 export interface MetricsOptions {
   /** Default: `metricTable`. */
-  readonly table?: readonly MetricDefinition[];
-  readonly limits?: Partial<MetricLimits>;
+  readonly table?: readonly MetricDefinition[] | undefined;
+  readonly limits?: Partial<MetricLimits> | undefined;
 }
 
 export interface MetricLimits {

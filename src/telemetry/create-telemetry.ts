@@ -18,19 +18,19 @@ export interface TelemetryOptions {
    * `MILLRACE_ENV`, and the variables of OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
    * `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`. Default: none.
    */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Default: `MILLRACE_LOG_FORMAT`, else text on a terminal and JSON everywhere else. */
-  readonly log?: 'json' | 'text';
+  readonly log?: 'json' | 'text' | undefined;
   /** Default: standard error. */
-  readonly stream?: LogStream;
+  readonly stream?: LogStream | undefined;
   /** Names of more fields to leave out of the log. */
-  readonly redact?: readonly string[];
+  readonly redact?: readonly string[] | undefined;
   /** The version of the program, for the log and the traces. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Default: `metricTable`. */
-  readonly table?: readonly MetricDefinition[];
-  readonly collectors?: readonly Collector[];
-  readonly clock?: Clock;
+  readonly table?: readonly MetricDefinition[] | undefined;
+  readonly collectors?: readonly Collector[] | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 export interface Telemetry extends AsyncDisposable {

@@ -50,11 +50,11 @@ export interface Counters {
 }
 
 interface CounterOptions {
-  readonly version?: number;
-  readonly onAdded?: (event: ProjectedEvent<Counted>) => void;
-  readonly id?: (event: ProjectedEvent) => string;
-  readonly shards?: number;
-  readonly batchSize?: number;
+  readonly version?: number | undefined;
+  readonly onAdded?: ((event: ProjectedEvent<Counted>) => void) | undefined;
+  readonly id?: ((event: ProjectedEvent) => string) | undefined;
+  readonly shards?: number | undefined;
+  readonly batchSize?: number | undefined;
 }
 
 export function newCounters(): Counters {
