@@ -1,6 +1,6 @@
 // Which cases of the suite a run takes.
 
-import type { BusCase } from '../testing/conformance/bus/bus-fixture.ts';
+import type { BusCase } from '../testing/conformance/bus/fixture.ts';
 
 /**
  * The suite on an engine with a server: the model with its first seeds. SQLite takes all seeds

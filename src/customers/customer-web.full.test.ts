@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { apiCaller, eventually } from '../testing/api-caller.ts';
+import { eventually } from '../testing/assertions.ts';
+import { apiCaller } from '../testing/api-caller.ts';
 import { customerSubject } from './customer-contact.ts';
 import { customerLimits } from './customer-limits.ts';
 import { customerRig } from './customer-rig.test.ts';

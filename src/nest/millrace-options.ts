@@ -42,5 +42,7 @@ export interface MillraceOutboxOptions {
   readonly destinations?: DeliveryOptions['destinations'] | undefined;
   /** Instead of `destinations`. */
   readonly deliver?: Deliver | undefined;
-  readonly dispatcher?: Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'> | undefined;
+  readonly dispatcher?:
+    | Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'>
+    | undefined;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
 import { createRig, labelOf, streamOf, until } from './rig.test.ts';
 import { startSubscription } from './start-subscription.ts';

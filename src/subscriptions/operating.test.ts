@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import type { MemoryTransaction } from './memory-subscription-storage.ts';
 import { createRig, labelOf, streamOf, until } from './rig.test.ts';
 import { startSubscription } from './start-subscription.ts';

@@ -3,7 +3,7 @@
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { fakeClock, type FakeClock } from '../testing/fake-clock.ts';
 import type { MemoryTransaction } from './memory-subscription-storage.ts';
 import type { SubscriptionHost } from './subscription-storage.ts';

@@ -1,25 +1,24 @@
 // Consumers: a handler over a group, its outcomes, how much it takes on, and how it ends.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { RetryAfter, Terminal } from '../../../subscriptions/handler-outcome.ts';
 import type { Delivery } from '../../../bus/bus-message.ts';
 import {
   bytes,
-  eventually,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   shortLeaseMs,
   underSomeLease,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 const { group: name } = workers;
 const now = (): number => 0;

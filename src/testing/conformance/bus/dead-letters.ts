@@ -1,23 +1,22 @@
 // Dead letters: what gets there, with which reason, and how it comes back.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   bytes,
-  eventually,
   fetchOne,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   shortLeaseMs,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { hasTaskId } from './publish.ts';
 
 const { group: name } = workers;

@@ -1,9 +1,9 @@
 // Groups: who gets what, under which lease, and what becomes of it.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
-  eventually,
   fetchOne,
   fetchSome,
   longLeaseMs,
@@ -11,13 +11,12 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   shortLeaseMs,
   underSomeLease,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 
 export const groupCases: BusCases = {

@@ -11,7 +11,7 @@ import {
   publishNumbers,
   upTo,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 const subjects = [
   'gbe.tasks.email-send.terminal',

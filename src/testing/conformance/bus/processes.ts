@@ -1,21 +1,20 @@
 // Several processes on one bus, and a broker that goes and comes back.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import {
   ackAll,
-  eventually,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 export const processCases: BusCases = {
   async 'what one publishes wakes another that waits'(bus, context) {

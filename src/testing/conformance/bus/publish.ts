@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   fetchOne,
@@ -12,12 +13,11 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
 

@@ -1,22 +1,21 @@
 // Reading past all groups: live subscriptions that leave nothing behind, and replays that end.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { Bus, BusSubscription } from '../../../bus/bus.ts';
 import type { BusMessage } from '../../../bus/bus-message.ts';
 import {
   bytes,
-  eventually,
   fetchSome,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 async function take(subscription: BusSubscription, count: number): Promise<BusMessage[]> {
   const messages: BusMessage[] = [];

@@ -1,6 +1,7 @@
 // Requests and their answers.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   fetchOne,
   fetchSome,
@@ -8,11 +9,10 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 export const requestCases: BusCases = {
   async 'a request has the answer of whoever consumes its subject'(bus) {

@@ -1,6 +1,7 @@
 // Streams and groups from outside: how they stand, what may go, and what must not.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   fetchOne,
@@ -10,11 +11,10 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
 
 const { group: name } = workers;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../../foundation/clock.ts';
+import { eventually } from '../../assertions.ts';
 import type { BreakerStore, SharedBreaker } from '../../../delivery/breaker-store.ts';
 
 export interface BreakerStoreCase {
@@ -16,7 +16,6 @@ type Body = (store: BreakerStore, second: BreakerStore) => Promise<void>;
 
 /** Nothing waits for it that goes well. */
 const longMs = 600_000;
-const eventuallyMs = 60_000;
 
 const cases: Readonly<Record<string, Body>> = {
   async 'an unknown breaker is not listed, may be probed, and cannot be closed'(store) {
@@ -128,12 +127,4 @@ export function breakerStoreConformance({
 
 async function find(store: BreakerStore, name: string): Promise<SharedBreaker | undefined> {
   return (await store.list()).find(({ destination }) => destination === name);
-}
-
-async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const untilMs = systemClock.now() + eventuallyMs;
-  while (!(await isSo())) {
-    if (systemClock.now() > untilMs) assert.fail(`not within ${eventuallyMs} ms: ${what}`);
-    await systemClock.sleep(5);
-  }
 }

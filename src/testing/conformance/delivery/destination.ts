@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { eventually, eventuallyMs } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { createDelivery } from '../../../delivery/create-delivery.ts';
 import { idempotencyKeyOf, type DeliveryMessage } from '../../../delivery/delivery-message.ts';
@@ -49,9 +50,6 @@ export interface DestinationCase {
 type Capability = 'dedupes' | 'away' | 'busy' | 'refuses' | 'silent' | 'secrets';
 type Body = (fixture: DestinationFixture) => Promise<void>;
 type Cases = Readonly<Record<string, Body | { readonly needs: Capability; readonly run: Body }>>;
-
-/** Generous: other work may have the machine. Nothing waits for it that goes well. */
-const eventuallyMs = 60_000;
 
 const cases: Cases = {
   async 'a message arrives with its payload and its key'(fixture) {
@@ -277,14 +275,6 @@ async function whenReceived(
     return (await receivedOf(fixture, message)).length >= count;
   });
   return receivedOf(fixture, message);
-}
-
-async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const untilMs = systemClock.now() + eventuallyMs;
-  while (!(await isSo())) {
-    if (systemClock.now() > untilMs) assert.fail(`not within ${eventuallyMs} ms: ${what}`);
-    await systemClock.sleep(10);
-  }
 }
 
 function deepFreeze(value: unknown): void {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import {
   claim,
@@ -6,15 +7,13 @@ import {
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 
 export const claimCases: LedgerCases = {
   async 'a claim takes due messages, and stores its owner and time'(_opened, ledger) {

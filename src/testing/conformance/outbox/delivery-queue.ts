@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { eventually } from '../../assertions.ts';
 import { toDeliveryJob } from '../../../outbox/delivery-job.ts';
 import type {
   DeliveryJob,
@@ -9,7 +10,7 @@ import type {
   WaitingJobs,
   WorkOptions,
 } from '../../../outbox/delivery-queue.ts';
-import { claimOne, enqueued, eventually } from './ledger-fixture.ts';
+import { claimOne, enqueued } from './fixture.ts';
 import { memoryOutboxLedger } from '../../../outbox/memory-outbox-ledger.ts';
 
 /** Isolated queues; disposed by the suite. */

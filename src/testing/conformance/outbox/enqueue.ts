@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimOne,
@@ -6,10 +7,9 @@ import {
   future,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export const enqueueCases: LedgerCases = {

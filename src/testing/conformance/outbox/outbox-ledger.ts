@@ -2,13 +2,13 @@
 
 import { claimCases, orderCases, sharedCases } from './claim.ts';
 import { enqueueCases, outageCases, transactionCases } from './enqueue.ts';
-import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
-import { modelCases } from './ledger-model.ts';
+import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './fixture.ts';
+import { modelCases } from './model.ts';
 import type { OutboxCapabilities } from '../../../outbox/outbox-ledger.ts';
 import { renewCases } from './renew.ts';
 import { operatingCases, settleCases } from './settle.ts';
 
-export type { OpenedLedger, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
+export type { OpenedLedger, OutboxLedgerCase, OutboxLedgerFixture } from './fixture.ts';
 
 const topics: readonly {
   readonly topic: string;

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimAgain,
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { deliveryJobId } from '../../../outbox/delivery-job.ts';
 import { jobsKept } from '../../../outbox/outbox-job.ts';
 import type { OutboxLedger, Renewed } from '../../../outbox/outbox-ledger.ts';

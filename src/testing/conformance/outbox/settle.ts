@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimAgain,
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import type { OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage } from '../../../outbox/outbox-message.ts';

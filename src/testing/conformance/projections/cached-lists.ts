@@ -1,10 +1,10 @@
 // Lists that are kept under the hash of their filters until something is written.
 
 import assert from 'node:assert/strict';
+import { eventually } from '../../assertions.ts';
 import { documentsOf } from '../../../projections/documents.ts';
 import {
   currencies,
-  eventually,
   from,
   type ReadModelCases,
   type ReadModelContext,

@@ -1,6 +1,7 @@
 // Events and the documents that they change, in one transaction.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { inlineProjections } from '../../../projections/inline-projections.ts';
 import { assertTotal, newCounters, type Counters, type HostStore } from './projection-fixture.ts';
@@ -156,18 +157,17 @@ export const inlineCases: ProjectionCases = {
   'bad input is refused as everywhere': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
-    const refused = async (
-      code: 'PAYLOAD_NOT_JSON' | 'APPEND_INVALID' | 'NOT_SUPPORTED',
-      work: Promise<unknown>,
-    ) => assert.rejects(work, (error) => hasCode(error, code));
     const stream = counters.stream('a');
-    await refused(
+    await rejectsWith(
+      () => projecting.append(stream, [counters.event('added', { n: 1n })]),
       'PAYLOAD_NOT_JSON',
-      projecting.append(stream, [counters.event('added', { n: 1n })]),
     );
-    await refused('APPEND_INVALID', projecting.append(stream, []));
+    await rejectsWith(() => projecting.append(stream, []), 'APPEND_INVALID');
     const transaction = {};
-    await refused('NOT_SUPPORTED', projecting.append(stream, counters.add(1), { transaction }));
+    await rejectsWith(
+      () => projecting.append(stream, counters.add(1), { transaction }),
+      'NOT_SUPPORTED',
+    );
     assert.equal(await store.streamInfo(stream), undefined);
   },
 };

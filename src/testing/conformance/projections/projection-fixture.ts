@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { newEvent } from '../store/store-fixture.ts';
+import { newEvent } from '../store/fixture.ts';
 import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
-import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { documentsOf, type Documents, type Page } from '../../../projections/documents.ts';
 import { readModel, type DocumentSource, type ReadModel } from '../../../projections/read-model.ts';
@@ -117,13 +116,4 @@ export function rangeOf(documents: Documents<Currency>, tenant = 'core'): Promis
 
 export async function assertCode(code: ErrorCode, work: () => Promise<unknown>): Promise<void> {
   await assert.rejects(work, (error) => hasCode(error, code), `must be ${code}`);
-}
-
-/** By the engine's own clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 6_000; round += 1) {
-    if (await holds()) return;
-    await systemClock.sleep(10);
-  }
-  assert.fail(`it never happened: ${what}`);
 }

@@ -2,6 +2,7 @@
 // queries have nothing to ask.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startPosition } from '../../../store/position.ts';
 import { activeDocuments } from '../../../projections/active-documents.ts';
@@ -41,10 +42,6 @@ async function assertAll(
     assert.equal(found?.document.events, events, id);
     assert.equal(found.document.total, events * version, id);
   }
-}
-
-async function refused(code: 'PROJECTION_INVALID' | 'PROJECTION_UNKNOWN', work: Promise<unknown>) {
-  await assert.rejects(work, (error) => hasCode(error, code));
 }
 
 export const rebuildCases: ProjectionCases = {
@@ -195,11 +192,11 @@ export const rebuildCases: ProjectionCases = {
     const counters = newCounters();
     await firstVersion(store, counters);
     const two = counters.projection({ version: 2 });
-    await refused('PROJECTION_UNKNOWN', switchProjection(store, two));
+    await rejectsWith(() => switchProjection(store, two), 'PROJECTION_UNKNOWN');
     const family = `counting.${counters.aggregate}`;
     const declared = { family, version: 2, projection: two.name, target: undefined };
     await store.readModelVersions.declare(declared, 0);
-    await refused('PROJECTION_INVALID', switchProjection(store, two));
+    await rejectsWith(() => switchProjection(store, two), 'PROJECTION_INVALID');
     const active = (await store.readModelVersions.list(family)).filter((each) => each.active);
     assert.deepEqual(
       active.map(({ version }) => version),
@@ -212,8 +209,8 @@ export const rebuildCases: ProjectionCases = {
     await fill(store, counters);
     const one = counters.projection();
     await rebuildProjection(store, one);
-    await refused('PROJECTION_INVALID', rebuildProjection(store, one));
-    await refused('PROJECTION_INVALID', retireProjection(store, one));
+    await rejectsWith(() => rebuildProjection(store, one), 'PROJECTION_INVALID');
+    await rejectsWith(() => retireProjection(store, one), 'PROJECTION_INVALID');
     await assertAll(store, counters, { version: 1, events: 10 });
   },
 
@@ -233,8 +230,8 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(await retireProjection(store, one), 0);
     assert.equal(await counters.documents(store, 1).get('core', 's1'), undefined);
     await assertAll(store, counters, { version: 2, events: 10 });
-    await refused('PROJECTION_INVALID', startProjection(store, one));
-    await refused('PROJECTION_INVALID', switchProjection(store, one));
+    await rejectsWith(() => startProjection(store, one), 'PROJECTION_INVALID');
+    await rejectsWith(() => switchProjection(store, one), 'PROJECTION_INVALID');
     const all = await projectionStatus(store);
     const mine = all.filter(({ family }) => family === `counting.${counters.aggregate}`);
     assert.deepEqual(

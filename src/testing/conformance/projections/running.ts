@@ -1,10 +1,10 @@
 // A projection at work: caught up, live, again after a restart, and past what it cannot handle.
 
 import assert from 'node:assert/strict';
+import { eventually } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { toPosition } from '../../../store/position.ts';
 import { assertTotal, newCounters } from './projection-fixture.ts';
-import { eventually } from './read-model-fixture.ts';
 import type { ProjectionCases } from './projections.ts';
 import { startProjection } from '../../../projections/start-projection.ts';
 import { waitForProjection } from '../../../projections/wait-for-projection.ts';

@@ -1,6 +1,7 @@
 // Appending: what the result says, and what each expected revision allows.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
 import {
   assertAscending,
@@ -12,11 +13,10 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const appendCases: StoreCases = {
   'the first event of a stream has revision 0, and the result says where it went': async ({
@@ -197,8 +197,9 @@ export const appendCases: StoreCases = {
   'after a conflict, the actual revision that it told is the one to expect': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(7));
-    const error = await refused('VERSION_CONFLICT', () =>
-      store.append(stream, [newEvent()], { expected: 2 }),
+    const error = await rejectsWith(
+      () => store.append(stream, [newEvent()], { expected: 2 }),
+      'VERSION_CONFLICT',
     );
     const expected = Number(error.details['actual']);
     assert.equal((await store.append(stream, [newEvent()], { expected })).revision, 7);
@@ -209,10 +210,14 @@ export const appendCases: StoreCases = {
     const [stream, other] = [newStream(category), newStream(category)];
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 1));
-    await refused('VERSION_CONFLICT', () => store.append(stream, newEvents(5), { expected: 9 }));
+    await rejectsWith(
+      () => store.append(stream, newEvents(5), { expected: 9 }),
+      'VERSION_CONFLICT',
+    );
     await store.append(other, events.slice(1, 2));
-    await refused('VERSION_CONFLICT', () =>
-      store.append(other, newEvents(5), { expected: 'none' }),
+    await rejectsWith(
+      () => store.append(other, newEvents(5), { expected: 'none' }),
+      'VERSION_CONFLICT',
     );
     await store.append(stream, events.slice(2), { expected: 0 });
     const all = await store.readAll({ filter: { category } }).toArray();
@@ -242,7 +247,7 @@ export const appendCases: StoreCases = {
   'an append whose signal has fired writes nothing': async ({ store }) => {
     const stream = newStream();
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.append(stream, [newEvent()], { signal }));
+    await rejectsWith(() => store.append(stream, [newEvent()], { signal }), 'ABORTED');
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
@@ -254,7 +259,7 @@ export const appendCases: StoreCases = {
     leaving.abort();
     const [outcome] = await Promise.allSettled([appending]);
     if (outcome.status === 'rejected') {
-      await refused('ABORTED', () => Promise.reject(outcome.reason as Error));
+      await rejectsWith(() => Promise.reject(outcome.reason as Error), 'ABORTED');
     }
     assert.equal((await store.append(stream, events)).revision, 2);
     assert.deepEqual(await storedIds(store, stream), idsOf(events));

@@ -1,6 +1,7 @@
 // What must be refused, with the code that says why, and without a trace in the store.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { payloadLimits } from '../../../contracts/json-payload.ts';
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
@@ -15,10 +16,9 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const badStreams: Readonly<Record<string, string>> = {
   'an empty name': '',
@@ -82,12 +82,13 @@ export const badInputCases: StoreCases = {
     await store.append(stream, [newEvent()]);
     for (const expected of [-1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '0', 'ANY', null]) {
       const options = { expected: expected as ExpectedRevision };
-      const { details } = await refused('APPEND_INVALID', () =>
-        store.append(stream, [newEvent()], options),
+      const { details } = await rejectsWith(
+        () => store.append(stream, [newEvent()], options),
+        'APPEND_INVALID',
       );
       assert.deepEqual(details['expected'], expected);
-      await refused('APPEND_INVALID', () => store.deleteStream(stream, options));
-      await refused('APPEND_INVALID', () => store.tombstoneStream(stream, options));
+      await rejectsWith(() => store.deleteStream(stream, options), 'APPEND_INVALID');
+      await rejectsWith(() => store.tombstoneStream(stream, options), 'APPEND_INVALID');
     }
     assert.equal((await store.readStream(stream).toArray()).length, 1);
   },
@@ -96,10 +97,10 @@ export const badInputCases: StoreCases = {
     Object.entries(badStreams).map(([what, stream]) => [
       `as a stream, ${what} is refused`,
       async ({ store }: { readonly store: EventStore }) => {
-        await refused('NAME_INVALID', () => store.append(stream, [newEvent()]));
-        await refused('NAME_INVALID', () => store.setStreamMetadata(stream, { maxCount: 1 }));
-        await refused('NAME_INVALID', () => store.deleteStream(stream));
-        await refused('NAME_INVALID', () => store.tombstoneStream(stream));
+        await rejectsWith(() => store.append(stream, [newEvent()]), 'NAME_INVALID');
+        await rejectsWith(() => store.setStreamMetadata(stream, { maxCount: 1 }), 'NAME_INVALID');
+        await rejectsWith(() => store.deleteStream(stream), 'NAME_INVALID');
+        await rejectsWith(() => store.tombstoneStream(stream), 'NAME_INVALID');
       },
     ]),
   ),
@@ -155,8 +156,9 @@ export const badInputCases: StoreCases = {
     const store = await open({ payloadBytesMax: 12 });
     const stream = newStream();
     await store.append(stream, [newEvent({ payload: 'x'.repeat(10) })]);
-    await refused('PAYLOAD_TOO_LARGE', () =>
-      store.append(stream, [newEvent({ payload: '\u20ac'.repeat(4) })]),
+    await rejectsWith(
+      () => store.append(stream, [newEvent({ payload: '\u20ac'.repeat(4) })]),
+      'PAYLOAD_TOO_LARGE',
     );
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
@@ -172,7 +174,7 @@ export const badInputCases: StoreCases = {
     ]);
     assert.equal(details['tenant'], 'demo');
     const stream = newStream('banking.account.v1', 'demo-za');
-    await refused('TENANT_MISMATCH', () => store.append(stream, [newEvent({ tenant: 'za' })]));
+    await rejectsWith(() => store.append(stream, [newEvent({ tenant: 'za' })]), 'TENANT_MISMATCH');
     await store.append(stream, [newEvent({ tenant: 'demo-za' })]);
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
@@ -190,7 +192,7 @@ export const badInputCases: StoreCases = {
       ['APPEND_INVALID', [twin, twin]],
     ];
     for (const [code, events] of bad) {
-      await refused(code, () => store.append(stream, [...newEvents(3), ...events]));
+      await rejectsWith(() => store.append(stream, [...newEvents(3), ...events]), code);
       assert.deepEqual(await storedIds(store, stream), idsOf(stored));
     }
     assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
@@ -207,10 +209,11 @@ export const badInputCases: StoreCases = {
       { truncateBefore: -1 },
       { truncateBefore: 0.5 },
     ]) {
-      await refused('APPEND_INVALID', () => store.setStreamMetadata(stream, metadata));
+      await rejectsWith(() => store.setStreamMetadata(stream, metadata), 'APPEND_INVALID');
     }
-    await refused('PAYLOAD_NOT_JSON', () =>
-      store.setStreamMetadata(stream, { custom: { owner: 1n } }),
+    await rejectsWith(
+      () => store.setStreamMetadata(stream, { custom: { owner: 1n } }),
+      'PAYLOAD_NOT_JSON',
     );
     assert.equal(await store.streamInfo(stream), undefined);
   },
@@ -218,8 +221,14 @@ export const badInputCases: StoreCases = {
   'a text that is no position is refused': async ({ store, signal }) => {
     for (const text of ['', 'END', '42', '-000000000000001', 'ffffffffffffffff', ' '.repeat(16)]) {
       const after = text as Position;
-      await refused('POSITION_INVALID', async () => store.readAll({ after, limit: 1 }).toArray());
-      await refused('POSITION_INVALID', () => follow(store.subscribe({ after, signal })).next());
+      await rejectsWith(
+        async () => store.readAll({ after, limit: 1 }).toArray(),
+        'POSITION_INVALID',
+      );
+      await rejectsWith(
+        () => follow(store.subscribe({ after, signal })).next(),
+        'POSITION_INVALID',
+      );
     }
   },
 
@@ -239,9 +248,9 @@ export const badInputCases: StoreCases = {
     await store.append('$system', [event]);
     await store.append('account-1', [newEvent({ type: '$odd' })]);
     assert.deepEqual(await storedIds(store, '$system'), [event.eventId]);
-    await refused('NAME_INVALID', () => store.append('', [newEvent()]));
-    await refused('NAME_INVALID', () => store.append('a\u0000b', [newEvent()]));
-    await refused('PAYLOAD_NOT_JSON', () => store.append('a', [newEvent({ payload: 1n })]));
+    await rejectsWith(() => store.append('', [newEvent()]), 'NAME_INVALID');
+    await rejectsWith(() => store.append('a\u0000b', [newEvent()]), 'NAME_INVALID');
+    await rejectsWith(() => store.append('a', [newEvent({ payload: 1n })]), 'PAYLOAD_NOT_JSON');
   },
 };
 
@@ -250,9 +259,9 @@ async function leavesNoTrace(
   store: EventStore,
   code: ErrorCode,
   events: readonly DomainEventEnvelope[],
-): ReturnType<typeof refused> {
+): ReturnType<typeof rejectsWith> {
   const stream = newStream();
-  const error = await refused(code, () => store.append(stream, events));
+  const error = await rejectsWith(() => store.append(stream, events), code);
   assert.equal(await store.streamInfo(stream), undefined);
   assert.deepEqual(await storedIds(store, stream), []);
   return error;

@@ -1,6 +1,7 @@
 // Appending inside a transaction that the caller began: it counts when the caller commits.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   assertDense,
   conflict,
@@ -10,11 +11,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const callerTransaction = (run: CaseBody) => needs('callerTransaction', run);
 
@@ -107,7 +107,7 @@ export const callerTransactionCases: StoreCases = {
       const stream = newStream();
       await inTransaction(store, async (transaction) => {
         const bad = [newEvent({ payload: { value: 1n } })];
-        await refused('PAYLOAD_NOT_JSON', () => store.append(stream, bad, { transaction }));
+        await rejectsWith(() => store.append(stream, bad, { transaction }), 'PAYLOAD_NOT_JSON');
         await store.append(stream, [newEvent()], { transaction });
       });
       assert.equal((await storedIds(store, stream)).length, 1);

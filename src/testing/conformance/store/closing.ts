@@ -1,15 +1,9 @@
 // A closed store says so, whatever it is asked for.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import {
-  follow,
-  newEvent,
-  newEvents,
-  newStream,
-  refused,
-  type StoreCases,
-} from './store-fixture.ts';
+import { follow, newEvent, newEvents, newStream, type StoreCases } from './fixture.ts';
 
 const stream = 'banking.account.v1-core-closed';
 
@@ -38,7 +32,7 @@ export const closingCases: StoreCases = {
     await store.append(stream, newEvents(3));
     await store[Symbol.asyncDispose]();
     for (const [operation, use] of Object.entries(uses)) {
-      const error = await refused('STORE_CLOSED', () => use(store, signal));
+      const error = await rejectsWith(() => use(store, signal), 'STORE_CLOSED');
       assert.equal(error.retryable, false, operation);
     }
   },
@@ -53,12 +47,12 @@ export const closingCases: StoreCases = {
     const store = await open();
     await store.append(stream, newEvents(6));
     const seen: number[] = [];
-    await refused('STORE_CLOSED', async () => {
+    await rejectsWith(async () => {
       for await (const page of store.readStream(stream, { pageSize: 2 }).pages()) {
         seen.push(page.length);
         await store[Symbol.asyncDispose]();
       }
-    });
+    }, 'STORE_CLOSED');
     assert.deepEqual(seen, [2]);
   },
 
@@ -77,7 +71,7 @@ export const closingCases: StoreCases = {
     await store[Symbol.asyncDispose]();
     for (const outcome of await settled) {
       if (outcome.status === 'fulfilled') continue;
-      await refused('STORE_CLOSED', () => Promise.reject(outcome.reason as Error));
+      await rejectsWith(() => Promise.reject(outcome.reason as Error), 'STORE_CLOSED');
     }
   },
 

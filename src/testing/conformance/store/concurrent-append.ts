@@ -1,6 +1,7 @@
 // Many writers at once: one wins where one must, and nothing that was acknowledged is lost.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { AppendResult } from '../../../store/event-store.ts';
 import {
@@ -11,11 +12,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const concurrentAppendCases: StoreCases = {
   'of twenty writers at one revision exactly one wins': async ({ store }) => {
@@ -211,7 +211,9 @@ async function race<T extends AppendResult | readonly AppendResult[]>(
   for (const outcome of outcomes) {
     if (outcome.status === 'fulfilled') winners.push(outcome.value);
     else {
-      losers.push(await refused('VERSION_CONFLICT', () => Promise.reject(outcome.reason as Error)));
+      losers.push(
+        await rejectsWith(() => Promise.reject(outcome.reason as Error), 'VERSION_CONFLICT'),
+      );
     }
   }
   return { winners, losers };

@@ -1,6 +1,7 @@
 // Two connections to one store, as two processes have them.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
 import {
   assertDense,
@@ -12,14 +13,13 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   turn,
   unique,
   type CaseBody,
   type CaseContext,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const crossProcess = (run: CaseBody) => needs('crossProcess', run);
 
@@ -95,8 +95,9 @@ export const crossProcessCases: StoreCases = {
       assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
       for (const outcome of outcomes) {
         if (outcome.status === 'fulfilled') continue;
-        const error = await refused('VERSION_CONFLICT', () =>
-          Promise.reject(outcome.reason as Error),
+        const error = await rejectsWith(
+          () => Promise.reject(outcome.reason as Error),
+          'VERSION_CONFLICT',
         );
         assert.equal(error.details['actual'], 0);
       }
@@ -172,8 +173,8 @@ export const crossProcessCases: StoreCases = {
     await one.tombstoneStream(dead);
     assert.equal((await storedIds(two, truncated)).length, 1);
     assert.deepEqual(await storedIds(two, deleted), []);
-    await refused('STREAM_DELETED', () => two.append(dead, [newEvent()]));
-    await refused('STREAM_DELETED', () => two.readStream(dead).toArray());
+    await rejectsWith(() => two.append(dead, [newEvent()]), 'STREAM_DELETED');
+    await rejectsWith(() => two.readStream(dead).toArray(), 'STREAM_DELETED');
     assert.equal((await two.append(deleted, [newEvent()], { expected: 'none' })).revision, 3);
     assert.equal((await storedIds(one, deleted)).length, 1);
   }),
@@ -186,8 +187,9 @@ export const crossProcessCases: StoreCases = {
     assert.deepEqual(only(await two.readStream(stream).toArray()).payload, event.payload);
     await one.forget(subject);
     assert.ok(isForgotten(only(await two.readStream(stream).toArray()).payload));
-    await refused('SUBJECT_FORGOTTEN', () =>
-      two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
+    await rejectsWith(
+      () => two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
+      'SUBJECT_FORGOTTEN',
     );
   }),
 
@@ -217,7 +219,7 @@ export const crossProcessCases: StoreCases = {
     await two[Symbol.asyncDispose]();
     await one.append(newStream(), [newEvent()]);
     assert.equal((await follower.count(2)).length, 2);
-    await refused('STORE_CLOSED', () => two.head());
+    await rejectsWith(() => two.head(), 'STORE_CLOSED');
   }),
 };
 

@@ -1,6 +1,7 @@
 // Deleting a stream so that it may come back, and ending it for ever.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import {
@@ -10,11 +11,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const deletionCases: StoreCases = {
   'deleted: the stream reads as if it were not there': async ({ store }) => {
@@ -75,8 +75,9 @@ export const deletionCases: StoreCases = {
 
   'deleted: an append that wants it to exist is refused': async ({ store }) => {
     const stream = await deleted(store, 2);
-    const { details } = await refused('STREAM_DELETED', () =>
-      store.append(stream, [newEvent()], { expected: 'exists' }),
+    const { details } = await rejectsWith(
+      () => store.append(stream, [newEvent()], { expected: 'exists' }),
+      'STREAM_DELETED',
     );
     assert.equal(details['stream'], stream);
     assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
@@ -161,7 +162,7 @@ export const deletionCases: StoreCases = {
     assert.equal(await store.streamInfo(stream), undefined);
     await store.append(stream, [newEvent()]);
     await store.deleteStream(stream, { expected });
-    await refused('STREAM_DELETED', () => store.deleteStream(stream, { expected }));
+    await rejectsWith(() => store.deleteStream(stream, { expected }), 'STREAM_DELETED');
   },
 
   'deleting: a stream that is not there is no error': async ({ store }) => {
@@ -190,8 +191,9 @@ export const deletionCases: StoreCases = {
   'tombstone: nothing can be appended any more, whatever is expected': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     for (const expected of ['any', 'none', 'exists', 0, 1, 2, 3] as ExpectedRevision[]) {
-      const { details, retryable } = await refused('STREAM_DELETED', () =>
-        store.append(stream, [newEvent()], { expected }),
+      const { details, retryable } = await rejectsWith(
+        () => store.append(stream, [newEvent()], { expected }),
+        'STREAM_DELETED',
       );
       assert.equal(details['stream'], stream);
       assert.equal(retryable, false);
@@ -203,13 +205,13 @@ export const deletionCases: StoreCases = {
     const events = newEvents(2);
     await store.append(stream, events);
     await store.tombstoneStream(stream);
-    await refused('STREAM_DELETED', () => store.append(stream, events));
+    await rejectsWith(() => store.append(stream, events), 'STREAM_DELETED');
   },
 
   'tombstone: reading is refused in every way': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     for (const options of [{}, { direction: 'backwards' }, { from: 1 }, { limit: 1 }] as const) {
-      await refused('STREAM_DELETED', () => store.readStream(stream, options).toArray());
+      await rejectsWith(() => store.readStream(stream, options).toArray(), 'STREAM_DELETED');
     }
   },
 
@@ -221,9 +223,9 @@ export const deletionCases: StoreCases = {
 
   'tombstone: neither metadata nor a deletion changes anything any more': async ({ store }) => {
     const stream = await tombstoned(store, 2);
-    await refused('STREAM_DELETED', () => store.setStreamMetadata(stream, { maxCount: 1 }));
-    await refused('STREAM_DELETED', () => store.deleteStream(stream));
-    await refused('STREAM_DELETED', () => store.tombstoneStream(stream));
+    await rejectsWith(() => store.setStreamMetadata(stream, { maxCount: 1 }), 'STREAM_DELETED');
+    await rejectsWith(() => store.deleteStream(stream), 'STREAM_DELETED');
+    await rejectsWith(() => store.tombstoneStream(stream), 'STREAM_DELETED');
     assert.equal((await store.streamInfo(stream))?.deleted, 'tombstone');
   },
 
@@ -239,15 +241,15 @@ export const deletionCases: StoreCases = {
     }
     assert.equal((await storedIds(store, stream)).length, 3);
     await store.tombstoneStream(stream, { expected: 2 });
-    await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+    await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
   },
 
   'tombstone: also for a stream that is not there, or was deleted': async ({ store }) => {
     const streams = [newStream(), await deleted(store, 2)];
     for (const stream of streams) {
       await store.tombstoneStream(stream);
-      await refused('STREAM_DELETED', () => store.append(stream, [newEvent()]));
-      await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+      await rejectsWith(() => store.append(stream, [newEvent()]), 'STREAM_DELETED');
+      await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
     }
   },
 

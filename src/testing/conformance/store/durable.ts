@@ -1,6 +1,7 @@
 // What a durable store still knows when it is opened again: everything.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
 import {
@@ -11,12 +12,11 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const durable = (run: CaseBody) => needs('durable', run);
 
@@ -79,7 +79,7 @@ export const durableCases: StoreCases = {
     assert.deepEqual(await Promise.all(streams.map((stream) => again.streamInfo(stream))), infos);
     assert.equal((await storedIds(again, truncated)).length, 2);
     assert.deepEqual(await storedIds(again, deleted), []);
-    await refused('STREAM_DELETED', () => again.append(dead, [newEvent()]));
+    await rejectsWith(() => again.append(dead, [newEvent()]), 'STREAM_DELETED');
     assert.equal((await again.append(deleted, [newEvent()], { expected: 'none' })).revision, 4);
     assert.equal((await storedIds(again, deleted)).length, 1);
   }),
@@ -98,7 +98,7 @@ export const durableCases: StoreCases = {
       after.map(({ payload }) => isForgotten(payload)),
       [true, false],
     );
-    await refused('SUBJECT_FORGOTTEN', () => again.append(stream, [about(jane)]));
+    await rejectsWith(() => again.append(stream, [about(jane)]), 'SUBJECT_FORGOTTEN');
     await again.append(stream, [about(john)]);
     assert.equal((await again.readStream(stream).toArray()).length, 3);
   }),

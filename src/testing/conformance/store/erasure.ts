@@ -1,6 +1,7 @@
 // Forgetting a person: the payloads are gone, the streams are whole.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { fakeClock } from '../../fake-clock.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
@@ -13,11 +14,10 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const erasureCases: StoreCases = {
   'a payload about a person reads as it was written': async ({ store }) => {
@@ -123,8 +123,9 @@ export const erasureCases: StoreCases = {
     const [stream, subject] = [newStream(), unique('person-')];
     await store.append(stream, [about(subject)]);
     await store.forget(subject);
-    const { details, retryable } = await refused('SUBJECT_FORGOTTEN', () =>
-      store.append(stream, [newEvent(), about(unique('person-')), about(subject)]),
+    const { details, retryable } = await rejectsWith(
+      () => store.append(stream, [newEvent(), about(unique('person-')), about(subject)]),
+      'SUBJECT_FORGOTTEN',
     );
     assert.equal(details['subject'], subject);
     assert.equal(retryable, false);
@@ -135,7 +136,7 @@ export const erasureCases: StoreCases = {
   'an unknown person cannot be forgotten, but no data is taken afterwards': async ({ store }) => {
     const subject = unique('person-');
     assert.deepEqual(await store.forget(subject), { forgotten: false });
-    await refused('SUBJECT_FORGOTTEN', () => store.append(newStream(), [about(subject)]));
+    await rejectsWith(() => store.append(newStream(), [about(subject)]), 'SUBJECT_FORGOTTEN');
   },
 
   'forgetting twice keeps the first time': async ({ open }) => {
@@ -206,8 +207,8 @@ export const erasureCases: StoreCases = {
     const stream = newStream();
     for (const subject of ['', 42, null, {}, 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(256)]) {
       const event = newEvent({ headers: { [subjectHeader]: subject } });
-      await refused('NAME_INVALID', () => store.append(stream, [event]));
-      await refused('NAME_INVALID', () => store.forget(subject as string));
+      await rejectsWith(() => store.append(stream, [event]), 'NAME_INVALID');
+      await rejectsWith(() => store.forget(subject as string), 'NAME_INVALID');
     }
     assert.equal(await store.streamInfo(stream), undefined);
   },

@@ -1,6 +1,7 @@
 // Filters: each part alone, all parts together, and random ones against plain JavaScript.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
 import { filterLimits, type EventFilter } from '../../../store/event-filter.ts';
@@ -12,10 +13,9 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const eventFilterCases: StoreCases = {
   'types: one of the list': async ({ store }) => {
@@ -201,8 +201,11 @@ export const eventFilterCases: StoreCases = {
   'a pattern that is none, or could take for ever, is refused': async ({ store, signal }) => {
     for (const pattern of ['(', '[a', 'a**', '(a)\\1', '(?=a)b', '(?<!a)b', 'a{2,1}', '\\']) {
       for (const filter of [{ typePattern: pattern }, { streamPattern: pattern }]) {
-        await refused('FILTER_INVALID', async () => store.readAll({ filter }).toArray());
-        await refused('FILTER_INVALID', () => follow(store.subscribe({ filter, signal })).next());
+        await rejectsWith(async () => store.readAll({ filter }).toArray(), 'FILTER_INVALID');
+        await rejectsWith(
+          () => follow(store.subscribe({ filter, signal })).next(),
+          'FILTER_INVALID',
+        );
       }
     }
   },
@@ -217,7 +220,7 @@ export const eventFilterCases: StoreCases = {
       { typePattern: pattern },
       { streamPattern: pattern },
     ]) {
-      await refused('FILTER_INVALID', async () => store.readAll({ filter }).toArray());
+      await rejectsWith(async () => store.readAll({ filter }).toArray(), 'FILTER_INVALID');
     }
   },
 

@@ -4,8 +4,8 @@ import { MillraceError } from '../../../foundation/error.ts';
 import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
 import { eventStoreConformance } from './event-store.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
-import type { StoreFixture } from './store-fixture.ts';
-import { storeFaults } from './store-faults.ts';
+import type { StoreFixture } from './fixture.ts';
+import { storeFaults } from './faults.ts';
 
 const memory: StoreFixture = {
   capabilities: memoryEventStore().capabilities,

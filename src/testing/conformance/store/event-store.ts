@@ -21,15 +21,15 @@ import { readAllCases } from './read-all.ts';
 import { readStreamCases } from './read-stream.ts';
 import { roundTripCases } from './round-trip.ts';
 import { scavengeCases } from './scavenge.ts';
-import { storeModelCases } from './store-model.ts';
+import { storeModelCases } from './model.ts';
 import type { StoreCapabilities } from '../../../store/store-engine.ts';
-import type { CaseBody, CaseContext, Need, StoreCases, StoreFixture } from './store-fixture.ts';
+import type { CaseBody, CaseContext, Need, StoreCases, StoreFixture } from './fixture.ts';
 import { streamMetadataCases } from './stream-metadata.ts';
 import { subscribeConcurrentlyCases } from './subscribe-concurrently.ts';
 import { subscribeToStreamCases } from './subscribe-to-stream.ts';
 import { subscribeCases } from './subscribe.ts';
 
-export type { StoreFixture } from './store-fixture.ts';
+export type { StoreFixture } from './fixture.ts';
 
 export interface ConformanceCase {
   /** A sentence; its topic comes first. */

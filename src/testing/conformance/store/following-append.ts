@@ -1,18 +1,18 @@
 // Appends behind an event that is named: for those who decide on what they remember of a stream.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   conflict,
   idsOf,
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type CaseWithNeeds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const following = (run: CaseBody): CaseWithNeeds => ({ needs: ['followingAppend'], run });
 
@@ -94,7 +94,7 @@ export const followingAppendCases: StoreCases = {
   'it names an id, and a revision': following(async ({ store }) => {
     for (const wrong of [{ expected: 'any' }, { expected: 0, follows: '' }] as const) {
       const behind = { follows: 'e1', ...wrong };
-      await refused('APPEND_INVALID', () => store.append(newStream(), [newEvent()], behind));
+      await rejectsWith(() => store.append(newStream(), [newEvent()], behind), 'APPEND_INVALID');
     }
   }),
 };

@@ -14,7 +14,7 @@ import {
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const idempotentAppendCases: StoreCases = {
   'none: the same events again give the first result': async ({ store }) => {

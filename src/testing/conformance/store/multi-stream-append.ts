@@ -1,6 +1,7 @@
 // Several streams in one append: all of them or none.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
 import {
   assertDense,
@@ -10,11 +11,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const multi = 'multiStreamAppend';
 
@@ -35,7 +35,7 @@ export const multiStreamAppendCases: StoreCases = {
     if (capabilities.multiStreamAppend) return;
     const streams = [newStream(), newStream()];
     const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
-    const { details } = await refused('NOT_SUPPORTED', () => store.appendMany(appends));
+    const { details } = await rejectsWith(() => store.appendMany(appends), 'NOT_SUPPORTED');
     assert.equal(details['capability'], multi);
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   },
@@ -103,11 +103,13 @@ export const multiStreamAppendCases: StoreCases = {
     async ({ store }) => {
       const [fine, dead] = [newStream(), newStream()];
       await store.tombstoneStream(dead);
-      const { details } = await refused('STREAM_DELETED', () =>
-        store.appendMany([
-          { stream: fine, events: [newEvent()] },
-          { stream: dead, events: [newEvent()] },
-        ]),
+      const { details } = await rejectsWith(
+        () =>
+          store.appendMany([
+            { stream: fine, events: [newEvent()] },
+            { stream: dead, events: [newEvent()] },
+          ]),
+        'STREAM_DELETED',
       );
       assert.equal(details['stream'], dead);
       assert.equal(await store.streamInfo(fine), undefined);
@@ -116,11 +118,13 @@ export const multiStreamAppendCases: StoreCases = {
 
   'one bad event at the very end, and nothing is written': needs(multi, async ({ store }) => {
     const streams = [newStream(), newStream()];
-    await refused('PAYLOAD_NOT_JSON', () =>
-      store.appendMany([
-        { stream: streams[0] ?? '', events: newEvents(2) },
-        { stream: streams[1] ?? '', events: [newEvent(), newEvent({ payload: [Number.NaN] })] },
-      ]),
+    await rejectsWith(
+      () =>
+        store.appendMany([
+          { stream: streams[0] ?? '', events: newEvents(2) },
+          { stream: streams[1] ?? '', events: [newEvent(), newEvent({ payload: [Number.NaN] })] },
+        ]),
+      'PAYLOAD_NOT_JSON',
     );
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
@@ -165,11 +169,13 @@ export const multiStreamAppendCases: StoreCases = {
   'one stream twice: one event id in both is refused': needs(multi, async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
-    await refused('APPEND_INVALID', () =>
-      store.appendMany([
-        { stream, events: [event] },
-        { stream, events: [event] },
-      ]),
+    await rejectsWith(
+      () =>
+        store.appendMany([
+          { stream, events: [event] },
+          { stream, events: [event] },
+        ]),
+      'APPEND_INVALID',
     );
     assert.equal(await store.streamInfo(stream), undefined);
   }),
@@ -232,21 +238,22 @@ export const multiStreamAppendCases: StoreCases = {
   'the limit of events counts over all streams': needs(multi, async ({ store }) => {
     const half = storeLimits.eventsPerAppendMax / 2;
     const streams = [newStream(), newStream()];
-    await refused('APPEND_INVALID', () =>
-      store.appendMany(streams.map((stream) => ({ stream, events: newEvents(half + 1) }))),
+    await rejectsWith(
+      () => store.appendMany(streams.map((stream) => ({ stream, events: newEvents(half + 1) }))),
+      'APPEND_INVALID',
     );
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
 
   'no stream at all is refused': async ({ store }) => {
-    await refused('APPEND_INVALID', () => store.appendMany([]));
+    await rejectsWith(() => store.appendMany([]), 'APPEND_INVALID');
   },
 
   'a signal that has fired, and nothing is written': needs(multi, async ({ store }) => {
     const streams = [newStream(), newStream()];
     const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.appendMany(appends, { signal }));
+    await rejectsWith(() => store.appendMany(appends, { signal }), 'ABORTED');
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
 };

@@ -1,6 +1,7 @@
 // Reading everything in the order of the store: after any position, without gaps and repeats.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { startPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -13,11 +14,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 /** Without the system's own events, which some engines begin with. */
 const filter = {};
@@ -218,7 +218,7 @@ export const readAllCases: StoreCases = {
   'a read whose signal has fired is refused': async ({ store }) => {
     await store.append(newStream(), [newEvent()]);
     const signal = AbortSignal.abort();
-    await refused('ABORTED', async () => store.readAll({ signal, filter }).toArray());
+    await rejectsWith(async () => store.readAll({ signal, filter }).toArray(), 'ABORTED');
   },
 
   'a signal that fires while reading ends it at the page': async ({ open }) => {
@@ -226,14 +226,14 @@ export const readAllCases: StoreCases = {
     await fill(store);
     const leaving = new AbortController();
     let pages = 0;
-    await refused('ABORTED', async () => {
+    await rejectsWith(async () => {
       for await (const page of store
         .readAll({ pageSize: 2, signal: leaving.signal, filter })
         .pages()) {
         pages += page.length > 0 ? 1 : 0;
         if (pages === 3) leaving.abort();
       }
-    });
+    }, 'ABORTED');
     assert.equal(pages, 3);
   },
 };

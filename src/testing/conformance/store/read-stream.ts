@@ -1,6 +1,7 @@
 // Reading one stream: in both directions, from anywhere, page by page.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { EventStore, ReadStreamOptions } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -10,10 +11,9 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const readStreamCases: StoreCases = {
   'forwards: all events, oldest first': async ({ store }) => {
@@ -181,7 +181,7 @@ export const readStreamCases: StoreCases = {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.readStream(stream, { signal }).toArray());
+    await rejectsWith(() => store.readStream(stream, { signal }).toArray(), 'ABORTED');
   },
 
   'a signal that fires while reading ends it at the page': async ({ store }) => {
@@ -189,13 +189,13 @@ export const readStreamCases: StoreCases = {
     await store.append(stream, newEvents(10));
     const leaving = new AbortController();
     const pages: number[] = [];
-    await refused('ABORTED', async () => {
+    await rejectsWith(async () => {
       const reader = store.readStream(stream, { pageSize: 2, signal: leaving.signal });
       for await (const page of reader.pages()) {
         pages.push(page.length);
         if (pages.length === 2) leaving.abort();
       }
-    });
+    }, 'ABORTED');
     assert.deepEqual(pages, [2, 2]);
   },
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { payloadLimits } from '../../../contracts/json-payload.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { follow, newEvent, newStream, only, unique, type StoreCases } from './store-fixture.ts';
+import { follow, newEvent, newStream, only, unique, type StoreCases } from './fixture.ts';
 
 const payloads: Readonly<Record<string, unknown>> = {
   'scripts from all over the world': 'Grüße, \u03ba\u03cc\u03c3\u03bc\u03b5, 世界, नमस्ते, ꦗꦮ',

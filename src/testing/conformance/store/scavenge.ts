@@ -1,6 +1,7 @@
 // Removing for good what retention hides; whatever stays keeps its place.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { fakeClock } from '../../fake-clock.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { ScavengeProgress } from '../../../store/store-engine.ts';
@@ -12,11 +13,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const cases: Readonly<Record<string, CaseBody>> = {
   'removes what truncation hides, and nothing else': async ({ open }) => {
@@ -75,8 +75,8 @@ const cases: Readonly<Record<string, CaseBody>> = {
       (await everything(store)).filter((event) => event.stream === stream),
       [],
     );
-    await refused('STREAM_DELETED', () => store.append(stream, [newEvent()]));
-    await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+    await rejectsWith(() => store.append(stream, [newEvent()]), 'STREAM_DELETED');
+    await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
   },
 
   'there is nothing left to do the second time': async ({ open }) => {
@@ -119,7 +119,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     const store = await open();
     await hideInStreams(store, 2);
     const before = await everything(store);
-    await refused('ABORTED', () => store.scavenge({ signal: AbortSignal.abort() }));
+    await rejectsWith(() => store.scavenge({ signal: AbortSignal.abort() }), 'ABORTED');
     assert.deepEqual(await everything(store), before);
   },
 
@@ -128,14 +128,16 @@ const cases: Readonly<Record<string, CaseBody>> = {
     await hideInStreams(store, 6);
     const leaving = new AbortController();
     let removed = 0;
-    await refused('ABORTED', () =>
-      store.scavenge({
-        signal: leaving.signal,
-        onProgress(progress) {
-          removed = progress.eventsRemoved;
-          if (removed > 0) leaving.abort();
-        },
-      }),
+    await rejectsWith(
+      () =>
+        store.scavenge({
+          signal: leaving.signal,
+          onProgress(progress) {
+            removed = progress.eventsRemoved;
+            if (removed > 0) leaving.abort();
+          },
+        }),
+      'ABORTED',
     );
     assert.ok(removed < 12);
     const rest = await store.scavenge();
@@ -196,7 +198,7 @@ export const scavengeCases: StoreCases = {
 
   'an engine that is not scavenged on demand says so': async ({ store, capabilities }) => {
     if (capabilities.scavenge !== false) return;
-    const { details } = await refused('NOT_SUPPORTED', () => store.scavenge());
+    const { details } = await rejectsWith(() => store.scavenge(), 'NOT_SUPPORTED');
     assert.equal(details['capability'], 'scavenge');
   },
 };

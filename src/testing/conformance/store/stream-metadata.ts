@@ -16,7 +16,7 @@ import {
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const streamMetadataCases: StoreCases = {
   'of a stream that is not there, nothing is known': async ({ store }) => {

@@ -16,7 +16,7 @@ import {
   newStream,
   turn,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeConcurrentlyCases: StoreCases = {
   'no event is missed or given twice while eight writers append': async ({ open, signal }) => {

@@ -1,6 +1,7 @@
 // Live reading of one stream.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   assertDense,
   follow,
@@ -8,10 +9,9 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeToStreamCases: StoreCases = {
   'catches up with the stream, then gives what comes': async ({ store, signal }) => {
@@ -152,11 +152,12 @@ export const subscribeToStreamCases: StoreCases = {
     await store.append(stream, newEvents(2));
     await using follower = follow(store.subscribeToStream(stream, { signal }));
     await follower.caughtUp();
-    const ended = refused('STREAM_DELETED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STREAM_DELETED');
     await store.tombstoneStream(stream);
     await ended;
-    await refused('STREAM_DELETED', () =>
-      follow(store.subscribeToStream(stream, { signal })).next(),
+    await rejectsWith(
+      () => follow(store.subscribeToStream(stream, { signal })).next(),
+      'STREAM_DELETED',
     );
   },
 
@@ -164,7 +165,7 @@ export const subscribeToStreamCases: StoreCases = {
     const store = await open();
     const follower = follow(store.subscribeToStream(newStream(), { signal }));
     await follower.caughtUp();
-    const ended = refused('STORE_CLOSED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STORE_CLOSED');
     await turn();
     await store[Symbol.asyncDispose]();
     await ended;

@@ -1,6 +1,7 @@
 // Live reading of everything: catch up, then follow; every position told is safe to go on from.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
 import { subjectHeader, isForgotten } from '../../../store/erasure.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
@@ -13,11 +14,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeCases: StoreCases = {
   'catches up with what is there, then gives what comes': async ({ open, signal }) => {
@@ -318,7 +318,7 @@ export const subscribeCases: StoreCases = {
     const store = await open();
     const follower = follow(store.subscribe({ signal }));
     await follower.caughtUp();
-    const ended = refused('STORE_CLOSED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STORE_CLOSED');
     await turn();
     await store[Symbol.asyncDispose]();
     await ended;

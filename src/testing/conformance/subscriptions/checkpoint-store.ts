@@ -7,7 +7,7 @@ import {
   owned,
   takenOver,
   type StorageCases,
-} from './storage-fixture.ts';
+} from './fixture.ts';
 
 export const checkpointCases: StorageCases = {
   async 'a new subscription has no position, and is not paused'({ storage: { checkpoints } }) {

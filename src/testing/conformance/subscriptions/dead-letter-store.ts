@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import {
-  assertLost,
-  at,
-  newLetter,
-  owned,
-  takenOver,
-  type StorageCases,
-} from './storage-fixture.ts';
+import { assertLost, at, newLetter, owned, takenOver, type StorageCases } from './fixture.ts';
 
 const atMs = Date.UTC(2025, 8, 30, 11);
 

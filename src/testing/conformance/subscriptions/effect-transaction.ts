@@ -8,7 +8,7 @@ import {
   takenOver,
   type StorageCases,
   type StorageContext,
-} from './storage-fixture.ts';
+} from './fixture.ts';
 import type { Fence, Settlement } from '../../../subscriptions/subscription-storage.ts';
 
 const delivered = (...positions: number[]) =>

@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
-import {
-  eventually,
-  leaseMs,
-  newName,
-  owned,
-  takenOver,
-  type StorageCases,
-} from './storage-fixture.ts';
+import { eventually } from '../../assertions.ts';
+import { leaseMs, newName, owned, takenOver, type StorageCases } from './fixture.ts';
 
 export const leaseCases: StorageCases = {
   async 'of many that ask at once, one gets it, and the others hear how long'({ storage }) {

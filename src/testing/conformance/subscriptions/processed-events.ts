@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { eventually, newName, type StorageCases } from './storage-fixture.ts';
+import { eventually } from '../../assertions.ts';
+import { newName, type StorageCases } from './fixture.ts';
 
 const long = { leaseMs: 600_000, ttlMs: 600_000 };
 const newKey = () => ({ eventId: randomUUID(), handler: newName() });

@@ -5,7 +5,7 @@ import { checkpointCases } from './checkpoint-store.ts';
 import { deadLetterCases } from './dead-letter-store.ts';
 import { leaseCases } from './lease-store.ts';
 import { processedCases } from './processed-events.ts';
-import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './storage-fixture.ts';
+import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './fixture.ts';
 import { transactionCases } from './effect-transaction.ts';
 import { memorySubscriptionStorage } from '../../../subscriptions/memory-subscription-storage.ts';
 import type {
@@ -14,7 +14,7 @@ import type {
 } from '../../../subscriptions/subscription-storage.ts';
 import { waitingCases } from './waiting-events.ts';
 
-export type { StorageCase, SubscriptionStorageFixture } from './storage-fixture.ts';
+export type { StorageCase, SubscriptionStorageFixture } from './fixture.ts';
 
 /** How the suite gets leases of the adapter under test. */
 export interface LeaseStoreFixture {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { assertLost, at, owned, takenOver, type StorageCases } from './storage-fixture.ts';
+import { assertLost, at, owned, takenOver, type StorageCases } from './fixture.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
 
 const stream = 'banking.account.v1-core-a-1';

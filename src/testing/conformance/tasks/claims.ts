@@ -1,6 +1,7 @@
 // Who is next: priority, turns of tenants, rates, keys, pauses; and how one waits for it.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import {
@@ -11,11 +12,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbersOf,
-  rejectsWith,
   report,
   secondOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 async function tenantsOf(tasks: Tasks, limit: number, type = email): Promise<string[]> {
   const claimed = await claimSome(tasks, limit, { types: { [type]: limit } });

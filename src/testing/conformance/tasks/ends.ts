@@ -1,17 +1,17 @@
 // Cancel, retry, compensation, lists and bulk actions.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claimOne,
   claimSome,
   email,
   enqueueNumbers,
   nothingIn,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 export const cancelCases: TasksCases = {
   async 'one that waits for a worker is cancelled at once'(tasks, { opened }) {

@@ -1,6 +1,7 @@
 // What is stored, what is a duplicate, and what is refused.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskIdOf } from '../../../tasks/rules/prepare-task.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import {
@@ -10,11 +11,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbered,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 export const enqueueCases: TasksCases = {
   async 'an enqueued job is stored with all its fields'(tasks, { clock }) {

@@ -1,6 +1,7 @@
 // The life of a job: claimed, worked on, ended once; and what a late holder may not do.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claimOne,
   claimSome,
@@ -9,11 +10,10 @@ import {
   fieldOf,
   longLeaseMs,
   nothingIn,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const boom = { message: 'the gateway is busy', code: 'BUSY' };
 

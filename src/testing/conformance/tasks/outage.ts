@@ -1,7 +1,7 @@
 // An outage of the engine: which calls fail, what is safe to repeat, and what resumes by itself.
 
 import assert from 'node:assert/strict';
-import { eventually } from '../bus/bus-fixture.ts';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Logger, Observer } from '../../../foundation/observer.ts';
 import { startWorkers } from '../../../tasks/run/start-workers.ts';
@@ -14,10 +14,9 @@ import {
   email,
   enqueueNumbers,
   nothingIn,
-  rejectsWith,
   type OpenedTasks,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 async function away(opened: OpenedTasks): Promise<() => Promise<void>> {
   return (await opened.outage?.()) ?? assert.fail('the fixture has no outage');

@@ -1,6 +1,7 @@
 // Steps are durable one by one; sleeps, events and children let the worker go and bring the job back.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import {
   claimOne,
@@ -9,11 +10,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbersOf,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const boom = { message: 'no luck' };
 

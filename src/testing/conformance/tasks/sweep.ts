@@ -1,6 +1,7 @@
 // What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskTypeOf } from '../../../tasks/task-job.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
@@ -12,12 +13,11 @@ import {
   enqueueNumbers,
   fieldOf,
   nothingIn,
-  rejectsWith,
   report,
   secondOf,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const shortLeaseMs = 10_000;
 

@@ -7,16 +7,16 @@ import { lifeCases } from './life.ts';
 import { outageCases, resumeCases } from './outage.ts';
 import { stepCases } from './steps.ts';
 import { sweepCases } from './sweep.ts';
-import { modelCases } from './tasks-model.ts';
+import { modelCases } from './model.ts';
 import {
   openCase,
   type TasksCase,
   type TasksCases,
   type TasksFixture,
   type TasksFixtureCapabilities,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
-export type { OpenedTasks, TasksCase, TasksFixture } from './tasks-fixture.ts';
+export type { OpenedTasks, TasksCase, TasksFixture } from './fixture.ts';
 
 const topics: readonly {
   readonly topic: string;

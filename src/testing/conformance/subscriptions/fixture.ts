@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { toPosition, type Position } from '../../../store/position.ts';
 import type { NewDeadLetter } from '../../../subscriptions/dead-letter.ts';
@@ -51,8 +50,6 @@ export type StorageCases = Readonly<
 >;
 
 export const leaseMs = 600_000;
-/** Generous: other work may have the machine. Nothing waits for it that goes well. */
-const eventuallyMs = 60_000;
 export const at = (sequence: number): Position => toPosition(sequence);
 
 export function newName(): string {
@@ -103,13 +100,4 @@ export function newLetter(fence: Fence, fields: Partial<NewDeadLetter> = {}): Ne
     history: [{ at: '2025-09-30T10:00:00.000Z', error: 'away' }],
     ...fields,
   };
-}
-
-/** By the engine's own clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = systemClock.now() + eventuallyMs;
-  while (!(await holds())) {
-    if (systemClock.now() > deadlineMs) assert.fail(`it never happened: ${what}`);
-    await systemClock.sleep(10);
-  }
 }

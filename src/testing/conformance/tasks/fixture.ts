@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../foundation/clock.ts';
-import { hasCode, type MillraceError } from '../../../foundation/error.ts';
-import type { ErrorCode } from '../../../foundation/error-codes.ts';
 import { fakeClock, type FakeClock } from '../../fake-clock.ts';
 import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { TaskCapabilities } from '../../../tasks/task-engine.ts';
@@ -120,18 +118,6 @@ export const fieldOf = (payload: unknown, field: string): unknown =>
 
 export async function stateOf(tasks: Tasks, id: string): Promise<string | undefined> {
   return (await tasks.get(id))?.state;
-}
-
-export async function rejectsWith(
-  work: () => Promise<unknown>,
-  code: ErrorCode,
-): Promise<MillraceError> {
-  let caught: unknown;
-  await assert.rejects(work, (error) => {
-    caught = error;
-    return hasCode(error, code);
-  });
-  return caught as MillraceError;
 }
 
 export async function secondOf({ opened, clock }: TasksCaseContext): Promise<Tasks> {

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../foundation/clock.ts';
-import { hasCode, type MillraceError } from '../../../foundation/error.ts';
-import type { ErrorCode } from '../../../foundation/error-codes.ts';
+import { eventuallyMs } from '../../assertions.ts';
 import type { Bus, BusCapabilities, BusGroup, GroupDefinition } from '../../../bus/bus.ts';
 import type { Delivery, NewMessage, Published } from '../../../bus/bus-message.ts';
 import type { BusOptions } from '../../../bus/create-bus.ts';
@@ -56,7 +55,6 @@ export type BusCases = Readonly<Record<string, (bus: Bus, context: CaseContext) 
 export const longLeaseMs = 600_000;
 /** Over soon, for those who are to lose it. */
 export const shortLeaseMs = 200;
-const eventuallyMs = 60_000;
 
 export const queue = 'gbe.tasks.email-send.queue';
 export const workers: GroupDefinition = {
@@ -124,27 +122,6 @@ export async function nothingIn(group: BusGroup): Promise<void> {
 export async function ackAll(deliveries: readonly Delivery[]): Promise<void> {
   for (const outcome of await Promise.all(deliveries.map((each) => each.ack()))) {
     assert.equal(outcome, 'settled');
-  }
-}
-
-export async function rejectsWith(
-  work: () => Promise<unknown>,
-  code: ErrorCode,
-): Promise<MillraceError> {
-  let caught: unknown;
-  await assert.rejects(work, (error) => {
-    caught = error;
-    return hasCode(error, code);
-  });
-  return caught as MillraceError;
-}
-
-/** By the engine's own clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = systemClock.now() + eventuallyMs;
-  while (!(await holds())) {
-    if (systemClock.now() > deadlineMs) assert.fail(`it never happened: ${what}`);
-    await systemClock.sleep(5);
   }
 }
 

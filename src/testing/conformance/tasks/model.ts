@@ -7,13 +7,7 @@ import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
 import { deadlineGraceMs } from '../../../tasks/rules/task-decision.ts';
 import { isTerminal, type TaskState } from '../../../tasks/task-job.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
-import {
-  claimSome,
-  email,
-  fieldOf,
-  type TasksCaseContext,
-  type TasksCases,
-} from './tasks-fixture.ts';
+import { claimSome, email, fieldOf, type TasksCaseContext, type TasksCases } from './fixture.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 
 /** Of `email-send`, as the suite configures it. */

@@ -1,9 +1,9 @@
 // What the suite asks of an adapter, and what its cases are made of: a context, events, followers.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import { hasCode, type MillraceError } from '../../../foundation/error.ts';
-import type { ErrorCode } from '../../../foundation/error-codes.ts';
+import type { MillraceError } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { EventStoreOptions } from '../../../store/create-event-store.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
@@ -102,29 +102,11 @@ export async function storedIds(store: EventStore, stream: string): Promise<stri
   return idsOf(await store.readStream(stream).toArray());
 }
 
-/** Runs what must be refused with this code, and returns the refusal. */
-export async function refused(
-  code: ErrorCode,
-  work: () => Promise<unknown>,
-): Promise<MillraceError> {
-  try {
-    await work();
-  } catch (error) {
-    if (hasCode(error, code)) return error;
-    throw new assert.AssertionError({
-      message: `expected ${code}, but got ${String(error)}`,
-      actual: error,
-      expected: code,
-    });
-  }
-  throw new assert.AssertionError({ message: `expected ${code}, but it succeeded` });
-}
-
 export async function conflict(
   work: () => Promise<unknown>,
   { expected, actual }: { readonly expected: unknown; readonly actual: number },
 ): Promise<MillraceError> {
-  const error = await refused('VERSION_CONFLICT', work);
+  const error = await rejectsWith(work, 'VERSION_CONFLICT');
   assert.deepEqual(
     { expected: error.details['expected'], actual: error.details['actual'] },
     { expected, actual },

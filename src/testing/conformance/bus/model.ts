@@ -2,11 +2,12 @@
 // members while a lease holds.
 
 import assert from 'node:assert/strict';
+import { eventually } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
 import type { Bus, BusGroup } from '../../../bus/bus.ts';
 import type { Delivery } from '../../../bus/bus-message.ts';
-import { eventually, numbersOf, upTo, type BusCases } from './bus-fixture.ts';
+import { numbersOf, upTo, type BusCases } from './fixture.ts';
 
 const leaseMs = 60;
 const subjectsCount = 3;

@@ -1,6 +1,7 @@
 // A store as simple as it can be, and random work on both: they must agree after every step.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
 import type { EventStore } from '../../../store/event-store.ts';
@@ -10,12 +11,11 @@ import {
   idsOf,
   newEvent,
   newStream,
-  refused,
   storedIds,
   unique,
   type CaseContext,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const storeModelCases: StoreCases = Object.fromEntries(
   [1, 2].map((seed) => [
@@ -112,11 +112,11 @@ async function appendBoth(
   const append = () => store.append(stream, events, { expected });
   const what = JSON.stringify({ expected, ids, model });
   if (outcome.kind === 'deleted') {
-    await refused('STREAM_DELETED', append);
+    await rejectsWith(append, 'STREAM_DELETED');
     return model;
   }
   if (outcome.kind === 'conflict') {
-    const error = await refused('VERSION_CONFLICT', append);
+    const error = await rejectsWith(append, 'VERSION_CONFLICT');
     assert.deepEqual(error.details, { stream, expected, actual: outcome.revision }, what);
     return model;
   }
@@ -140,7 +140,7 @@ async function truncateBoth(
   const truncateBefore = random.below(model.ids.length + 2);
   const set = () => store.setStreamMetadata(stream, { truncateBefore });
   if (model.deleted === 'tombstone') {
-    await refused('STREAM_DELETED', set);
+    await rejectsWith(set, 'STREAM_DELETED');
     return model;
   }
   await set();
@@ -154,7 +154,7 @@ async function deleteBoth(
   model: ModelStream,
 ): Promise<ModelStream> {
   if (model.deleted === 'tombstone') {
-    await refused('STREAM_DELETED', () => store.deleteStream(stream));
+    await rejectsWith(() => store.deleteStream(stream), 'STREAM_DELETED');
     return model;
   }
   await store.deleteStream(stream);

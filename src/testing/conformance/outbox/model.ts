@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
-import { claim, future, newMessage, past, type LedgerCases } from './ledger-fixture.ts';
+import { claim, future, newMessage, past, type LedgerCases } from './fixture.ts';
 import type { OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, OutboxStatus } from '../../../outbox/outbox-message.ts';
 

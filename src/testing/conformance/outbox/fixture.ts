@@ -2,9 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../../foundation/clock.ts';
-import { hasCode, type MillraceError } from '../../../foundation/error.ts';
-import type { ErrorCode } from '../../../foundation/error-codes.ts';
+import { eventually } from '../../assertions.ts';
 import type { OutboxCapabilities, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, EnqueueOutboxProps } from '../../../outbox/outbox-message.ts';
 
@@ -44,7 +42,6 @@ export type LedgerCases = Readonly<
 
 /** Long enough for any machine. */
 export const leaseMs = 600_000;
-const eventuallyMs = 60_000;
 
 export function newMessage(fields: Partial<EnqueueOutboxProps> = {}): EnqueueOutboxProps {
   return {
@@ -100,24 +97,3 @@ export async function statusOf(ledger: OutboxLedger, id: string): Promise<string
 /** Far enough on either side of every clock. */
 export const past = new Date('2020-01-01T00:00:00.000Z');
 export const future = new Date('2100-01-01T00:00:00.000Z');
-
-export async function rejectsWith(
-  work: () => Promise<unknown>,
-  code: ErrorCode,
-): Promise<MillraceError> {
-  let caught: unknown;
-  await assert.rejects(work, (error) => {
-    caught = error;
-    return hasCode(error, code);
-  });
-  return caught as MillraceError;
-}
-
-/** By the engine's own clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = systemClock.now() + eventuallyMs;
-  while (!(await holds())) {
-    if (systemClock.now() > deadlineMs) assert.fail(`it never happened: ${what}`);
-    await systemClock.sleep(5);
-  }
-}
