@@ -160,8 +160,8 @@ async function property(
 }
 
 const properties = {
-  'members that ack, nack, end and crash at random lose nothing and never share a message': 1_000,
-  'one at a time, the same holds, in strict order': 1,
+  'members that randomly ack, nack, terminate and crash lose no message and never share one': 1_000,
+  'with one message at a time the same holds in strict order': 1,
 } as const;
 
 export const modelCases: BusCases = Object.fromEntries(

@@ -25,7 +25,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await store.close(name, 'a'), false);
   },
 
-  async 'an opening is seen by others, with the rest of its time'(store, second) {
+  async 'other processes see an open breaker with its remaining time'(store, second) {
     const name = `webhook:acme ü"'; ${randomUUID()}`;
     await store.open(name, { forMs: longMs, openings: 3 });
     const seen = await find(second, name);
@@ -33,7 +33,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.ok(seen.openForMs > 0 && seen.openForMs <= longMs, String(seen.openForMs));
   },
 
-  async 'a shorter opening shortens nothing, a longer one counts'(store, second) {
+  async 'a shorter opening is ignored, a longer one extends it'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: longMs, openings: 2 });
     await second.open(name, { forMs: 1, openings: 0 });
@@ -50,7 +50,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await store.probe(name, { holder: 'a', forMs: longMs }), false);
   },
 
-  async 'when its time is up one may probe, and no other'(store, second) {
+  async 'after the opening expires exactly one process may probe'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     await eventually('its time is up', async () => (await find(store, name))?.openForMs === 0);
@@ -65,7 +65,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await second.probe(name, { holder: 'late', forMs: longMs }), false);
   },
 
-  async 'a prober that died is followed by another'(store, second) {
+  async 'another process probes if the prober died'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     await eventually('one probes', () => store.probe(name, { holder: 'dies', forMs: 1 }));
@@ -94,7 +94,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal((await find(store, name))?.openings, 2);
   },
 
-  async 'destinations do not touch each other'(store) {
+  async 'destinations are independent'(store) {
     const [one, two] = [randomUUID(), randomUUID()];
     await store.open(one, { forMs: longMs, openings: 1 });
     await store.open(two, { forMs: 1, openings: 5 });

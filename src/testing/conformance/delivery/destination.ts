@@ -52,7 +52,7 @@ type Body = (fixture: DestinationFixture) => Promise<void>;
 type Cases = Readonly<Record<string, Body | { readonly needs: Capability; readonly run: Body }>>;
 
 const cases: Cases = {
-  async 'a message arrives with its payload and its key'(fixture) {
+  async 'a message arrives with its payload and idempotency key'(fixture) {
     const message = newMessage(fixture);
     assert.equal((await send(fixture, message)).kind, 'sent');
     const [found] = await whenReceived(fixture, message);
@@ -66,7 +66,7 @@ const cases: Cases = {
     await whenReceived(fixture, message, fixture.dedupes === true ? 1 : 2);
   },
 
-  'a repeated message is kept once by the receiver': {
+  'the receiver stores a repeated message once': {
     needs: 'dedupes',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -80,13 +80,13 @@ const cases: Cases = {
     },
   },
 
-  async 'a key that the mapper chose is the key that arrives'(fixture) {
+  async 'an idempotency key chosen by the mapper arrives'(fixture) {
     const message = newMessage(fixture, { headers: { idempotencyKey: `chosen-${randomUUID()}` } });
     assert.equal((await send(fixture, message)).kind, 'sent');
     assert.equal((await whenReceived(fixture, message)).length, 1);
   },
 
-  async 'many at once arrive, each with its own key and text'(fixture) {
+  async 'concurrent messages arrive, each with its own key and text'(fixture) {
     const messages = Array.from({ length: 20 }, () => newMessage(fixture));
     const outcomes = await Promise.all(messages.map((message) => send(fixture, message)));
     assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(['sent']));
@@ -96,7 +96,7 @@ const cases: Cases = {
     }
   },
 
-  async 'text of any language arrives as it was'(fixture) {
+  async 'text of any language arrives unchanged'(fixture) {
     const text = `Grüße, 世界 🌍 "quoted" <b>&amp;</b> ${randomUUID()}`;
     const message = newMessage(fixture, { payload: { text } });
     assert.equal((await send(fixture, message)).kind, 'sent');
@@ -121,7 +121,7 @@ const cases: Cases = {
     assert.equal((await receivedOf(fixture, message)).length, 0);
   },
 
-  'an unavailable receiver means a retry, and the message arrives later': {
+  'an unavailable receiver is a retry, and the message arrives later': {
     needs: 'away',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -133,7 +133,7 @@ const cases: Cases = {
     },
   },
 
-  'a receiver that has no time means a retry': {
+  'a busy receiver is a retry': {
     needs: 'busy',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -145,7 +145,7 @@ const cases: Cases = {
     },
   },
 
-  'a permanent refusal means a dead letter with the reason': {
+  'a permanent rejection is a dead letter with its reason': {
     needs: 'refuses',
     async run(fixture) {
       const over = await fixture.refuses?.();
@@ -185,7 +185,7 @@ const cases: Cases = {
     },
   },
 
-  async 'it works below a delivery with limits and a breaker'(fixture) {
+  async 'works with rate limits and a circuit breaker'(fixture) {
     const { deliver } = createDelivery({
       destinations: { conformance: { send: fixture.destination, timeoutMs: eventuallyMs } },
     });

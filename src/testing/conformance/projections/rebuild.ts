@@ -45,7 +45,7 @@ async function assertAll(
 }
 
 export const rebuildCases: ProjectionCases = {
-  'a version is built beside the one that is asked': async ({ store }) => {
+  'builds a new version while queries use the active one': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -56,9 +56,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'queries ask the first version until the switch, and the second from then on': async ({
-    store,
-  }) => {
+  'queries use the first version until the switch, then the second': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -75,7 +73,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal((await queries.get('core', 's1'))?.document.total, 10);
   },
 
-  'a walk through pages that began on one version ends on it': async ({ store }) => {
+  'paging that started on one version ends on it': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -94,7 +92,9 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'what is appended during the rebuild is in it, or comes when it runs': async ({ store }) => {
+  'events appended during the rebuild are in the new version, or follow when it runs': async ({
+    store,
+  }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -115,7 +115,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 11 });
   },
 
-  'cancelled and begun again, it goes on where it was': async ({ store }) => {
+  'a cancelled rebuild resumes where it stopped': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -137,7 +137,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'a lost checkpoint costs time only': async ({ store }) => {
+  'a rebuild without its checkpoint starts over and is correct': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const two = counters.projection({ version: 2 });
@@ -149,7 +149,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'its progress only grows, and ends at the end': async ({ store }) => {
+  'the progress never decreases and ends at the head': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -168,7 +168,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(told.at(-1)?.secondsLeft, 0);
   },
 
-  'an event that cannot be handled is a dead letter, and the rest is built': async ({ store }) => {
+  'dead-letters an event that cannot be handled and builds the rest': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -188,7 +188,7 @@ export const rebuildCases: ProjectionCases = {
     await switchProjection(store, two);
   },
 
-  'only what has caught up can be switched to': async ({ store }) => {
+  'switches only to a version that has caught up': async ({ store }) => {
     const counters = newCounters();
     await firstVersion(store, counters);
     const two = counters.projection({ version: 2 });
@@ -204,7 +204,7 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'what is being asked is neither rebuilt nor retired': async ({ store }) => {
+  'rejects rebuilding or retiring the active version': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const one = counters.projection();
@@ -214,9 +214,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 1, events: 10 });
   },
 
-  'a retired version is gone, with all of its documents, and cannot be started': async ({
-    store,
-  }) => {
+  'a retired version loses all documents and cannot be started': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const [one, two] = [counters.projection(), counters.projection({ version: 2 })];
@@ -243,7 +241,7 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'a version that still runs is stopped before it is removed': async ({ store }) => {
+  'stops a running version before removing it': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const [one, two] = [counters.projection(), counters.projection({ version: 2 })];
@@ -257,7 +255,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(await counters.documents(store, 1).get('core', 's1'), undefined);
   },
 
-  'two at once do not build one version': async ({ store }) => {
+  'two processes do not rebuild one version concurrently': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);

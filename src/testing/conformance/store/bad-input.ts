@@ -49,7 +49,7 @@ const badPayloads: Readonly<Record<string, unknown>> = {
   'an object of a class': { value: new Money() },
   'a map': { value: new Map([['a', 1]]) },
   'an invalid date': { value: new Date(Number.NaN) },
-  'nesting without end': nested(payloadLimits.payloadDepthMax + 1),
+  'circular nesting': nested(payloadLimits.payloadDepthMax + 1),
 };
 
 const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
@@ -69,15 +69,15 @@ const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
 };
 
 export const badInputCases: StoreCases = {
-  'an append without events is refused': async ({ store }) => {
+  'rejects an append without events': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', []);
   },
 
-  'an append of more events than the limit is refused': async ({ store }) => {
+  'rejects an append of more events than the limit': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', newEvents(storeLimits.eventsPerAppendMax + 1));
   },
 
-  'an expected revision that no stream can have is refused': async ({ store }) => {
+  'rejects an invalid expected revision': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     for (const expected of [-1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '0', 'ANY', null]) {
@@ -95,7 +95,7 @@ export const badInputCases: StoreCases = {
 
   ...Object.fromEntries(
     Object.entries(badStreams).map(([what, stream]) => [
-      `as a stream, ${what} is refused`,
+      `rejects ${what} as a stream`,
       async ({ store }: { readonly store: EventStore }) => {
         await rejectsWith(() => store.append(stream, [newEvent()]), 'NAME_INVALID');
         await rejectsWith(() => store.setStreamMetadata(stream, { maxCount: 1 }), 'NAME_INVALID');
@@ -107,7 +107,7 @@ export const badInputCases: StoreCases = {
 
   ...Object.fromEntries(
     Object.entries(badEnvelopes).map(([what, fields]) => [
-      `${what} is refused`,
+      `rejects an event with ${what}`,
       async ({ store }: { readonly store: EventStore }) => {
         const bad = { ...newEvent(), ...fields } as DomainEventEnvelope;
         const { details } = await leavesNoTrace(store, 'ENVELOPE_INVALID', [bad]);
@@ -118,13 +118,13 @@ export const badInputCases: StoreCases = {
     ]),
   ),
 
-  'an event id that is not well-formed text is refused': async ({ store }) => {
+  'rejects an event id that is not well-formed text': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', [newEvent({ eventId: 'e-\udc00' })]);
   },
 
   ...Object.fromEntries(
     Object.entries(badPayloads).map(([what, payload]) => [
-      `in a payload, ${what} is refused`,
+      `rejects ${what} in a payload`,
       async ({ store }: { readonly store: EventStore }) => {
         const { details } = await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ payload })]);
         assert.equal(typeof details['path'], 'string');
@@ -132,7 +132,7 @@ export const badInputCases: StoreCases = {
     ]),
   ),
 
-  'headers and users that JSON cannot hold are refused': async ({ store }) => {
+  'rejects headers and users that are not JSON': async ({ store }) => {
     for (const headers of [{ at: Number.NaN }, { id: 1n }, { cycle }, { run: () => 1 }]) {
       await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ headers })]);
     }
@@ -141,18 +141,18 @@ export const badInputCases: StoreCases = {
     assert.equal(details['path'], '/user/roles/0');
   },
 
-  'a payload above the limit is refused': async ({ store }) => {
+  'rejects a payload above the limit': async ({ store }) => {
     const payload = 'x'.repeat(payloadLimits.payloadBytesMax);
     const { details } = await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ payload })]);
     assert.equal(details['bytes'], payloadLimits.payloadBytesMax + 2);
   },
 
-  'headers above the limit are refused': async ({ store }) => {
+  'rejects headers above the limit': async ({ store }) => {
     const headers = { note: 'x'.repeat(payloadLimits.payloadBytesMax) };
     await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ headers })]);
   },
 
-  'the limit of a payload counts bytes, and can be set': async ({ open }) => {
+  'the payload limit counts bytes and is configurable': async ({ open }) => {
     const store = await open({ payloadBytesMax: 12 });
     const stream = newStream();
     await store.append(stream, [newEvent({ payload: 'x'.repeat(10) })]);
@@ -163,12 +163,12 @@ export const badInputCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
 
-  'one event id twice in an append is refused': async ({ store }) => {
+  'rejects one event id twice in an append': async ({ store }) => {
     const event = newEvent();
     await leavesNoTrace(store, 'APPEND_INVALID', [event, newEvent(), event]);
   },
 
-  "an event of a tenant does not get into another tenant's stream": async ({ store }) => {
+  'rejects an event in the stream of another tenant': async ({ store }) => {
     const { details } = await leavesNoTrace(store, 'TENANT_MISMATCH', [
       newEvent({ tenant: 'demo' }),
     ]);
@@ -179,7 +179,7 @@ export const badInputCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
 
-  'one bad event at the end, and none of its append is written': async ({ store }) => {
+  'one invalid event rejects the whole append': async ({ store }) => {
     const stream = newStream();
     const stored = newEvents(2);
     await store.append(stream, stored);
@@ -198,7 +198,7 @@ export const badInputCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
   },
 
-  'metadata that means nothing is refused': async ({ store }) => {
+  'rejects invalid metadata': async ({ store }) => {
     const stream = newStream();
     for (const metadata of [
       { maxCount: 0 },
@@ -218,7 +218,7 @@ export const badInputCases: StoreCases = {
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a text that is no position is refused': async ({ store, signal }) => {
+  'rejects an invalid position': async ({ store, signal }) => {
     for (const text of ['', 'END', '42', '-000000000000001', 'ffffffffffffffff', ' '.repeat(16)]) {
       const after = text as Position;
       await rejectsWith(
@@ -232,7 +232,7 @@ export const badInputCases: StoreCases = {
     }
   },
 
-  'page sizes that mean nothing do no harm': async ({ store }) => {
+  'ignores invalid page sizes': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events);
@@ -242,7 +242,7 @@ export const badInputCases: StoreCases = {
     }
   },
 
-  'an open store takes any names, but nothing that it could not give back': async ({ open }) => {
+  'an open store accepts any name that it can return unchanged': async ({ open }) => {
     const store = await open({ names: 'open' });
     const event = newEvent({ type: 'AccountCredited', tenant: 'demo' });
     await store.append('$system', [event]);

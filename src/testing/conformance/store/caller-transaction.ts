@@ -19,7 +19,7 @@ import {
 const callerTransaction = (run: CaseBody) => needs('callerTransaction', run);
 
 export const callerTransactionCases: StoreCases = {
-  'committed: what was appended is there': callerTransaction(async ({ open, inTransaction }) => {
+  'a commit stores the appended events': callerTransaction(async ({ open, inTransaction }) => {
     const store = await open();
     const stream = newStream();
     const events = newEvents(3);
@@ -33,7 +33,7 @@ export const callerTransactionCases: StoreCases = {
     assert.equal(recorded.at(-1)?.position, result.position);
   }),
 
-  'rolled back: nothing of it is there': callerTransaction(async ({ open, inTransaction }) => {
+  'a rollback stores nothing': callerTransaction(async ({ open, inTransaction }) => {
     const store = await open();
     const stream = newStream();
     await assert.rejects(
@@ -48,7 +48,7 @@ export const callerTransactionCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 'none' })).revision, 0);
   }),
 
-  'a conflict inside the transaction is told as everywhere': callerTransaction(
+  'reports a conflict inside the transaction': callerTransaction(
     async ({ open, inTransaction }) => {
       const store = await open();
       const stream = newStream();
@@ -64,7 +64,7 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'several streams: all of them with the transaction, or none': callerTransaction(
+  'an append to several streams commits or rolls back as a whole': callerTransaction(
     async ({ open, inTransaction, capabilities }) => {
       if (!capabilities.multiStreamAppend) return;
       const store = await open();
@@ -83,7 +83,7 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'a subscription gets it once it is committed, and misses nothing around it': callerTransaction(
+  'a subscription gets the events after the commit and misses no others': callerTransaction(
     async ({ open, inTransaction, signal }) => {
       const store = await open();
       await using follower = follow(store.subscribe({ signal, pageSize: 3 }));
@@ -101,7 +101,7 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'bad input is refused before it reaches the transaction': callerTransaction(
+  'rejects invalid input before it reaches the transaction': callerTransaction(
     async ({ open, inTransaction }) => {
       const store = await open();
       const stream = newStream();

@@ -27,7 +27,7 @@ const uses: Readonly<Record<string, (store: EventStore, signal: AbortSignal) => 
   };
 
 export const closingCases: StoreCases = {
-  'after closing, every operation is refused': async ({ open, signal }) => {
+  'rejects every operation after closing': async ({ open, signal }) => {
     const store = await open();
     await store.append(stream, newEvents(3));
     await store[Symbol.asyncDispose]();
@@ -37,13 +37,13 @@ export const closingCases: StoreCases = {
     }
   },
 
-  'closing twice, also at once, is harmless': async ({ open }) => {
+  'closing twice, also concurrently, is harmless': async ({ open }) => {
     const store = await open();
     await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
     await store[Symbol.asyncDispose]();
   },
 
-  'a reader that was under way is refused its next page': async ({ open }) => {
+  'rejects the next page of an active reader': async ({ open }) => {
     const store = await open();
     await store.append(stream, newEvents(6));
     const seen: number[] = [];
@@ -56,7 +56,7 @@ export const closingCases: StoreCases = {
     assert.deepEqual(seen, [2]);
   },
 
-  'a subscription that was left does not keep the store from closing': async ({ open, signal }) => {
+  'an abandoned subscription does not prevent closing': async ({ open, signal }) => {
     const store = await open();
     await store.append(stream, newEvents(6));
     await follow(store.subscribe({ signal, pageSize: 2 })).next();
@@ -64,7 +64,7 @@ export const closingCases: StoreCases = {
     await store[Symbol.asyncDispose]();
   },
 
-  'appends that were under way are refused or stored, but never both': async ({ open }) => {
+  'appends in flight are either rejected or stored': async ({ open }) => {
     const store = await open();
     const appends = Array.from({ length: 20 }, () => store.append(newStream(), [newEvent()]));
     const settled = Promise.allSettled(appends);
@@ -75,7 +75,7 @@ export const closingCases: StoreCases = {
     }
   },
 
-  'the store has the capabilities that its fixture names': async ({ store, capabilities }) => {
+  'the store has the capabilities of its fixture': async ({ store, capabilities }) => {
     assert.deepEqual(store.capabilities, capabilities);
   },
 };

@@ -24,38 +24,34 @@ import {
 const crossProcess = (run: CaseBody) => needs('crossProcess', run);
 
 export const crossProcessCases: StoreCases = {
-  'each sees what the other appended, as soon as it was acknowledged': crossProcess(
-    async (context) => {
-      const [one, two] = await pair(context);
-      const stream = newStream();
-      for (let revision = 0; revision < 6; revision += 2) {
-        await one.append(stream, [newEvent()]);
-        assert.equal((await two.readStream(stream).toArray()).length, revision + 1);
-        await two.append(stream, [newEvent()], { expected: revision });
-        assert.equal((await one.readStream(stream).toArray()).length, revision + 2);
-      }
-      assert.deepEqual(await one.readAll({ filter: {} }).toArray(), await allOf(two));
-      assert.equal(await one.head(), await two.head());
-    },
-  ),
+  'each connection sees acknowledged appends of the other': crossProcess(async (context) => {
+    const [one, two] = await pair(context);
+    const stream = newStream();
+    for (let revision = 0; revision < 6; revision += 2) {
+      await one.append(stream, [newEvent()]);
+      assert.equal((await two.readStream(stream).toArray()).length, revision + 1);
+      await two.append(stream, [newEvent()], { expected: revision });
+      assert.equal((await one.readStream(stream).toArray()).length, revision + 2);
+    }
+    assert.deepEqual(await one.readAll({ filter: {} }).toArray(), await allOf(two));
+    assert.equal(await one.head(), await two.head());
+  }),
 
-  'a subscription on one gets what the other appends, while it waits': crossProcess(
-    async (context) => {
-      const { signal } = context;
-      const [one, two] = await pair(context);
-      await using follower = follow(one.subscribe({ signal }));
-      await follower.caughtUp();
-      for (let count = 1; count <= 5; count += 1) {
-        const next = follower.count(count);
-        await turn();
-        const event = newEvent();
-        await two.append(newStream(), [event]);
-        assert.equal((await next).at(-1)?.eventId, event.eventId);
-      }
-    },
-  ),
+  'a waiting subscription gets events of the other connection': crossProcess(async (context) => {
+    const { signal } = context;
+    const [one, two] = await pair(context);
+    await using follower = follow(one.subscribe({ signal }));
+    await follower.caughtUp();
+    for (let count = 1; count <= 5; count += 1) {
+      const next = follower.count(count);
+      await turn();
+      const event = newEvent();
+      await two.append(newStream(), [event]);
+      assert.equal((await next).at(-1)?.eventId, event.eventId);
+    }
+  }),
 
-  'a subscription to a stream on one gets what the other appends': crossProcess(async (context) => {
+  'a stream subscription gets events of the other connection': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     const stream = newStream();
@@ -68,7 +64,7 @@ export const crossProcessCases: StoreCases = {
     }
   }),
 
-  'a conflict is found across connections': crossProcess(async (context) => {
+  'detects a conflict across connections': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const stream = newStream();
     await one.append(stream, newEvents(2), { expected: 'none' });
@@ -105,7 +101,7 @@ export const crossProcessCases: StoreCases = {
     }
   }),
 
-  'a repeat is known across connections, also at the same time': crossProcess(async (context) => {
+  'detects a duplicate across connections, also concurrently': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const stream = newStream();
     const events = newEvents(2);
@@ -119,7 +115,7 @@ export const crossProcessCases: StoreCases = {
     assert.deepEqual(await storedIds(two, stream), idsOf(events));
   }),
 
-  'no event is missed or given twice while both append': crossProcess(async (context) => {
+  'delivers every event once while both append': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     const shared = newStream();
@@ -141,7 +137,7 @@ export const crossProcessCases: StoreCases = {
     assertDense(events);
   }),
 
-  'types, tenants and categories that one brings are found by the other': crossProcess(
+  'one connection finds new types, tenants and categories of the other': crossProcess(
     async (context) => {
       const [one, two] = await pair(context);
       for (let round = 1; round < 5; round += 1) {
@@ -163,7 +159,7 @@ export const crossProcessCases: StoreCases = {
     },
   ),
 
-  'metadata, deletions and tombstones hold on both': crossProcess(async (context) => {
+  'metadata, deletions and tombstones apply to both connections': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const [truncated, deleted, dead] = [newStream(), newStream(), newStream()];
     for (const stream of [truncated, deleted, dead]) await one.append(stream, newEvents(3));
@@ -179,21 +175,23 @@ export const crossProcessCases: StoreCases = {
     assert.equal((await storedIds(one, deleted)).length, 1);
   }),
 
-  'who is forgotten on one is forgotten on the other': crossProcess(async (context) => {
-    const [one, two] = await pair(context);
-    const [stream, subject] = [newStream(), unique('person-')];
-    const event = newEvent({ headers: { [subjectHeader]: subject } });
-    await one.append(stream, [event]);
-    assert.deepEqual(only(await two.readStream(stream).toArray()).payload, event.payload);
-    await one.forget(subject);
-    assert.ok(isForgotten(only(await two.readStream(stream).toArray()).payload));
-    await rejectsWith(
-      () => two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
-      'SUBJECT_FORGOTTEN',
-    );
-  }),
+  'a person forgotten on one connection is forgotten on the other': crossProcess(
+    async (context) => {
+      const [one, two] = await pair(context);
+      const [stream, subject] = [newStream(), unique('person-')];
+      const event = newEvent({ headers: { [subjectHeader]: subject } });
+      await one.append(stream, [event]);
+      assert.deepEqual(only(await two.readStream(stream).toArray()).payload, event.payload);
+      await one.forget(subject);
+      assert.ok(isForgotten(only(await two.readStream(stream).toArray()).payload));
+      await rejectsWith(
+        () => two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
+        'SUBJECT_FORGOTTEN',
+      );
+    },
+  ),
 
-  'the first events about a person, written on both at once, can all be read': crossProcess(
+  'the first events about a person, written concurrently on both, are all readable': crossProcess(
     async (context) => {
       const [one, two] = await pair(context);
       const [stream, subject] = [newStream(), unique('person-')];
@@ -210,7 +208,7 @@ export const crossProcessCases: StoreCases = {
     },
   ),
 
-  'closing one leaves the other at work': crossProcess(async (context) => {
+  'closing one connection does not affect the other': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     await using follower = follow(one.subscribe({ signal }));

@@ -21,12 +21,12 @@ const fault = (topic: string, change: (store: EventStore) => Methods): StoreFaul
 
 /** "Catches a store that …" */
 export const storeFaults: Readonly<Record<string, StoreFault>> = {
-  'appends although the stream should not be there': fault('append', (store) => ({
+  'appends although the stream must not exist': fault('append', (store) => ({
     append: (stream, events, options = {}) =>
       store.append(stream, events, options.expected === 'none' ? {} : options),
   })),
 
-  'appends although the stream should be there': fault('append', (store) => ({
+  'appends although the stream must exist': fault('append', (store) => ({
     append: (stream, events, options = {}) =>
       store.append(stream, events, options.expected === 'exists' ? {} : options),
   })),
@@ -35,7 +35,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     append: (...args) => store.append(...args).catch(blaming(args[2]?.expected)),
   })),
 
-  'refuses parallel appends that check nothing': fault('concurrent append', (store) => {
+  'rejects parallel appends without a check': fault('concurrent append', (store) => {
     const busy = new Set<string>();
     return {
       async append(stream, events, options) {
@@ -61,7 +61,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'calls a repeat a conflict': fault('idempotent append', (store) => ({
+  'reports a duplicate as a conflict': fault('idempotent append', (store) => ({
     async append(...args) {
       const result = await store.append(...args);
       if (result.repeated) throw new MillraceError('VERSION_CONFLICT', 'it is there');
@@ -69,7 +69,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'gives a repeat the newest revision': fault('idempotent append', (store) => ({
+  'returns the newest revision for a duplicate': fault('idempotent append', (store) => ({
     async append(stream, ...args) {
       const result = await store.append(stream, ...args);
       const revision = (await store.streamInfo(stream))?.revision ?? 0;
@@ -87,7 +87,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'does not care for the case of names': fault('append', (store) => ({
+  'ignores the case of names': fault('append', (store) => ({
     append: (stream, ...args) => store.append(stream.toLowerCase(), ...args),
     readStream: (stream, options) => store.readStream(stream.toLowerCase(), options),
   })),
@@ -107,7 +107,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     };
   }),
 
-  'forgets that a limit spans pages': fault('read a stream', (store) => ({
+  'applies a limit per page': fault('read a stream', (store) => ({
     readStream: (stream, options = {}) =>
       store.readStream(
         stream,
@@ -117,7 +117,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
       ),
   })),
 
-  'begins a read behind the revision asked for': fault('read a stream', (store) => ({
+  'starts a read after the requested revision': fault('read a stream', (store) => ({
     readStream: (stream, options = {}) =>
       store.readStream(
         stream,
@@ -125,7 +125,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
       ),
   })),
 
-  'leaves out an event now and then': fault('read all', (store) => ({
+  'skips an event now and then': fault('read all', (store) => ({
     readAll: (...args) =>
       kept(store.readAll(...args), (event) => Number.parseInt(event.position, 16) % 20 !== 0),
   })),
@@ -135,14 +135,14 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
       store.readAll({ ...options, filter }),
   })),
 
-  'takes a category for a prefix': fault('filter', (store) => ({
+  'treats a category as a prefix': fault('filter', (store) => ({
     readAll: ({ filter: { category, ...filter } = {}, ...options } = {}) =>
       category === undefined
         ? store.readAll({ ...options, filter })
         : kept(store.readAll({ ...options, filter }), ({ stream }) => stream.startsWith(category)),
   })),
 
-  "shows the system's events to those who filter": fault('filter', (store) => ({
+  'shows system events to filtered reads': fault('filter', (store) => ({
     readAll: (options = {}) =>
       store.readAll(
         options.filter === undefined
@@ -151,7 +151,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
       ),
   })),
 
-  'gives the event at a checkpoint again': fault('subscribe', (store) => ({
+  'delivers the event at a checkpoint again': fault('subscribe', (store) => ({
     subscribe: (options = {}) =>
       store.subscribe(
         options.after === undefined || options.after === 'end' || !/[1-9a-f]$/.test(options.after)
@@ -160,7 +160,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
       ),
   })),
 
-  'tells positions that it has not reached': fault('subscribe', (store) => ({
+  'reports positions that it has not reached': fault('subscribe', (store) => ({
     async *subscribe(options) {
       for await (const item of store.subscribe(options)) {
         yield { ...item, position: await store.head() };
@@ -168,7 +168,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'says again and again that it has caught up': fault('subscribe', (store) => ({
+  'reports repeatedly that it has caught up': fault('subscribe', (store) => ({
     async *subscribe(options) {
       for await (const item of store.subscribe(options)) {
         yield item;
@@ -196,7 +196,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'passes over what commits late': fault('subscribe concurrently', (store) => ({
+  'skips events that commit late': fault('subscribe concurrently', (store) => ({
     async *subscribe(options) {
       let items = 0;
       for await (const item of store.subscribe(options)) {
@@ -207,7 +207,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'gives a stream out of order': fault('subscribe concurrently', (store) => ({
+  'returns a stream out of order': fault('subscribe concurrently', (store) => ({
     async *subscribe(options) {
       for await (const item of store.subscribe(options)) {
         yield item.kind === 'events' ? { ...item, events: item.events.toReversed() } : item;
@@ -215,20 +215,20 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     },
   })),
 
-  'keeps showing what metadata hides': fault('stream metadata', (store) => ({
+  'shows events that metadata hides': fault('stream metadata', (store) => ({
     setStreamMetadata: (stream, { truncateBefore: _none, ...metadata }) =>
       store.setStreamMetadata(stream, metadata),
   })),
 
-  'deletes whatever revision is expected': fault('deletion', (store) => ({
+  'deletes with any expected revision': fault('deletion', (store) => ({
     deleteStream: (stream) => store.deleteStream(stream),
   })),
 
-  'brings a tombstoned stream back': fault('deletion', (store) => ({
+  'restores a tombstoned stream': fault('deletion', (store) => ({
     tombstoneStream: (stream, options) => store.deleteStream(stream, options),
   })),
 
-  'scavenges what nobody hid': fault('scavenge', (store) => {
+  'scavenges visible events': fault('scavenge', (store) => {
     const streams = new Set<string>();
     return {
       async append(stream, ...args) {
@@ -245,7 +245,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     };
   }),
 
-  'remembers the forgotten by one way of reading': fault('erasure', (store) => {
+  'reveals forgotten data to one kind of read': fault('erasure', (store) => {
     const payloads = new Map<string, unknown>();
     return {
       async append(stream, events, options) {
@@ -259,7 +259,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     };
   }),
 
-  'forgets everybody at once': fault('erasure', (store) => {
+  'forgets all people at once': fault('erasure', (store) => {
     const known = new Set<string>();
     return {
       async append(stream, events, options) {
@@ -278,7 +278,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     readStream: (...args) => kept(store.readStream(...args), ({ revision }) => revision !== 9),
   })),
 
-  'works on after closing': fault('closing', () => ({
+  'keeps working after closing': fault('closing', () => ({
     [Symbol.asyncDispose]: async () => undefined,
   })),
 };

@@ -19,7 +19,7 @@ import {
 } from './fixture.ts';
 
 export const subscribeConcurrentlyCases: StoreCases = {
-  'no event is missed or given twice while eight writers append': async ({ open, signal }) => {
+  'delivers every event once while eight writers append': async ({ open, signal }) => {
     const store = await open();
     const end = newEvent();
     await using early = follow(store.subscribe({ signal, pageSize: 7 }));
@@ -39,7 +39,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     }
   },
 
-  'nor while thirty-two writers append to streams that they share': async ({ open, signal }) => {
+  'delivers every event once while thirty-two writers share streams': async ({ open, signal }) => {
     const store = await open();
     const end = newEvent();
     await using follower = follow(store.subscribe({ signal }));
@@ -52,7 +52,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assertDense(events);
   },
 
-  'nor when it is stopped and goes on from its last position again and again': async ({
+  'delivers every event once when it repeatedly stops and resumes from its last position': async ({
     open,
     signal,
   }) => {
@@ -77,7 +77,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assertDense(seen);
   },
 
-  'nor through a filter': async ({ open, signal }) => {
+  'delivers every matching event once with a filter': async ({ open, signal }) => {
     const store = await open();
     const category = 'crm.contact.v1';
     const end = newEvent();
@@ -93,7 +93,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assert.ok(events.every(({ stream }) => stream.startsWith(`${category}-`)));
   },
 
-  'nor when appends go to several streams at once': needs(
+  'delivers every event once with appends to several streams': needs(
     'multiStreamAppend',
     async ({ open, signal }) => {
       const store = await open();

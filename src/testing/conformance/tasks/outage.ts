@@ -38,7 +38,7 @@ function listener(): { readonly observer: Observer; readonly count: (message: st
 }
 
 export const outageCases: TasksCases = {
-  async 'an enqueue is refused as unavailable, and repeated it is one job'(tasks, { opened }) {
+  async 'an enqueue during an outage fails, and retrying it creates one job'(tasks, { opened }) {
     const job = { type: email, payload: { n: 1 }, key: 'welcome' };
     const back = await away(opened);
     await isUnavailable(() => tasks.enqueue(job));
@@ -50,7 +50,7 @@ export const outageCases: TasksCases = {
     assert.equal((await claimSome(tasks, 10)).length, 2);
   },
 
-  async 'a claim is refused as unavailable, and leaves no job claimed without a worker'(
+  async 'a claim during an outage fails and leaves no job claimed without a worker'(
     tasks,
     { opened },
   ) {
@@ -62,7 +62,7 @@ export const outageCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a step and an end are refused as unavailable, and taken once when they are repeated'(
+  async 'a step and an end during an outage fail, and retrying them applies them once'(
     tasks,
     { opened },
   ) {
@@ -98,7 +98,7 @@ export const outageCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a failure and a cancel are refused as unavailable, and hold when they are repeated'(
+  async 'a failure and a cancellation during an outage fail, and succeed when retried'(
     tasks,
     { opened },
   ) {
